@@ -126,7 +126,7 @@ def test_commands_take_the_same_word(tmp_path: Path) -> None:
             out = tmp_path / f"{command}.csv"
             done = run(command, tmp_path / "t.csv", *words, "--effort", effort, "-o", out, "--force", "--json")
             assert done.returncode == 0, done.stderr
-            held = json.loads(out.with_suffix(".certificate.json").read_text())["certificate"]["details"]
+            held = json.loads(out.with_suffix(".record.json").read_text())["certificate"]["details"]
             assert command == "intervals" or held["run"]["effort"] == ("thorough" if effort == "thorough" else 2.5)
         refused = run(command, tmp_path / "t.csv", *words, "--effort", "lots")
         assert (refused.returncode, "'lots' is not an effort" in refused.stderr) == (2, True)

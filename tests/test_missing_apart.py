@@ -18,8 +18,8 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.recoding import Levels, Recoding
-from shoal.publishing.verifying.verify import verify
 from tests.commands import run
+from tests.kept import kept, verify
 from tests.oracles.tables import partitions
 
 QUASI = ["age", "zip"]
@@ -170,7 +170,7 @@ def test_never_below_the_least_over_all_partitions_that_mix_nothing(rows: list, 
 
 def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
     people().drop("id", "who").write_csv(tmp_path / "t.csv")
-    out, beside = tmp_path / "out.csv", tmp_path / "out.certificate.json"
+    out, beside = tmp_path / "out.csv", tmp_path / "out.record.json"
     told = ["anonymize", str(tmp_path / "t.csv"), "--quasi", "age,zip", "--sensitive", "ill", "--k", "4", "--missing",
             "apart", "-o", str(out), "--effort", "fast", "--seed", "1"]  # fmt: skip
     status, said, _ = run(*told)
@@ -241,7 +241,7 @@ def test_stars_of_a_typed_column_are_not_taken_for_rows_that_lack_it(kind: Any, 
     release = shoal.anonymize(table, quasi_identifiers=["when", "place"], k=2, missing="apart")
     assert release.stars["when"] >= 2
     target = tmp_path / f"r{ending}"
-    record = release.write(target)
+    record = kept(release.write(target))
     assert verify(target, record).holds
     assert verify(target, record, table).holds
     told = json.loads(record.read_text())
@@ -264,7 +264,7 @@ def test_empty_texts_are_no_missing_values(publish: str, ending: str, tmp_path: 
     asked = {"hierarchies": {"a": "prefixes:1"}} if publish == "hierarchy" else {}
     release = shoal.anonymize(table, quasi_identifiers=["a", "b"], k=2, missing="apart", publish=publish, **asked)
     target = tmp_path / f"r{ending}"
-    record = release.write(target)
+    record = kept(release.write(target))
     assert json.loads(record.read_text())["incomplete"]["columns"] == []
     for original in (None, table):
         assert verify(target, record, original).holds

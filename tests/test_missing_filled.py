@@ -19,8 +19,8 @@ from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.tables.filled import filled as judged
-from shoal.publishing.verifying.verify import verify
 from tests.commands import run
+from tests.kept import kept, verify
 
 QUASI = ["age", "zip"]
 ROWS = 90
@@ -81,11 +81,11 @@ def test_the_release_is_that_of_the_table_filled_by_hand_and_says_so(more: dict,
     assert any("counts as lost" in note for note in release.audit.notes)
     out = tmp_path / "out.parquet"
     release.write(out)
-    verdict = verify(out, tmp_path / "out.certificate.json", before)
+    verdict = verify(out, tmp_path / "out.record.json", before)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
     assert "filled cells" in {f.check for f in verdict.findings if f.how == "recomputed"}
     other = before.with_columns(zip=pl.col("zip").fill_null("94999"))
-    assert not verify(out, tmp_path / "out.certificate.json", other).holds
+    assert not verify(out, tmp_path / "out.record.json", other).holds
 
 
 @pytest.mark.parametrize("engine", ["pandas", "pyarrow", "lazy", "duckdb", "csv", "csv in duckdb"])
@@ -165,10 +165,13 @@ def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
     beside = tmp_path / "t.release.certificate.json"
     record = json.loads(beside.read_text())
     assert "counts as lost" in record["missing_values"]
-    stated = run("verify", "t.release.csv", beside.name, cwd=tmp_path)
+    assert "missing values were filled, as asked" in run("verify", "t.release.csv", cwd=tmp_path).stdout
+    beside = kept(beside)
+    record = json.loads(beside.read_text())
+    stated = run("verify", "t.release.csv", "--record", beside.name, cwd=tmp_path)
     assert stated.returncode == 0, stated.stdout
     assert "filled and count as lost" in stated.stdout
-    assert run("verify", "t.release.csv", beside.name, "--original", "t.csv", cwd=tmp_path).returncode == 0
+    assert run("verify", "t.release.csv", "--record", beside.name, "--original", "t.csv", cwd=tmp_path).returncode == 0
     age = record["filled"]["age"]
     for change in ({"filled": {**record["filled"], "age": age - 1}}, {"filled": None}, {"filled": {"age": age}},
                    {"loss": {**record["loss"], "ncp_with_filled": record["loss"]["ncp"]}}):  # fmt: skip
@@ -208,7 +211,7 @@ def test_a_column_without_any_value_cannot_be_filled() -> None:
 def test_no_column_has_fewer_filled_cells_than_none_or_more_than_rows(bent: float, tmp_path: Path) -> None:
     """Of two columns as many cells together, so that the loss stays what it is."""
     shoal.anonymize(people(), **ASKED).write(tmp_path / "out.csv")
-    record = tmp_path / "out.certificate.json"
+    record = tmp_path / "out.record.json"
     facts = json.loads(record.read_text())
     first, second = QUASI
     both = facts["filled"][first] + facts["filled"][second]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from tests.commands import run
+from tests.kept import verify
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from("uvw"), st.integers(0, 5)), min_size=1, max_size=14
@@ -101,9 +102,9 @@ def test_certificate_verify_and_flags(tmp_path):
     assert set(told["persons"]) == {"patient_id", "home"}
     assert min(told["persons"].values()) >= 4
     assert pl.read_csv(tmp_path / "out.csv").columns == ["ward", "age"]
-    beside = tmp_path / "out.certificate.json"
+    beside = tmp_path / "out.record.json"
     for original in (None, path):
-        verdict = shoal.verify(tmp_path / "out.csv", beside, original)
+        verdict = verify(tmp_path / "out.csv", beside, original)
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
     again = shoal.Policy.read(beside)
     assert (again.person, again.household) == ("patient_id", "home")
@@ -113,7 +114,7 @@ def test_certificate_verify_and_flags(tmp_path):
     record["persons"]["home"] = 2
     record["seal"] = seal(record)
     beside.write_text(json.dumps(record))
-    assert [f.check for f in shoal.verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
+    assert [f.check for f in verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
     status, said, _ = run("audit", path, "--quasi", "ward,age", "--person", "patient_id", "--k", 2)
     assert status == 1
     assert "different patient_id 1 in the group with fewest" in said

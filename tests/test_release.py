@@ -21,6 +21,7 @@ import shoal
 from shoal.errors import CertificateError, InputError, VerificationError
 from shoal.judge.file import seal
 from tests.commands import python, started
+from tests.kept import kept, verify
 
 ROOT = Path(__file__).parents[1]
 ASKED: dict[str, Any] = {
@@ -55,7 +56,7 @@ def written(folder: Path, name: str = "r.csv", **more: Any) -> tuple[Path, Path,
 def test_names_with_quotes_are_read_back(tmp_path: Path, name: str) -> None:
     ages = pl.DataFrame({'a "b"': [1, 1, 1, 2, 2, 2], "<i>\n,": ["x"] * 6, '""': ["flu", "gout"] * 3})
     release = shoal.anonymize(ages, quasi_identifiers=ages.columns[:2], sensitive=['""'], k=3, seed=1)
-    assert shoal.verify(tmp_path / name, release.write(tmp_path / name), ages).holds
+    assert verify(tmp_path / name, release.write(tmp_path / name), ages).holds
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.tsv", "r.parquet", "r.xlsx"])
@@ -63,10 +64,11 @@ def test_names_with_quotes_are_read_back(tmp_path: Path, name: str) -> None:
 def test_what_was_written_holds(tmp_path: Path, name: str, publish: str) -> None:
     original, path, record = written(tmp_path, name, publish=publish)
     before = original.read_bytes()
-    for verdict in (shoal.verify(path, record), shoal.verify(path, record, original)):
+    for verdict in (verify(path, record), verify(path, record, original)):
         assert verdict.holds, [f for f in verdict.findings if not f[1]]
     assert original.read_bytes() == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["people.csv", path.name, record.name])
+    names = ["people.csv", path.name, record.name, kept(record).name]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
 
 
 def typed() -> pl.DataFrame:
@@ -102,8 +104,8 @@ def test_every_type_can_be_published_and_verified_in_every_format(tmp_path: Path
     asked = {"quasi_identifiers": [column], "sensitive": ["s"], "insensitive": others}
     release = shoal.anonymize(original, **asked, k=2, effort="fast", seed=0)
     path = tmp_path / f"r{ending}"
-    record = release.write(path)
-    verdict = shoal.verify(path, record, original)
+    record = kept(release.write(path))
+    verdict = verify(path, record, original)
     assert verdict.holds, [f for f in verdict.findings if not f[1]]
     if ending == ".csv" and column not in ("gap", "b", "at"):
         assert path.read_text().count("*") == release.loss["stars"] == 4
@@ -125,8 +127,8 @@ def test_an_empty_release(tmp_path: Path) -> None:
 def test_an_empty_text_and_a_missing_one(tmp_path: Path) -> None:
     frame = pl.DataFrame({"zip": ["", "", None, None, "x", "x"], "age": ["1"] * 6, "d": ["p", "q"] * 3})
     release = shoal.anonymize(frame, **(ASKED | {"insensitive": []}))
-    record = release.write(tmp_path / "r.parquet")
-    assert shoal.verify(tmp_path / "r.parquet", record, frame).holds
+    record = kept(release.write(tmp_path / "r.parquet"))
+    assert verify(tmp_path / "r.parquet", record, frame).holds
     for name in ("r.csv", "r.xlsx"):
         with pytest.raises(shoal.InputError, match="cannot tell apart"):
             release.write(tmp_path / name)
@@ -136,8 +138,8 @@ def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
     long = "ab,\n" * 2_500_000
     frame = pl.DataFrame({"zip": [long, long, "x", "y"], "age": ["1"] * 4, "d": ["p", "q"] * 2, "note": [long] * 4})
     path = tmp_path / "r.csv"
-    record = shoal.anonymize(frame, **ASKED).write(path)
-    assert shoal.verify(path, record).holds
+    record = kept(shoal.anonymize(frame, **ASKED).write(path))
+    assert verify(path, record).holds
     back = shoal.anonymize(path, **(ASKED | {"star": "#"})).table
     assert sorted(back["zip"].str.len_chars()) == [1, 1, len(long), len(long)]
 
@@ -164,7 +166,7 @@ TAMPERED: dict[str, Callable[[str], str]] = {
 def test_a_tampered_release_is_caught(tmp_path: Path, how: str, with_original: bool) -> None:
     original, path, record = written(tmp_path)
     path.write_text(TAMPERED[how](path.read_text()))
-    verdict = shoal.verify(path, record, original if with_original else None)
+    verdict = verify(path, record, original if with_original else None)
     assert not verdict.holds
     assert not {name: holds for name, holds, *_ in verdict.findings}["file"]
 
@@ -174,7 +176,7 @@ def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, ho
     original, path, record = written(tmp_path)
     path.write_text(TAMPERED[how](path.read_text()))
     facts = json.loads(record.read_text())
-    verdict = shoal.verify(path, record)
+    verdict = verify(path, record)
     from shoal.judge.tables.parts import hash_of
 
     facts["release"] |= {"sha256": hash_of(path), "rows": verdict.audit.rows}
@@ -182,13 +184,13 @@ def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, ho
     facts["privacy"]["k"] = verdict.audit.k
     facts["seal"] = seal(facts)
     record.write_text(json.dumps(facts))
-    assert not shoal.verify(path, record, original).holds
+    assert not verify(path, record, original).holds
 
 
 EDITS: dict[str, Callable[[dict], Any]] = {
-    "bound": lambda r: r["certificate"].update(lower_bound=r["certificate"]["lower_bound"] - 1),
     "cost": lambda r: r["certificate"].update(cost=r["certificate"]["cost"] + 1),
     "ratio": lambda r: r["certificate"].update(ratio=1.0001),
+    "rung": lambda r: r["certificate"].update(ratio_at_most=1.5),
     "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="none"),
     "k": lambda r: r["policy"]["privacy"][0].update(k=1),
     "level": lambda r: r["privacy"].update(k=7),
@@ -201,24 +203,60 @@ EDITS: dict[str, Callable[[dict], Any]] = {
     "groups": lambda r: r.update(groups=9),
     "no seal": lambda r: r.pop("seal"),
 }
+PUBLIC = [edit for edit in EDITS if edit != "seed"]  # a certificate has none
+OF_RECORD = EDITS | {"bound": lambda r: r["certificate"].update(lower_bound=r["certificate"]["lower_bound"] - 1)}
+CONTRADICTIONS = ["level", "ratio", "stars", "loss", "weighted", "hash", "rows", "groups"]
 
 
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_certificate_is_caught(tmp_path: Path, edit: str) -> None:
-    _, path, record = written(tmp_path)
-    facts = json.loads(record.read_text())
+def refused(path: Path, paper: Path, content: dict[str, Any]) -> bool:
+    """Whether a bent certificate or record does not verify."""
+    paper.write_text(json.dumps(content))
+    try:
+        return not verify(path, paper).holds
+    except (InputError, CertificateError):
+        return True
+
+
+@pytest.mark.parametrize(("paper", "edit"), [*(("c", e) for e in PUBLIC), *(("r", e) for e in OF_RECORD)])
+def test_an_edited_certificate_or_record_is_caught(tmp_path: Path, paper: str, edit: str) -> None:
+    _, path, certificate = written(tmp_path)
+    bent = certificate if paper == "c" else kept(certificate)
+    facts = json.loads(bent.read_text())
+    OF_RECORD[edit](facts)
+    assert refused(path, bent, facts)
+
+
+@pytest.mark.parametrize("paper", ["c", "r"])
+@pytest.mark.parametrize("edit", CONTRADICTIONS)
+def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str, paper: str) -> None:
+    _, path, certificate = written(tmp_path)
+    bent = certificate if paper == "c" else kept(certificate)
+    facts = json.loads(bent.read_text())
     EDITS[edit](facts)
-    record.write_text(json.dumps(facts))
-    assert not shoal.verify(path, record).holds
+    assert refused(path, bent, {**facts, "seal": seal(facts)})
 
 
-@pytest.mark.parametrize("edit", ["level", "ratio", "stars", "loss", "weighted", "hash", "rows", "groups"])
-def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str) -> None:
-    _, path, record = written(tmp_path)
-    facts = json.loads(record.read_text())
-    EDITS[edit](facts)
-    record.write_text(json.dumps({**facts, "seal": seal(facts)}))
-    assert not shoal.verify(path, record).holds
+@pytest.mark.parametrize("extra", [{"attempts": []}, {"method": "auto"}, {"exposed": {}}, {"seconds": {}}])
+def test_a_certificate_that_says_more_than_its_release_is_refused(tmp_path: Path, extra: dict[str, Any]) -> None:
+    _, path, certificate = written(tmp_path)
+    facts = json.loads(certificate.read_text()) | extra
+    certificate.write_text(json.dumps({**facts, "seal": seal(facts)}))
+    with pytest.raises(InputError, match="which no certificate of a table has"):
+        verify(path, certificate)
+
+
+def test_certificate_and_record_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    _, path, certificate = written(tmp_path)
+    with pytest.raises(InputError, match="a certificate is wanted"):
+        shoal.verify(path, kept(certificate))
+    with pytest.raises(InputError, match="a record is wanted"):
+        shoal.verify(path, certificate, record=certificate)
+    other = tmp_path / "other"
+    other.mkdir()
+    written(other, k=3)
+    foreign = kept(other / "r.certificate.json")
+    assert not shoal.verify(path, certificate, record=foreign).holds
+    assert kept(certificate).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
@@ -226,43 +264,49 @@ def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str) 
     ["", "{", "[]", "3", "{}", '{"release": 1, "policy": 1, "certificate": 1, "stars": 1}', "[" * 100_000],
 )
 def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
-    _, path, record = written(tmp_path)
-    record.write_text(text)
+    _, path, certificate = written(tmp_path)
+    record = kept(certificate).read_text()
+    certificate.write_text(text)
     with pytest.raises(InputError, match="certificate"):
-        shoal.verify(path, record)
+        shoal.verify(path, certificate)
+    certificate.write_text(record)
+    with pytest.raises(InputError, match="certificate"):
+        shoal.verify(path, certificate)
 
 
 @pytest.mark.parametrize("key", ["release", "policy", "certificate", "stars", "changed", "loss", "groups", "privacy"])
 @pytest.mark.parametrize("value", [None, 99, "x", [1]])
 def test_a_malformed_certificate_is_refused_or_fails(tmp_path: Path, key: str, value: Any) -> None:
-    _, path, record = written(tmp_path)
-    facts = json.loads(record.read_text())
-    facts[key] = value
-    record.write_text(json.dumps(facts))
-    with contextlib.suppress(shoal.ShoalError):
-        assert not shoal.verify(path, record).holds
+    for paper in (written(tmp_path)[2], kept(written(tmp_path)[2])):
+        path = tmp_path / "r.csv"
+        facts = json.loads(paper.read_text())
+        facts[key] = value
+        paper.write_text(json.dumps(facts))
+        with contextlib.suppress(shoal.ShoalError):
+            assert not verify(path, paper).holds
 
 
-def test_a_bound_above_the_cost_is_no_certificate(tmp_path: Path) -> None:
+def test_a_bound_above_the_cost_is_no_record(tmp_path: Path) -> None:
     _, path, record = written(tmp_path)
+    record = kept(record)
     facts = json.loads(record.read_text())
     facts["certificate"]["lower_bound"] = facts["certificate"]["cost"] + 1
     record.write_text(json.dumps(facts))
     with pytest.raises(CertificateError, match="outside"):
-        shoal.verify(path, record)
+        verify(path, record)
 
 
 def test_a_release_without_a_column_fails(tmp_path: Path) -> None:
     _, path, record = written(tmp_path)
     pl.read_csv(path, infer_schema=False).drop("zip").write_csv(path)
     with pytest.raises(VerificationError, match="zip"):
-        shoal.verify(path, record)
+        verify(path, record)
 
 
 def test_an_identifier_put_back_is_caught(tmp_path: Path) -> None:
     _, path, record = written(tmp_path)
     pl.read_csv(path, infer_schema=False).with_columns(name=pl.lit("Ann")).write_csv(path)
-    assert ("identifiers", False) in [(name, holds) for name, holds, *_ in shoal.verify(path, record).findings]
+    assert ("identifiers", False) in [(name, holds) for name, holds, *_ in verify(path, record).findings]
 
 
 def test_nothing_is_published_where_the_bytes_break_the_promise(
@@ -320,6 +364,7 @@ def slow(*given):
     time.sleep(3600)
 files.store = slow
 from shoal.cli import main
+from tests.kept import kept, verify
 sys.argv = ["shoal", "anonymize", "people.csv", "--quasi", "zip,age", "--k", "2", "-o", "r.csv", "--force",
     "--insensitive", "name,d,note", "--effort", "fast"]
 main()
@@ -357,8 +402,8 @@ def test_releases_are_pickled_with_their_rows(kind, tmp_path):
     again = pickle.loads(pickle.dumps(made))
     assert type(again.table) is type(made.table)
     assert again.audit.as_dict() == made.audit.as_dict()
-    proof = again.write(tmp_path / "r.csv")
-    assert shoal.verify(tmp_path / "r.csv", proof, frame).holds
+    proof = kept(again.write(tmp_path / "r.csv"))
+    assert verify(tmp_path / "r.csv", proof, frame).holds
 
 
 def test_values_at_the_ends_of_their_types_are_published_reported_and_decoded(tmp_path: Path) -> None:
@@ -382,13 +427,13 @@ def test_stars_are_counted_as_they_stand_in_the_file(tmp_path: Path, publish: st
         table, quasi_identifiers=table.columns, k=9, publish=publish, hierarchies=tree, effort="fast", seed=1
     )
     path = tmp_path / "r.csv"
-    record = release.write(path)
+    record = kept(release.write(path))
     assert path.read_text().count("*") == release.loss["stars"] == sum(release.stars.values()) > 0
-    assert shoal.verify(path, record, table, hierarchies=tree).holds
+    assert verify(path, record, table, hierarchies=tree).holds
     facts = json.loads(record.read_text())
     facts["loss"]["stars"] -= 1
     facts["seal"] = seal(facts)
     record.write_text(json.dumps(facts))
-    verdict = shoal.verify(path, record)
+    verdict = verify(path, record)
     assert {f.check for f in verdict.findings if not f.holds} >= ({"certificate"} if publish != "hierarchy" else set())
-    assert not shoal.verify(path, record, table, hierarchies=tree).holds
+    assert not verify(path, record, table, hierarchies=tree).holds

@@ -18,6 +18,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import OfPersons, requirement
 from shoal.problems.tables.eligible import good_groups
 from tests.commands import run
+from tests.kept import kept, verify
 from tests.oracles.models import meets
 
 ASKED = {
@@ -155,7 +156,7 @@ def test_flags_policy_certificate_and_verify(name, tmp_path):
     assert LEVEL.get(name, name) in told["privacy"]
     assert pl.read_csv(out).columns == ["ward", "age", "ill"]
     for original in (None, path):
-        verdict = shoal.verify(out, None, original)
+        verdict = verify(out, None, original)
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
     asked = {"hierarchies": {"ill": tmp_path / "ill.csv"}} if tree else {}
     again = shoal.anonymize(path, shoal.Policy.read(tmp_path / "out.certificate.json", **asked), engine="duckdb")
@@ -167,13 +168,13 @@ def test_flags_policy_certificate_and_verify(name, tmp_path):
 def test_verify_looks_at_what_is_stated_of_persons(name, worse, tmp_path):
     asked = {"quasi_identifiers": ["ward", "age"], "sensitive": ["ill"], "person": "patient"}
     number = {"l": 2, "t": 0.35}[name]
-    beside = shoal.anonymize(stays(), **asked, k=3, seed=1, **{name: number}).write(tmp_path / "out.csv")
+    beside = kept(shoal.anonymize(stays(), **asked, k=3, seed=1, **{name: number}).write(tmp_path / "out.csv"))
     record = json.loads(beside.read_text())
     assert record["persons"] == {"patient": record["persons"]["patient"]}
     record["privacy"][name] = worse
     record["seal"] = seal(record)
     beside.write_text(json.dumps(record))
-    assert [f.check for f in shoal.verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
+    assert [f.check for f in verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
 
 
 WAYS = {

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
-from shoal.cli.options import AVERAGE, EXPLORED, FORCE, HIERARCHIES, JSON_, METHODS, TABLES, Roles, Source, flag
+from shoal.cli.options import (
+    AVERAGE,
+    EXPLORED,
+    FORCE,
+    HIERARCHIES,
+    JSON_,
+    METHODS,
+    NO_BOUND,
+    NO_RECORD,
+    TABLES,
+    Roles,
+    Source,
+    flag,
+)
 from shoal.model.ways import WAYS
 
 if TYPE_CHECKING:
@@ -54,11 +67,12 @@ class Wanted(NamedTuple):
         "column's most frequent value and counts as lost.",
     )
     star: str | None = flag(None, "--star", "Text of a suppressed value; * by default.")
+    no_bound: bool = NO_BOUND
 
     def settings(self) -> dict[str, Any]:
         """The same as settings of a policy, without those that nothing was said of."""
         given = self._asdict()
-        del given["hierarchy"], given["weight"]
+        del given["hierarchy"], given["weight"], given["no_bound"]
         asked = given | {
             "identifiers": listed(self.identifiers),
             "insensitive": listed(self.insensitive),
@@ -69,6 +83,7 @@ class Wanted(NamedTuple):
             "range_step": pairs(self.range_step, "--range-step", step_of) or None,
             "global_recoding": self.global_recoding or None,
             "keep_order": self.keep_order or None,
+            "bound": "none" if self.no_bound else None,
         }
         return {name: value for name, value in asked.items() if value is not None}
 
@@ -84,6 +99,7 @@ class Files(NamedTuple):
     )
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
+    no_record: bool = NO_RECORD
     report: Path | None = flag(None, "--report", "An HTML report; its figures as JSON beside it.")
     explored: Path | None = EXPLORED
     sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
@@ -108,30 +124,33 @@ def anonymize(
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.open import engine_of
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import PAGE, certificate_path
+    from shoal.engines.targets import JSON, PAGE, RECORD
     from shoal.pipeline import prepare
     from shoal.publishing.tables.partwise import check_target, is_folder
+    from shoal.publishing.tables.statement import papers_beside
 
     asked = _asked(policy, {**roles.settings(), **wanted.settings(), **models})
     data = source_of(tables, source.glob)
     target = files.output or _beside_table(data, source.glob)
-    beside = files.certificate or certificate_path(target)
+    beside, record = papers_beside(target, files.certificate, not files.no_record)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
     folder = is_folder(target, parts, engine_of(data, source.engine, source.scope()) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
-    check_target(target, beside, [(files.report, PAGE)], read, overwrite=force, folder=folder)
+    papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
+    check_target(target, papers, read, overwrite=force, folder=folder)
     with progress() as listener:
         release = prepare(
             data, asked, **source._asdict(), target=aim, progress=listener,
             secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         listener("writing and reading back", None)
-        release.write(target, beside, sign=files.sign, parts=parts, progress=listener)
+        release.write(target, beside, sign=files.sign, parts=parts, record=record is not None, progress=listener)
         page = reported(release, files.report, explored=tried)
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
+    facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
@@ -192,6 +211,8 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"release      {facts['output']}",
         f"certificate  {facts['certificate_file']}",
     ]
+    if "record_file" in facts:
+        lines.append(f"record       {facts['record_file']} (private: figures of the original)")
     if "report" in facts:
         lines.append(f"report       {facts['report']}, its figures in {facts['figures_file']}")
     return lines

@@ -145,21 +145,35 @@ def beside(output: Path | None, certificate: Path | None) -> Path | None:
     return certificate_path(output)
 
 
+def papers(proof: Path | None, kept: tuple[bool, bool]) -> list[tuple[Any, Any]]:
+    """The certificate and the record that are written beside an output, with their forms, for ``check_outputs``.
+
+    kept  whether the record, and whether the proved ratio, are left out
+    """
+    from shoal.engines.targets import JSON, RECORD, record_path
+
+    return [(proof, JSON), (None if proof is None or kept[0] else record_path(proof), RECORD)]
+
+
 def put(
     made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None,
-    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (),
+    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (), kept: tuple[bool, bool] = (False, False),
 ) -> dict[str, str | None]:  # fmt: skip
-    """Write an answer where it was asked for, its certificate beside it; both paths, for the JSON object.
+    """Write an answer where it was asked for, its certificate and record beside it; all paths, for the JSON object.
 
     also   name of a companion -> its path
+    kept   whether the record, and whether the proved ratio, are left out
     drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
     """
     from shoal.engines.atomic import Piece, closed_to, publish_together
+    from shoal.engines.targets import record_path
 
     more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
     proof = beside(next((p for p in (output, *more.values()) if p is not None), None), certificate)
-    if output is not None or more:
-        made.write(output, proof, also=more, drawn=pictures)
+    written = output is not None or bool(more)
+    if written:
+        bound = "none" if kept[1] else "ratio"
+        made.write(output, proof, also=more, drawn=pictures, record=not kept[0], bound=bound)
     else:
         pieces = [Piece(path, drawing.fill) for path, drawing in pictures]
         publish_together(pieces, closed=closed_to(made.read))
@@ -168,6 +182,7 @@ def put(
     return {
         "output": None if output is None else str(output),
         "certificate_file": None if proof is None else str(proof),
+        **({"record_file": str(record_path(proof))} if written and proof and not kept[0] else {}),
     }
 
 

@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,14 +61,16 @@ class Files(NamedTuple):
     report: Path | None = REPORT
     force: bool = FORCE
 
-    def check(self, read: list[Any]) -> None:
+    def check(self, read: list[Any], kept: Beside) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import beside
+        from shoal.cli.common import beside, papers
         from shoal.engines.targets import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
-        paths = self._replace(certificate=beside(self.output or self.assignments, self.certificate))[:-1]
-        check_outputs(zip(paths, forms, strict=True), read, overwrite=self.force)
+        proof = beside(self.output or self.assignments, self.certificate)
+        paths = self._replace(certificate=proof)[:-1]
+        wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
+        check_outputs(wanted, read, overwrite=self.force)
 
 
 class Distance(NamedTuple):
@@ -136,12 +138,13 @@ def gather(
     shown: Shown = Shown(),
     search: Search = Search(),
     files: Files = Files(),
+    kept: Beside = Beside(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
     asked = {"max_clusters": max_clusters, **search._asdict()}
-    _run("gather", asked, table, size, distance, shown, files, text, as_json)
+    _run("gather", asked, table, size, distance, shown, files, kept, text, as_json)
 
 
 @app.command()
@@ -153,6 +156,7 @@ def cellular(
     shown: Shown = Shown(),
     cells: Cells = Cells(),
     files: Files = Files(),
+    kept: Beside = Beside(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -161,12 +165,12 @@ def cellular(
         "setup_costs": cells.setup_cost, "max_diameter": cells.max_diameter, "method": cells.method,
         "effort": cells.effort, "seed": cells.seed,
     }  # fmt: skip
-    _run("cellular", asked, table, size, distance, shown, files, text, as_json)
+    _run("cellular", asked, table, size, distance, shown, files, kept, text, as_json)
 
 
 def _run(
-    problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files, text: Text,
-    as_json: bool,
+    problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files, kept: Beside,
+    text: Text, as_json: bool,
 ) -> None:  # fmt: skip
     """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
     from shoal import gathering, release
@@ -180,7 +184,7 @@ def _run(
     request, names = asked.read(), listed(how.sensitive) or []
     read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *request.coordinates.values()]
-    files.check(used)
+    files.check(used, kept)
     secret = None if how.secret is None else read_secret(how.secret)
     frame = read_table(table, **text._asdict())
     _refuse(frame, request, names, how, size.r)
@@ -200,7 +204,9 @@ def _run(
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
-    wrote = put(made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways])
+    wrote = put(
+        made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways], kept
+    )
     if files.choices is not None:
         choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
     warnings = [text.replace("center='mean'", "--center mean") for text in made.warnings]

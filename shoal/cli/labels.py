@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, beside, put, reported, seconds, working
+from shoal.cli.common import answer, beside, papers, put, reported, seconds, working
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_, REPORT, Text, flag
+from shoal.cli.options import FORCE, JSON_, REPORT, Beside, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,16 +31,16 @@ class Files(NamedTuple):
     report: Path | None = REPORT
     force: bool = FORCE
 
-    def reads(self, table: Path, names: Path | None, text: Text) -> pl.DataFrame:
+    def reads(self, table: Path, names: Path | None, text: Text, kept: Beside) -> pl.DataFrame:
         """The table, once targets that would do harm, and levels that go nowhere, are refused."""
         from shoal.engines.files import read_table
-        from shoal.engines.targets import DRAWING, JSON, PAGE, TABLE, check_outputs
+        from shoal.engines.targets import DRAWING, PAGE, TABLE, check_outputs
         from shoal.errors import PolicyError
 
         if self.levels is not None and self.hierarchy is None:
             raise PolicyError("--levels are those of a hierarchy; say with --hierarchy FILE where it goes")
         proof = beside(self.output, self.certificate)
-        wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (proof, JSON), (self.picture, DRAWING)]
+        wanted = [(self.output, TABLE), (self.hierarchy, TABLE), *papers(proof, kept), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
         check_outputs(wanted, (table, names), overwrite=self.force)
         return read_table(table, **text._asdict())
@@ -86,6 +86,7 @@ def labels(
     how: How = How(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     files: Files = Files(),
+    kept: Beside = Beside(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -94,7 +95,7 @@ def labels(
     from shoal.publishing.crosswalks.grouped import tally
 
     clock = [time.perf_counter()]
-    frame = files.reads(table, given.names, text)
+    frame = files.reads(table, given.names, text, kept)
     values, counts = tally(frame, label, given.counted)
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
@@ -106,7 +107,7 @@ def labels(
         return shoal.labels.levels(values, counts, ks, how.method if how.method != "exact" else "auto", naming)
 
     more = {"k_anonymous": found.anonymous, "method": how.method, "objective": how.objective}
-    _finish(made, "labels", more, files, (values, counts, tree), clock, as_json)
+    _finish(made, "labels", more, files, kept, (values, counts, tree), clock, as_json)
 
 
 @app.command()
@@ -119,6 +120,7 @@ def intervals(
     objective: str = flag("max", "max, count, squares or range."),
     effort: str = flag("balanced", "--effort", "Taken as everywhere: the cut is the least at any."),
     files: Files = Files(),
+    kept: Beside = Beside(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -127,7 +129,7 @@ def intervals(
     from shoal.publishing.crosswalks.grouped import in_order
 
     clock = [time.perf_counter()]
-    frame = files.reads(table, given.names, text)
+    frame = files.reads(table, given.names, text, kept)
     values, counts, ordered = in_order(frame, value, given.counted)
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
@@ -144,7 +146,7 @@ def intervals(
     def tree(ks: list[int]) -> Iterable[list[str]]:
         return shoal.intervals.levels(ordered, counts, ks, objective, [str(v) for v in values])
 
-    _finish(made, "values", payload, files, (values, counts, tree), clock, as_json)
+    _finish(made, "values", payload, files, kept, (values, counts, tree), clock, as_json)
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -171,6 +173,7 @@ def _finish(
     what: str,
     payload: dict[str, Any],
     files: Files,
+    kept: Beside,
     given: tuple[Iterable[Any], Iterable[Any], Callable[[list[int]], Iterable[list[str]]]],
     clock: list[float],
     as_json: bool,
@@ -183,7 +186,8 @@ def _finish(
     from shoal.report.bins_picture import as_text
 
     tree = _tree(made, files, *given)
-    wrote = put(made, files.output, files.certificate, drawn=[(files.picture, lambda: made.drawing("picture"))])
+    picture = (files.picture, lambda: made.drawing("picture"))
+    wrote = put(made, files.output, files.certificate, drawn=[picture], kept=kept)
     if tree is not None and files.hierarchy:
         _hierarchy(made, files.hierarchy, *tree)
     warnings = [*made.warnings, *payload.pop("warnings", [])]

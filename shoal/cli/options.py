@@ -32,6 +32,8 @@ HIERARCHIES = flag(
     "column=labels, column=intervals. Repeatable.",
 )  # fmt: skip
 AVERAGE = flag(None, "--max-average-risk", "Highest mean over the rows of 1 / (size of its group).")
+NO_BOUND = flag(False, "--no-bound", "Leave the proved ratio out: the certificate then tells nothing of the original.")
+NO_RECORD = flag(False, "--no-record", "Write no private record beside the certificate.")
 FORCE = flag(False, "--force", "Replace outputs that exist.")
 JSON_ = flag(False, "--json", "One JSON object on standard output.")
 EXPLORED = flag(
@@ -96,3 +98,10 @@ class Text(NamedTuple):
 
     separator: str | None = flag(None, "--separator", "Column separator of a CSV, told by default.")
     encoding: str | None = flag(None, "--encoding", "Of a CSV: utf-8 (default) or latin-1.")
+
+
+class Beside(NamedTuple):
+    """What lies beside an output."""
+
+    no_record: bool = NO_RECORD
+    no_bound: bool = NO_BOUND

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.common import listed, pairs
-from shoal.cli.options import EFFORT, REPORT, Column, File, flag
+from shoal.cli.options import EFFORT, REPORT, Beside, Column, File, flag
 from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -175,9 +175,9 @@ class Files(NamedTuple):
 
         return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
 
-    def check(self, levels: int, read: tuple[File, ...], force: bool) -> None:
+    def check(self, levels: int, read: tuple[File, ...], force: bool, kept: Beside) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import beside
+        from shoal.cli.common import beside, papers
         from shoal.engines.targets import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
         from shoal.engines.vector import check_outlines
 
@@ -185,6 +185,7 @@ class Files(NamedTuple):
         proof = beside(self.output or self.hierarchy or self.dissolved, self.certificate)
         drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
         more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
+        more += papers(proof, kept)[1:]
         check_outputs([*zip(self._replace(certificate=proof), forms, strict=True), *more], read, overwrite=force)
         if self.dissolved is not None:
             check_outlines(self.dissolved)
@@ -198,7 +199,9 @@ class Files(NamedTuple):
         if any(p is not None for p in (self.dissolved, self.map_to, self.png)) and not given.shapes:
             raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
 
-    def write(self, made: Crosswalk, by_level: list[Crosswalk], curve: Callable[[], Drawing]) -> dict[str, Any]:
+    def write(
+        self, made: Crosswalk, by_level: list[Crosswalk], curve: Callable[[], Drawing], kept: Beside
+    ) -> dict[str, Any]:
         """Write what was asked for; where the crosswalk and its certificate went."""
         from shoal.cli.common import put
 
@@ -206,7 +209,7 @@ class Files(NamedTuple):
         also |= {f"outlines{i + 1 if i else ''}": p for i, p in self.of_levels(len(by_level), self.dissolved)}
         maps = self.of_levels(len(by_level), self.map_to, self.png)
         drawn = [(path, partial(by_level[i].drawing, "map")) for i, path in maps]
-        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)])
+        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept)
 
     def written(self, levels: int, certificate: str | None) -> list[str]:
         """A line for each file."""

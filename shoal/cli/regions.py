@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_
+from shoal.cli.options import FORCE, JSON_, Beside
 from shoal.cli.region_lines import figures, screen
 from shoal.cli.region_options import Files, Kept, Least, Reading, Search, check_words, thresholds
 from shoal.errors import InfeasibleError
@@ -34,6 +34,7 @@ def regions(
     kept: Kept = Kept(),
     search: Search = Search(),
     files: Files = Files(),
+    record: Beside = Beside(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -46,7 +47,7 @@ def regions(
     from shoal.publishing.crosswalks.areas import levels_drawn
 
     begun, ks, sources = time.perf_counter(), thresholds(*least), (areas, edges, reading.shapes)
-    files.check(len(ks), sources, force)
+    files.check(len(ks), sources, force, record)
     check_words(kept.islands, reading.coordinates)
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
@@ -69,7 +70,8 @@ def regions(
     beside = _beside(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []
-    wrote = files.write(made, levels_drawn(made, given, nest, weight[0], degrees), partial(_curve, tried, degrees))
+    drawn = levels_drawn(made, given, nest, weight[0], degrees)
+    wrote = files.write(made, drawn, partial(_curve, tried, degrees), record)
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
     payload |= {**wrote, **reported(made, files.report)}

@@ -19,7 +19,8 @@ _WORDS = {
     "coarsen extent sparse naming names keep_order",
     "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
     "engine",
-    "Files": "output certificate report explored sign signer secret tiles_to table map_to png dissolved picture plot "
+    "Files": "output certificate record no_record no_bound "
+    "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
     "choices geojson shapes assignments original held_out data folder separator encoding "
     "glob query master memory threads temporary parts "
     "force as_json",

@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Column, File, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Column, File, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,9 +88,9 @@ class Files(NamedTuple):
         None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
     )
 
-    def check(self, points: Path, force: bool) -> None:
+    def check(self, points: Path, force: bool, kept: Beside) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import beside
+        from shoal.cli.common import beside, papers
         from shoal.engines.targets import JSON, MAP, PAGE, TABLE, TILES, check_outputs
 
         proof = beside(
@@ -98,7 +98,8 @@ class Files(NamedTuple):
         )
         forms = (TABLE, TILES, TABLE, MAP, PAGE, JSON)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, proof)
-        check_outputs(zip(paths, forms, strict=True), [points, self.secret], overwrite=force)
+        wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
+        check_outputs(wanted, [points, self.secret], overwrite=force)
 
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
         """Refuse a table that would carry what points at people, before any work."""
@@ -108,12 +109,12 @@ class Files(NamedTuple):
         if self.table is not None:
             refuse_carried(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
 
-    def write(self, made: Crosswalk) -> tuple[dict[str, Any], list[str]]:
+    def write(self, made: Crosswalk, kept: Beside) -> tuple[dict[str, Any], list[str]]:
         """Write what was asked for; the paths for machines, and a line for each."""
         from shoal.cli.common import put, reported
 
         also = {name: p for name, p in (("table", self.table), (_kind(self.tiles_to), self.tiles_to)) if p is not None}
-        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))])
+        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, wrote["certificate_file"])
         return {**wrote, **reported(made, self.report)}, [f"wrote {p}" for p in paths if p is not None]
 
@@ -128,6 +129,7 @@ def tiles(
     shape: Shape = Shape(),
     effort: str = EFFORT,
     files: Files = Files(),
+    record: Beside = Beside(),
     text: Text = Text(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -143,7 +145,7 @@ def tiles(
     begun = time.perf_counter()
     x, y, weight, coordinates, drop_codes = where
     coordinates = kind_of(x, y) if coordinates == "auto" else coordinates
-    files.check(points, force)
+    files.check(points, force, record)
     frame = read_table(points, **text._asdict())
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     files.look(frame, {x, y, weight, *kept._asdict().values()})
@@ -160,7 +162,7 @@ def tiles(
         secret=files.secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
         insensitive=listed(files.insensitive) or (), **kept._asdict(),
     )  # fmt: skip
-    wrote, lines = files.write(made)
+    wrote, lines = files.write(made, record)
     payload = _facts(found, made) | {"points": len(places), "objective": shape.objective, "coordinates": coordinates}
     unit = " km" if coordinates == "geographic" else ""
     said = [

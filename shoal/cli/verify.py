@@ -24,6 +24,9 @@ def verify(
         [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
     ),
     text: Text = Text(),
+    record: Path | None = flag(
+        None, "--record", "The private record, RELEASE.record.json: held against release, certificate and original."
+    ),
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
     population: Path | None = flag(None, "--population", "The population it was measured by."),
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
@@ -46,6 +49,7 @@ def verify(
             certificate,
             (original[0] if len(original) == 1 else original) if original else None,
             **how,
+            record=record,
             **text._asdict(),
             hierarchies=pairs(hierarchy, "--hierarchy"),
             population=population,

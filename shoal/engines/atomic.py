@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from shoal.errors import InputError, VerificationError
 
+SHARED = 0o077  # permission bits of everybody but the owner
 STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
 _OURS = re.compile(r"\.shoal-(?:(\d+)-([0-9a-f]{8})-)?[^.]*\.part(\.|$)")
@@ -34,6 +35,7 @@ class Piece(NamedTuple):
 
     folder  whether it is a folder of files; ``fill`` and ``judge`` then get an empty folder
     sides   endings of files that ``fill`` may leave beside it and that belong to it
+    private  only its owner may read it
     """
 
     path: str | Path
@@ -41,6 +43,7 @@ class Piece(NamedTuple):
     judge: Callable[[Path], object] | None = None
     folder: bool = False
     sides: tuple[str, ...] = ()
+    private: bool = False
 
 
 def publish_file(
@@ -102,7 +105,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                     raise VerificationError(str(error).replace(temporary.name, target.name)) from None
             with _told(target):
                 for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
-                    _settle(one, name, closed)
+                    _settle(one, name, closed | (SHARED if piece.private else 0))
         whole = [pair for pair in beside if pair[0].exists()]
         _rename([*(one for one, _ in whole), *made], [*(name for _, name in whole), *targets], made)
         for one, name in beside:

@@ -25,6 +25,7 @@ class Form(NamedTuple):
 TABLE = Form("table", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".pq", ".xlsx"))
 HIERARCHY = Form("hierarchy", (".csv", ".txt"))
 JSON = Form("certificate", (".json",))
+RECORD = Form("record", (".json",))
 PAGE = Form("report", (".html", ".htm"), (".json",))
 SHEET = Form("map", (".html", ".htm"))
 POLICY = Form("policy", (".toml",))
@@ -156,6 +157,12 @@ def certificate_path(path: Path) -> Path:
             name = name[: -len(ending)]
             break
     return path.with_name(f"{name}.certificate.json")
+
+
+def record_path(certificate: Path) -> Path:
+    """release.certificate.json -> release.record.json, the private record beside a certificate."""
+    name = certificate.name.removesuffix(".json").removesuffix(".certificate")
+    return certificate.with_name(f"{name}.record.json")
 
 
 def certificate_of(release: str | Path, named: str | Path | None) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.errors import VerificationError
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import Certificate, PublicCertificate
 
 # of the certificate's details, those that are facts or parameters in other words
 TWICE: dict[str, dict[str, str]] = {
@@ -35,7 +35,7 @@ ROUGH = 2e-6  # what integer programs solve to
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 
 
-def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
+def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -> list[Finding]:
     """Details that contradict the facts, words that are none, and what of the certificate nobody recomputes.
 
     Raises VerificationError for a word that is none.
@@ -52,6 +52,8 @@ def agreed(record: Mapping[str, Any], stated: Certificate) -> list[Finding]:
             raise VerificationError("the certificate file names other columns than those of its features")
     if kind == "regions" and asked["l"] > 1 and not asked["sensitive"]:
         raise VerificationError("the certificate file asks for diverse regions, and names no sensitive column")
+    if isinstance(stated, PublicCertificate):
+        return promised(stated)
     twice = TWICE.get(kind, {})
     expected = {detail: facts[name] if name in facts else asked[name] for detail, name in twice.items()}
     odd = [detail for detail, value in expected.items() if stated.details.get(detail) != value]
@@ -91,14 +93,18 @@ def unmet(asked: Mapping[str, Any], details: Mapping[str, Any]) -> list[str]:
     return odd
 
 
-def promised(stated: Certificate) -> list[Finding]:
+def promised(stated: Certificate | PublicCertificate) -> list[Finding]:
     """What a theorem promises, where one does; it cannot promise an optimum that cost and bound leave open."""
     promise = stated.guarantee
     if promise.factor is None and promise.additive is None:
         return []
     if promise.factor is None:
         return [Finding("guarantee", False, "it promises a term without a factor")]
-    if promise.factor == 1 and not promise.additive and stated.cost > stated.lower_bound * (1 + ROUGH):
+    if isinstance(stated, PublicCertificate):
+        proved = stated.ratio_at_most == 1
+    else:
+        proved = stated.cost <= stated.lower_bound * (1 + ROUGH)
+    if promise.factor == 1 and not promise.additive and not proved:
         return [Finding("guarantee", False, "its theorem makes the answer optimal, its cost and lower bound do not")]
     more = f" plus {promise.additive:g}" if promise.additive else ""
     text = f"{promise.factor:g} times the least{more}: {promise.theorem}"

@@ -81,7 +81,7 @@ def judge_classes(
             text = f"column {name!r} shows what is neither a value nor a class of its hierarchy"
             findings.append(Finding(f"classes of {name}", False, text))
             continue
-        right = column.changed.least <= changed[name] <= column.changed.most
+        right = bool(column.changed.least <= changed[name] <= column.changed.most)
         text = f"{column.changed.least:.0f} cells are classes or stars, {changed[name]} certified as changed"
         findings.append(Finding(f"classes of {name}", right, text))
     judged = [c for c in found.values() if c is not None and c.known]
@@ -89,6 +89,6 @@ def judge_classes(
     cells_of_all = max(int(counts.sum()) * len(changed), 1)
     if ncp is not None and judged and len(judged) == len(found):
         least, most = ((sum(c.loss[i] for c in judged) + bare) / cells_of_all for i in (0, 1))
-        right = least - _ROUNDING <= ncp <= most + _ROUNDING
+        right = bool(least - _ROUNDING <= ncp <= most + _ROUNDING)
         findings.append(Finding("loss of the classes", right, f"NCP {least:.6g}, {ncp:.6g} certified"))
     return findings

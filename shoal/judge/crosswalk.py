@@ -40,15 +40,40 @@ class Stated(NamedTuple):
     facts        rows, groups, smallest and largest group, records
     cost, lower_bound, unit   as certified
     details      of the certificate;  kind: of the crosswalk
+
+    A public certificate file states no lower bound, no details, only those facts that the files show, and the cost
+    where they show it: what is None or missing is counted and said, and compared with nothing.
     """
 
     parameters: Mapping[str, Any]
     facts: Mapping[str, Any]
-    cost: float
-    lower_bound: float
+    cost: float | None
+    lower_bound: float | None
     unit: str
     details: Mapping[str, Any] = MappingProxyType({})
     kind: str = ""
+
+    @property
+    def public(self) -> bool:
+        """Whether this is a public certificate file's, which says nothing that needs the source."""
+        return self.lower_bound is None
+
+    def paid(self, cost: float, unit: str | None = None) -> Finding:
+        """A cost that was counted again, beside the certified one where there is one."""
+        unit = self.unit if unit is None else unit
+        if self.cost is None:
+            return Finding("cost", True, f"{cost:,} {unit}, which the certificate does not state")
+        return Finding("cost", same(cost, self.cost), f"{cost:,} {unit}, {self.cost:,} certified")
+
+    def unpaid(self, why: str) -> Finding:
+        """A cost that nothing here counts again."""
+        said = "the certificate states none" if self.cost is None else f"{self.cost:,} {self.unit}"
+        return Finding("cost", True, f"{said}, {why}", STATED)
+
+    def bounded(self, text: str) -> Finding:
+        """A lower bound that nothing here finds again."""
+        said = "the record states it" if self.lower_bound is None else f"{self.lower_bound:,} certified, {text}"
+        return Finding("bound", True, said, STATED)
 
 
 def spelled(column: pl.Series, form: str) -> list[str | None]:
@@ -116,13 +141,15 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
     if not sizes:
         return [Finding("k", False, "the file has no group")]
     under = sum(size < k for size in sizes)
-    expected = tuple(number_of(stated, n) for n in ("groups", "smallest_group", "largest_group"))
-    found = (len(sizes), min(sizes), max(sizes))
-    text = f"{found[0]} groups of {found[1]} to {found[2]}"
-    return [
-        Finding("k", not under, f"{under} groups are below k = {k}" if under else f"no group is below k = {k}"),
-        Finding("groups", found == expected, f"{text}; {expected[0]} of {expected[1]} to {expected[2]} certified"),
-    ]
+    found = {"groups": len(sizes), "smallest_group": min(sizes), "largest_group": max(sizes)}
+    least = Finding("k", not under, f"{under} groups are below k = {k}" if under else f"no group is below k = {k}")
+    expected = {name: number_of(stated, name) for name in found if name in stated}
+    if "groups" not in expected:
+        raise VerificationError("the certificate file states no whole number for 'groups'")
+    good = all(found[name] == value for name, value in expected.items())
+    told = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in found.items())
+    said = ", ".join(f"{value:,}" for value in expected.values())
+    return [least, Finding("groups", good, f"{told}; {said} certified")]
 
 
 def judge_groups(
@@ -164,9 +191,8 @@ def judge_groups(
     else:
         found.append(_cost_of_cut(stated, sizes, group, None))
     if source is None:
-        text = f"{stated.lower_bound:,} certified; the source would tell more"
-        return [*found, Finding("counts", True, "of each value: the source would tell", STATED),
-                Finding("bound", True, text, STATED)]  # fmt: skip
+        counts = Finding("counts", True, "of each value: the source would tell", STATED)
+        return [*found, counts, stated.bounded("and the source would tell more")]
     held = tally(source, asked, form)
     return [*found, *_counted(held, values, group, sizes), _bound(kind, stated, held, k, keys, values)]
 
@@ -221,7 +247,7 @@ def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
 def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None) -> Finding:
     objective = stated.parameters.get("objective")
     if stated.kind == "intervals" and stated.unit == OWN:
-        return Finding("cost", True, f"{stated.cost:,} by a measure of the caller's own", STATED)
+        return stated.unpaid("by a measure of the caller's own")
     if UNITS.get(str(objective)) != stated.unit:
         return Finding("cost", False, f"counted in {stated.unit!r}, which is not what was asked for")
     paid: float | None = None
@@ -237,9 +263,7 @@ def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int],
         for g, key in zip(group, keys, strict=True):
             low[g], high[g] = min(low.get(g, key), key), max(high.get(g, key), key)
         paid = float(sum((high[g] - low[g]) * sizes[g] for g in sizes))
-    if paid is None:
-        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, of values that are no numbers", STATED)
-    return Finding("cost", same(paid, stated.cost), f"{paid:,} {stated.unit}, {stated.cost:,} certified")
+    return stated.unpaid("of values that are no numbers") if paid is None else stated.paid(paid)
 
 
 def _bound(
@@ -255,6 +279,8 @@ def _bound(
     total, most = sum(held.values()), max(held.values(), default=0)
     if total < k:
         return Finding("bound", False, "the source has fewer records than k, so that no group exists")
+    if bound is None or stated.cost is None:
+        return stated.bounded("")
     objective = stated.parameters.get("objective") if stated.unit != OWN else None
     if (
         kind == "intervals"

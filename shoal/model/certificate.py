@@ -31,6 +31,18 @@ class Guarantee:
         if self.additive is not None and not self.additive >= 0:
             raise CertificateError(f"a guarantee of additive term {self.additive} is below 0")
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values only, ready for JSON."""
+        return {"factor": self.factor, "additive": self.additive, "theorem": self.theorem}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
+        """Rebuild from ``as_dict``; a part that is missing has its default."""
+        return cls(**{name: data[name] for name in ("factor", "additive", "theorem") if name in data})
+
+
+LADDER = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)  # rungs of a ratio that is published
+MORE = "more"  # a ratio above the ladder
 
 ROUNDING = 1e-9  # share of the cost by which sums of floats may differ and still be taken for equal
 
@@ -57,6 +69,77 @@ def tight(bound: float, cost: float, unit: str, why: str = "") -> int | float:
 
 def _plain(value: float) -> int | float:
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def rung(ratio: Fraction | float | None) -> float | str | None:
+    """A proved ratio rounded up to a rung of ``LADDER``: 1.3 is 1.5, 12 is "more"; None where nothing is proved.
+
+    Of all that is known of the original, a public certificate tells this rung alone: one of twelve values, so at most
+    log2(12) = 3.6 bits.
+    """
+    if ratio is None:
+        return None
+    return next((step for step in LADDER if ratio <= step), MORE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicCertificate:
+    """What a certificate file says of an answer's quality: nothing that needs the original but one rounded ratio.
+
+    unit           what is counted, as in ``Certificate``
+    cost           what the released file itself shows to be lost, in that unit; None where the file does not show it
+    ratio_at_most  the answer costs at most this many times the least possible: a rung of ``LADDER``, "more" above it,
+                   None where no ratio is proved or none is published
+    guarantee      what a theorem promises of every input
+    """
+
+    unit: str
+    cost: float | None
+    ratio_at_most: float | str | None
+    guarantee: Guarantee = field(default_factory=Guarantee)
+
+    def __post_init__(self) -> None:
+        known = self.ratio_at_most is None or self.ratio_at_most == MORE or self.ratio_at_most in LADDER
+        if not known or isinstance(self.ratio_at_most, bool):
+            raise CertificateError(f"a ratio of {self.ratio_at_most!r} is none that a certificate publishes")
+        if self.cost is not None and not 0 <= self.cost < math.inf:
+            raise CertificateError(f"a cost of {self.cost} {self.unit} cannot be")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values only, ready for JSON."""
+        return {
+            "unit": self.unit,
+            "cost": self.cost,
+            "ratio_at_most": self.ratio_at_most,
+            "guarantee": self.guarantee.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PublicCertificate:
+        """Rebuild from ``as_dict``; raises CertificateError when it holds something else."""
+        try:
+            stray = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
+            if stray:
+                raise CertificateError(f"not a public certificate: it states {stray[0]!r}")
+            ratio, cost = data["ratio_at_most"], data["cost"]
+            if not isinstance(ratio, (str, type(None))):
+                ratio = float(ratio)
+            if isinstance(cost, bool) or not isinstance(cost, (int, float, type(None))):
+                raise TypeError("the cost")
+            return cls(
+                unit=str(data["unit"]), cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
+            )
+        except CertificateError:
+            raise
+        except (KeyError, TypeError) as error:
+            raise CertificateError(f"not a certificate: {error!s} is missing or of the wrong kind") from error
+        except (ValueError, OverflowError) as error:
+            raise CertificateError("not a certificate: it holds words where a number belongs") from error
+
+    def __repr__(self) -> str:
+        least = {None: "no ratio is published", MORE: f"a ratio above {LADDER[-1]:g} is proved", 1.0: "proved least"}
+        shown = "" if self.cost is None else f"{self.cost:.6g} {self.unit}, "
+        return f"Certificate: {shown}{least.get(self.ratio_at_most, f'at most {self.ratio_at_most} times the least')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +211,7 @@ class Certificate:
             "unit": self.unit,
             "ratio": None if ratio is None else float(ratio),
             "optimal": self.optimal,
-            "guarantee": {
-                "factor": self.guarantee.factor,
-                "additive": self.guarantee.additive,
-                "theorem": self.guarantee.theorem,
-            },
+            "guarantee": self.guarantee.as_dict(),
             "bound": self.bound,
             "details": dict(self.details),
         }
@@ -145,12 +224,11 @@ class Certificate:
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
         """Rebuild from ``as_dict``; raises CertificateError when it contradicts itself."""
         try:
-            promise = data.get("guarantee") or {}
             return cls(
                 cost=data["cost"],
                 lower_bound=data["lower_bound"],
                 unit=data["unit"],
-                guarantee=Guarantee(**{k: promise[k] for k in ("factor", "additive", "theorem") if k in promise}),
+                guarantee=Guarantee.from_dict(data.get("guarantee") or {}),
                 bound=data.get("bound", ""),
                 details=data.get("details") or {},
             )

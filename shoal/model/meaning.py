@@ -125,7 +125,7 @@ def meanings(
     missing = Members(everything=True) if starred else Members(named=frozenset([None]))
     shown = [t for t in texts if t is not None and t != star]
     if publish == "hierarchy" and hierarchy is not None:
-        found = _classes(shown, hierarchy)
+        found = meanings_of_classes(shown, hierarchy)
     elif WAYS[publish].file:
         found = WAYS[publish].load().meanings(shown)
     else:
@@ -169,7 +169,7 @@ def _between(found: RangeOf, at: Mapping[str | None, float | None], ruler: str |
     return Members(named=none | {found.low, found.high}, low=low, high=high, ruler=ruler)
 
 
-def _classes(shown: Sequence[str], source: Any) -> dict[str, Members]:
+def meanings_of_classes(shown: Sequence[str], source: Any) -> dict[str, Members]:
     """Labels of a hierarchy; of a generated one only intervals of numbers can be told from their names."""
     if isinstance(source, str) and source in ("labels", "tiles"):
         return {t: Members(everything=True) for t in shown}

@@ -30,6 +30,7 @@ from shoal.model.settings import Settings
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.ways import WAYS
 
+BOUNDS = ("ratio", "none")  # what a certificate may say of how near the least loss is
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
@@ -80,6 +81,8 @@ class Policy:
                        frequent value before anything is counted, and each such cell counts as lost
     star               the text of a suppressed value
     numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
+    bound              "ratio": the certificate states how near the least loss the release is proved to be, rounded up;
+                       "none": it does not, so that it says nothing about the original
     source             the file it was read from
 
     Raises PolicyError for what is unknown or contradicts itself; docs/tables.md has the settings with their sources.
@@ -119,6 +122,7 @@ class Policy:
     missing: str = "category"
     star: str = "*"
     numeric_stars: str = "null"
+    bound: str = "ratio"
     source: Path | None = field(default=None, compare=False)
 
     def __init__(self, **asked: Unpack[Settings]) -> None:
@@ -209,6 +213,7 @@ class Policy:
             object.__setattr__(self, "global_recoding", True)
         known("way to publish", self.publish, WAYS)
         known("choice for numeric_stars", self.numeric_stars, ("null", "text"))
+        known("choice for bound", self.bound, BOUNDS)
         if not isinstance(self.star, str) or not self.star:
             raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")
         object.__setattr__(self, "seed", seed_of(self.seed))
@@ -390,4 +395,5 @@ class Policy:
             "missing": self.missing,
             "star": self.star,
             "numeric_stars": self.numeric_stars,
+            "bound": self.bound,
         }

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 from shoal.errors import InputError
 from shoal.model.hierarchy import BUILDERS, Hierarchy
 
+FORMAT = 2  # of certificate files and records; format 1 had both in one file
+PRIVATE_SETTINGS = ("seed",)  # of a policy, what no receiver needs: with it the search could be made again
 DEEPEST = 40
 LARGEST = 64 << 20
 

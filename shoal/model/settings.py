@@ -49,6 +49,7 @@ class OtherSettings(OtherModels, total=False):
     missing: str
     star: str
     numeric_stars: str
+    bound: str
 
 
 class Settings(OtherSettings, ModelSettings, total=False):

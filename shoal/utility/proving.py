@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.targets import certificate_of
+from shoal.engines.targets import certificate_of, record_path
 from shoal.errors import InputError
 from shoal.judge.finding import STATED, Finding
 from shoal.model.certificate import ROUNDING, Certificate
@@ -28,6 +28,7 @@ def prove(
     original: Any = None,
     *,
     effort: str | float = "balanced",
+    record: str | Path | None = None,
     population: Any = None,
     separator: str | None = None,
     encoding: str | None = None,
@@ -43,6 +44,7 @@ def prove(
     effort    of the search: "fast", "balanced", "thorough" or seconds; the rest is asked as it was asked then.  "same":
               made again with the method, effort and seed on record, and the finding "repeated" says whether it costs
               what is certified; of efforts in seconds it need not
+    record    the private record, which holds the bound; RELEASE.record.json when None
     others    as in ``verify``
 
     The finding "bound" is replaced: false where an answer that costs less than the bound was found, "recomputed" where
@@ -64,20 +66,25 @@ def prove(
     beside = certificate_of(release, certificate)
     text: dict[str, Any] = {"separator": separator, "encoding": encoding}
     place: dict[str, Any] = {"table": table, "query": query}
-    others: dict[str, Any] = {"population": population, "hierarchies": hierarchies, "signer": signer}
+    kept = record_path(beside) if record is None else Path(record)
+    if not kept.is_file():
+        raise InputError(f"a bound is proved again from the private record; there is no {kept.name!r}: say record=FILE")
+    others: dict[str, Any] = {"record": kept, "population": population, "hierarchies": hierarchies, "signer": signer}
     verdict = verify(release, beside, original, progress=progress, **others, **text, **place)
-    record = read_record(beside)
-    if record.get("kind", "table") == "table":
+    known = read_record(kept, private=True)
+    stated = verdict.record
+    assert stated is not None
+    if known.get("kind", "table") == "table":
         more = {name: given for name, given in (("hierarchies", hierarchies), ("population", population)) if given}
-        asked = Policy.read(beside, **more, **({} if effort == SAME else {"effort": effort}))
+        asked = Policy.read(kept, **more, **({} if effort == SAME else {"effort": effort}))
         again = prepare(original, asked, **text, **place, progress=progress).certificate
-        pairs = {"bound": (verdict.certificate, again)}
+        pairs = {"bound": (stated, again)}
     else:
         progress("solving", None)
-        sources = sources_of(original, record, separator, encoding, (hierarchies or {}, beside.parent))
-        pairs = asked_again(Path(release), record, sources, effort)
-    kept = tuple(f for f in verdict.findings if f.check not in pairs)
-    findings = (*kept, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
+        sources = sources_of(original, known, separator, encoding, (hierarchies or {}, beside.parent))
+        pairs = asked_again(Path(release), known, sources, effort)
+    rest = tuple(f for f in verdict.findings if f.check not in pairs)
+    findings = (*rest, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
     if effort == SAME:
         findings = (*findings, repeated(*pairs["bound"]))
     return replace(verdict, holds=all(f.holds for f in findings), findings=findings)

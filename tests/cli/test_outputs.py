@@ -181,6 +181,9 @@ def test_force_replaces_and_a_private_table_stays_private(folder: Path, name: st
             assert stat.S_IMODE((folder / good).stat().st_mode) == 0o640, good
             assert (folder / good).read_text() != "there already"
             (folder / good).unlink()
+        for record in folder.glob("*.record.json"):
+            assert stat.S_IMODE(record.stat().st_mode) == 0o600
+            record.unlink()
         (folder / "t.csv").chmod(0o600)
         status, _, err = run(*line.words, *wanted)
         assert status == 0, err
@@ -296,5 +299,5 @@ def test_a_report_that_finds_no_room_does_not_deny_the_release(folder: Path, mon
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space left") as told:
         release.report("r.html")
-    assert sorted(p.name for p in folder.glob("r.*")) == ["r.certificate.json", "r.csv"]
+    assert sorted(p.name for p in folder.glob("r.*")) == ["r.certificate.json", "r.csv", "r.record.json"]
     assert "for 'r.html', which is as it was" in str(told.value)

@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from tests.commands import run
+from tests.kept import verify
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +61,11 @@ def test_the_same_from_python(everything, points):
 @pytest.mark.parametrize("name", ["c.csv", "t.geojson", "table.csv"])
 def test_every_output_verifies_and_a_changed_one_does_not(everything, points, name, tmp_path):
     folder, _ = everything
-    verdict = shoal.verify(folder / name, folder / "p.json", points)
+    verdict = verify(folder / name, folder / "p.json", points)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
     text = (folder / name).read_text()
     (tmp_path / name).write_text(text.replace("NE", "KS", 1))
-    assert not shoal.verify(tmp_path / name, folder / "p.json", points).holds
+    assert not verify(tmp_path / name, folder / "p.json", points).holds
 
 
 def test_the_table_has_neither_coordinates_nor_persons(everything):
@@ -96,7 +97,7 @@ def test_the_judge_finds_what_breaks_a_setting(everything, points, check):
     from shoal.publishing.crosswalks.judging import Sources, findings
 
     folder, _ = everything
-    record = json.loads((folder / "p.json").read_text())
+    record = json.loads((folder / "p.record.json").read_text())
     frame = CHANGES[check](pl.read_csv(folder / "c.csv"))
     found = findings(
         record, Certificate.from_dict(record["certificate"]), frame, "parquet", Sources(pl.read_csv(points))
@@ -109,7 +110,7 @@ def test_the_judge_counts_sensitive_values_again(points, everything):
     from shoal.publishing.crosswalks.judging import Sources, findings
 
     folder, _ = everything
-    record = json.loads((folder / "p.json").read_text())
+    record = json.loads((folder / "p.record.json").read_text())
     same = pl.read_csv(points).with_columns(illness=pl.lit("flu"))
     certificate = Certificate.from_dict(record["certificate"])
     found = findings(record, certificate, pl.read_csv(folder / "c.csv"), "parquet", Sources(same))

@@ -90,21 +90,21 @@ def test_a_fault_leaves_a_verified_pair_or_what_was_there(
             failed = error
     if failed is None:
         assert shoal.verify(target, beside).holds
-        assert set(state(tmp_path)) == {"r.csv", "r.certificate.json"}
+        assert set(state(tmp_path)) == {"r.csv", "r.certificate.json", "r.record.json"}
     else:
         assert state(tmp_path) == old
         assert ".part" not in str(failed)
 
 
 def test_every_fault_was_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: shoal.Release) -> None:
-    """The places above are those a write passes: two renames, three syncs and more."""
+    """The places above are those a write passes: three renames, six syncs and more."""
     (tmp_path / "r.csv").write_text("old")
     seen = {}
     for name in ("replace", "fsync", "link", "chmod"):
         seen[name] = Fault(getattr(os, name), 0, 0)
         monkeypatch.setattr(os, name, seen[name])
     release.write(tmp_path / "r.csv")
-    assert {name: fault.calls for name, fault in seen.items()} == {"replace": 2, "fsync": 4, "link": 1, "chmod": 2}
+    assert {name: fault.calls for name, fault in seen.items()} == {"replace": 3, "fsync": 6, "link": 1, "chmod": 3}
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ shoal.anonymize(frame, quasi_identifiers=["q"], sensitive=["s"], k=5, effort="fa
 """
 
 
-@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal.Release, at: int) -> None:
     other = shoal.anonymize(FRAME.head(12), **ASKED)
     beside = other.write(tmp_path / "r.csv")
@@ -139,7 +139,10 @@ def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal
     later = (tmp_path / "r.csv").stat().st_mtime + 2  # the certificate states its time in whole seconds
     os.utime(tmp_path / "r.csv", (later, later))
     found = shoal.verify(tmp_path / "r.csv", beside)
-    if at == 1:
+    if at == 3:  # release and certificate are new, the record is of the release before
+        assert found.holds
+        assert not shoal.verify(tmp_path / "r.csv", beside, record=tmp_path / "r.record.json").holds
+    elif at == 1:
         assert found.holds
         assert {n: b for n, b in state(tmp_path).items() if n in old} == old
     else:
@@ -149,7 +152,7 @@ def test_a_kill_between_the_renames_is_recognized(tmp_path: Path, release: shoal
         assert "the certificate is the older" in said
     assert any(name.startswith(".shoal-") for name in state(tmp_path))
     release.write(tmp_path / "r.csv")
-    assert set(state(tmp_path)) == {"r.csv", "r.certificate.json"}, "temporaries of the dead stay"
+    assert set(state(tmp_path)) == {"r.csv", "r.certificate.json", "r.record.json"}, "temporaries of the dead stay"
     assert shoal.verify(tmp_path / "r.csv", beside).holds
 
 

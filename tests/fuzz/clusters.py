@@ -21,6 +21,7 @@ import shoal
 from shoal.engines.features import Asked, Features
 from shoal.judge.file import seal
 from tests.fuzz.certificates import bent
+from tests.kept import kept, verify
 
 TREE = [["nurse", "health"], ["doctor", "health"], ["smith", "metal"], ["welder", "metal"]]
 ENDINGS = [".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx"]
@@ -111,13 +112,13 @@ def tried(seed: int, folder: Path) -> str:
     try:
         made, frame = drawn(rng)
         out, rows = (folder / f"{name}{rng.choice(ENDINGS)}" for name in ("centers", "rows"))
-        record = made.write(out, assignments=rows)
+        record = kept(made.write(out, assignments=rows))
     except (shoal.InfeasibleError, shoal.PolicyError, shoal.InputError):
         return "refused"
     trees = {"job": TREE} if made.parameters["hierarchies"] else {}
     for path in (out, rows):
         for original in (None, frame):
-            verdict = shoal.verify(path, record, original, hierarchies=trees)
+            verdict = verify(path, record, original, hierarchies=trees)
             if not verdict.holds:
                 raise AssertionError(f"genuine, and does not verify: {[f for f in verdict.findings if not f.holds]}")
             if b"person-" in path.read_bytes() or "person-" in record.read_text():
@@ -162,7 +163,7 @@ def at(record: dict[str, Any], way: tuple[Any, ...], value: Any) -> dict[str, An
 def caught(out: Path, record: Path, frame: pl.DataFrame, trees: dict[str, Any], way: tuple[Any, ...]) -> bool:
     """Whether a bent record is refused, found out, or its statement one that nobody recomputes."""
     try:
-        verdict = shoal.verify(out, record, frame, hierarchies=trees)
+        verdict = verify(out, record, frame, hierarchies=trees)
     except shoal.ShoalError:
         return True
     if not verdict.holds or any(way[:i] in STATED for i in range(1, len(way) + 1)):
@@ -180,14 +181,14 @@ def bent_one(seed: int, folder: Path) -> str:
     rng = random.Random(f"bent {seed}")
     try:
         made, frame = drawn(rng)
-        record = made.write(folder / "c.csv")
+        record = kept(made.write(folder / "c.csv"))
     except (shoal.InfeasibleError, shoal.PolicyError, shoal.InputError):
         return "refused"
     genuine = json.loads(record.read_text())
     record.write_bytes(bent(genuine, rng))
     trees = {"job": TREE} if made.parameters["hierarchies"] else {}
     try:
-        verdict = shoal.verify(folder / "c.csv", record, frame if seed % 2 else None, hierarchies=trees)
+        verdict = verify(folder / "c.csv", record, frame if seed % 2 else None, hierarchies=trees)
     except shoal.ShoalError:
         return "caught"
     json.dumps(verdict.as_dict(), allow_nan=False)

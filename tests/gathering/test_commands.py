@@ -65,7 +65,7 @@ def test_json_states_the_answer(everything):
     assert said["mean_distance"] <= said["radius"]
     assert set(said["seconds"]) == {"read", "solve", "write"}
     assert said["output"] == str(folder / "centers.csv")
-    record = json.loads((folder / "c.json").read_text())
+    record = json.loads((folder / "c.record.json").read_text())
     assert (record["kind"], record["certificate"]) == ("gather", said["certificate"])
     assert said["warnings"], "a record's own row is published"
 

@@ -26,6 +26,7 @@ from shoal.problems.catalogue import kinds
 from shoal.utility.proving import judged
 from tests.amount import thinned
 from tests.fuzz.certificates import bent
+from tests.kept import kept, prove, verify
 
 LINES = "age,zip,d,note\n" + "".join(f"{20 + i % 7},{1230 + i % 3},{'xyz'[i % 3]},n{i % 2}\n" for i in range(24))
 TREE = [["1230", "123"], ["1231", "123"], ["1232", "12x"]]
@@ -46,7 +47,7 @@ def made(folder: Path, publish: str = "stars") -> tuple[Path, Path, Path, dict[s
         seed=1,
         **more,
     )
-    record = release.write(out)
+    record = kept(release.write(out))
     return source, out, record, more.get("hierarchies", {})
 
 
@@ -54,13 +55,13 @@ def made(folder: Path, publish: str = "stars") -> tuple[Path, Path, Path, dict[s
 def test_only_refusals_and_verdicts_come_back(tmp_path: Path, publish: str) -> None:
     source, out, record, trees = made(tmp_path, publish)
     genuine = json.loads(record.read_text())
-    truth = {f.check: f for f in shoal.verify(out, record, source, hierarchies=trees).findings}
+    truth = {f.check: f for f in verify(out, record, source, hierarchies=trees).findings}
     passed = 0
     for seed in range(thinned(150)):
         record.write_bytes(bent(genuine, random.Random(f"{publish} {seed}")))
         try:
             with_original = seed % 2
-            verdict = shoal.verify(
+            verdict = verify(
                 out, record, source if with_original else None, hierarchies=trees if with_original else None
             )
         except (InputError, CertificateError, VerificationError):
@@ -118,7 +119,7 @@ def test_with_the_original_no_number_can_be_forged(tmp_path: Path, publish: str,
     facts = json.loads(record.read_text())
     FORGED[what](facts)
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-    assert not shoal.verify(out, record, source, hierarchies=trees).holds
+    assert not verify(out, record, source, hierarchies=trees).holds
 
 
 UNASKED: dict[str, Any] = {
@@ -146,7 +147,7 @@ def test_nothing_is_said_to_hold_that_was_not_asked_for(tmp_path: Path, what: st
     UNASKED[what](facts)
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     with suppress(InputError):
-        assert not shoal.verify(out, record, None if alone else source).holds
+        assert not verify(out, record, None if alone else source).holds
 
 
 def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> None:
@@ -156,13 +157,13 @@ def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> No
     for columns in ({"age": 0.0, "zip": 0.0}, {**genuine["exposed"]["columns"], "age": 0.0}):
         facts = genuine | {"exposed": {"columns": columns, "groups": max(columns.values())}}
         record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-        found = {f.check: f for f in shoal.verify(out, record, source).findings}
+        found = {f.check: f for f in verify(out, record, source).findings}
         assert not found["exposed"].holds
     for wrong in ({"columns": {}, "groups": 0.5}, {"columns": {"age": 2.0}, "groups": 2.0}, None):
         facts = genuine | {"exposed": wrong}
         record.write_text(json.dumps(facts | {"seal": seal(facts)}))
         with pytest.raises(InputError, match="wrong form"):
-            shoal.verify(out, record)
+            verify(out, record)
 
 
 @pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges", "centers"])
@@ -176,7 +177,7 @@ def test_a_search_made_again_refutes_a_bound_and_proves_one(tmp_path: Path, publ
         ratio = cost / lower_bound if lower_bound else None
         facts["certificate"].update(lower_bound=lower_bound, cost=cost, ratio=ratio, optimal=cost == lower_bound)
         record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-        verdict = shoal.prove(out, original=source, effort="fast", hierarchies=trees)
+        verdict = prove(out, original=source, effort="fast", hierarchies=trees)
         return next(f for f in verdict.findings if f.check == "bound")
 
     again = found(genuine["certificate"]["lower_bound"])
@@ -197,7 +198,7 @@ def test_between_proved_and_refuted_a_bound_is_stated() -> None:
 def test_a_bound_is_proved_again_from_the_original_alone(tmp_path: Path) -> None:
     _, out, record, _ = made(tmp_path)
     with pytest.raises(InputError, match="say original=TABLE"):
-        shoal.prove(out, record)
+        prove(out, record)
 
 
 GRID = [(i, i + 1) for i in range(7) if i != 3] + [(i, i + 4) for i in range(4)]
@@ -230,26 +231,26 @@ def answers(kind: str) -> tuple[shoal.Crosswalk, Any]:
 def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp_path: Path, kind: str) -> None:
     crosswalk, source = answers(kind)
     out = tmp_path / "out.csv"
-    record = crosswalk.write(out)
-    found = {f.check: f for f in shoal.prove(out, record, source, effort="fast").findings if f.check.endswith("bound")}
+    record = kept(crosswalk.write(out))
+    found = {f.check: f for f in prove(out, record, source, effort="fast").findings if f.check.endswith("bound")}
     assert len(found) == (2 if kind == "regions" else 1)
     assert all((f.holds, f.how) == (True, "recomputed") for f in found.values()), found
     facts = json.loads(record.read_text())
     assert kind == "intervals" or facts["certificate"]["details"]["run"]["method"] == "auto"
-    again = {f.check: f.how for f in shoal.prove(out, record, source, effort="same").findings}
+    again = {f.check: f.how for f in prove(out, record, source, effort="same").findings}
     assert again["repeated"] == "recomputed"
     paid = facts["certificate"]["cost"] + 1
     facts["certificate"].update(lower_bound=paid, cost=2 * paid, ratio=2.0, optimal=False)
     if kind == "regions":
         facts["facts"]["levels"][0].update(cost=99, cost_at_least=99)
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-    again = {f.check: f for f in shoal.prove(out, record, source, effort="fast").findings if f.check in found}
+    again = {f.check: f for f in prove(out, record, source, effort="fast").findings if f.check in found}
     assert not any(f.holds for f in again.values()), again
     for gone in list(facts["parameters"])[::3]:
         bare = {**facts, "parameters": {n: v for n, v in facts["parameters"].items() if n != gone}}
         record.write_text(json.dumps(bare | {"seal": seal(bare)}))
         with suppress(InputError, VerificationError):
-            shoal.prove(out, record, source, effort="fast")
+            prove(out, record, source, effort="fast")
 
 
 def _put(place: str, value: Any) -> Any:
@@ -292,19 +293,19 @@ LIES: list[tuple[str, str, Any]] = [
 def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> None:
     crosswalk, source = answers(kind)
     out = tmp_path / "out.csv"
-    record = crosswalk.write(out)
+    record = kept(crosswalk.write(out))
     genuine = record.read_text()
-    assert shoal.verify(out, record, source).holds
+    assert verify(out, record, source).holds
     for _, place, value in [lie for lie in LIES if lie[0] == kind]:
         facts = json.loads(genuine)
         _put(place, value)(facts)
         record.write_text(json.dumps(facts | {"seal": seal(facts)}))
         with suppress(InputError, VerificationError):
-            assert not shoal.verify(out, record, source).holds, (place, value)
+            assert not verify(out, record, source).holds, (place, value)
     facts = json.loads(genuine)
     facts["certificate"]["details"]["more"] = 1
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-    said = {f.check: f.how for f in shoal.verify(out, record, source).findings}
+    said = {f.check: f.how for f in verify(out, record, source).findings}
     assert said["other details"] == said["what was asked"] == said.get("why left out", "stated") == "stated"
 
 
@@ -326,18 +327,20 @@ def test_what_regions_were_asked_for_cannot_be_bent(tmp_path: Path, asked: str, 
     }[asked]
     found = shoal.regions.merge(GRID, areas["pop"].to_numpy(), 4, seed=1, **given[0])
     out = tmp_path / "out.csv"
-    record = shoal.release(found, areas, weight="pop", edges=GRID, id="id", geographic=False, **given[1]).write(out)
+    record = kept(
+        shoal.release(found, areas, weight="pop", edges=GRID, id="id", geographic=False, **given[1]).write(out)
+    )
     source = [areas, pl.DataFrame([(f"a{i}", f"a{j}") for i, j in GRID], orient="row")]
     with pytest.raises(PolicyError, match=f"by another .*{asked}.* than the release names"):
         shoal.release(found, areas, weight="pop", edges=GRID, id="id", geographic=False)
     genuine = record.read_text()
-    assert shoal.verify(out, record, source).holds
+    assert verify(out, record, source).holds
     for name, values in bent.items():
         for value in values:
             facts = json.loads(genuine)
             facts["parameters"][name] = value
             record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-            assert not shoal.verify(out, record, source).holds, (name, value)
+            assert not verify(out, record, source).holds, (name, value)
 
 
 def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_path: Path) -> None:
@@ -346,7 +349,7 @@ def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_p
     people = rng.integers(1, 40, 64)
     frame = pl.DataFrame({"id": [f"a{i}" for i in range(64)], "pop": people})
     found = shoal.regions.merge(edges, people, 60, "search", effort="fast")
-    record = shoal.release(found, frame, weight="pop", edges=edges, id="id").write(tmp_path / "out.csv")
+    record = kept(shoal.release(found, frame, weight="pop", edges=edges, id="id").write(tmp_path / "out.csv"))
     run = json.loads(record.read_text())["certificate"]["details"]["run"]
     assert run == {"method": "search", "effort": "fast", "seed": run["seed"]}
     assert (shoal.regions.merge(edges, people, 60, **run).labels == found.labels).all()
@@ -355,14 +358,14 @@ def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_p
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
     pairs = pl.DataFrame([(f"a{i}", f"a{j}") for i, j in edges], orient="row")
     with pytest.raises(InputError, match="does not say how the answer was made"):
-        shoal.prove(tmp_path / "out.csv", record, [frame, pairs], effort="same")
+        prove(tmp_path / "out.csv", record, [frame, pairs], effort="same")
 
 
 def test_a_question_that_the_certificate_does_not_hold_is_not_guessed(tmp_path: Path) -> None:
     found = shoal.gathering.cellular(PLACES.select("x", "y").to_numpy(), 2, np.arange(8.0))
-    record = shoal.release(found, PLACES, columns=["x", "y"]).write(tmp_path / "out.csv")
+    record = kept(shoal.release(found, PLACES, columns=["x", "y"]).write(tmp_path / "out.csv"))
     with pytest.raises(InputError, match="set-up cost for each record"):
-        shoal.prove(tmp_path / "out.csv", record, PLACES)
+        prove(tmp_path / "out.csv", record, PLACES)
 
 
 def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
@@ -375,7 +378,7 @@ def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
     facts["privacy"] = {"k": facts["privacy"].get("k", 3)}
     facts["carried"]["columns"].append("d")
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-    found = {f.check: f for f in shoal.verify(out, record, source).findings}
+    found = {f.check: f for f in verify(out, record, source).findings}
     assert found["bound"].how == "stated"
     assert found["what was asked"].how == "stated"
     assert "'d'" in found["what was asked"].found
@@ -390,7 +393,7 @@ def test_a_hierarchy_handed_over_is_held_against_its_hash_without_the_original_t
     def found(given: Any, **changed: Any) -> tuple[bool, str | None]:
         bent = facts | changed
         record.write_text(json.dumps(bent | {"seal": seal(bent)}))
-        verdict = shoal.verify(out, record, hierarchies=given)
+        verdict = verify(out, record, hierarchies=given)
         return verdict.holds, next((f.how for f in verdict.findings if f.check == check), None)
 
     assert found(None) == (True, "stated")
@@ -400,13 +403,13 @@ def test_a_hierarchy_handed_over_is_held_against_its_hash_without_the_original_t
     for given in (None, trees):
         assert not found(given, hierarchies={})[0]
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-    assert shoal.verify(out, record, source, hierarchies=trees).holds
+    assert verify(out, record, source, hierarchies=trees).holds
 
 
 def test_a_release_of_hierarchies_names_those_of_the_columns_it_changed(tmp_path: Path) -> None:
     frame, out = pl.DataFrame({"age": [*"aabbcd"], "zip": ["1230", "1231"] * 3}), tmp_path / "r.csv"
     asked: dict[str, Any] = {"publish": "hierarchy", "hierarchies": {"zip": TREE}, "k": 2}
-    record = shoal.anonymize(frame, quasi_identifiers=["age", "zip"], **asked).write(out)
+    record = kept(shoal.anonymize(frame, quasi_identifiers=["age", "zip"], **asked).write(out))
     facts = json.loads(record.read_text())
     assert (facts["stars"], facts["changed"]) == ({"age": 2, "zip": 0}, {"age": 2, "zip": 6})
 
@@ -414,7 +417,7 @@ def test_a_release_of_hierarchies_names_those_of_the_columns_it_changed(tmp_path
         bent = facts | {"changed": changed, "hierarchies": hierarchies}
         bent["policy"] = facts["policy"] | {"hierarchies": policy}
         record.write_text(json.dumps(bent | {"seal": seal(bent)}))
-        return shoal.verify(out, record).holds
+        return verify(out, record).holds
 
     zips, other = facts["hierarchies"], facts["policy"]["hierarchies"]
     assert holds(facts["changed"], zips, other)
@@ -431,14 +434,14 @@ def test_json_that_can_be_read_in_two_ways_is_refused(tmp_path: Path, text: str)
     _, out, record, _ = made(tmp_path)
     record.write_text(text)
     with pytest.raises(InputError, match="not a certificate file"):
-        shoal.verify(out, record)
+        verify(out, record)
 
 
 def test_a_certificate_of_another_problem_is_named_as_such(tmp_path: Path) -> None:
     _, out, record, _ = made(tmp_path)
     record.write_text('{"problem": "labels", "certificate": {"cost": 1, "lower_bound": 1}}')
     with pytest.raises(InputError, match="not one of a release"):
-        shoal.verify(out, record)
+        verify(out, record)
 
 
 def test_json_nested_too_deep_is_refused_wherever_it_is_read(tmp_path: Path) -> None:

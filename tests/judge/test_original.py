@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.judge.file import seal
 from shoal.judge.tables.parts import hash_of
+from tests.kept import kept, verify
 
 TREE = [["a", "ab"], ["b", "ab"], ["c", "cd"], ["d", "cd"]]
 ABOVE = {"ab": "ab", "cd": "cd", "*": "abcd"}
@@ -74,8 +75,8 @@ def test_a_release_matches_exactly_when_some_order_of_the_rows_does(
     original.write_text("age,town,d\n" + "".join(",".join(r) + "\n" for r in rows))
     more = {"hierarchies": {"town": TREE}} if publish == "hierarchy" else {}
     out = folder / "r.csv"
-    record = shoal.anonymize(original, publish=publish, sensitive=["d"], **more, **ASKED).write(out)
-    genuine = shoal.verify(out, record, original, hierarchies=more.get("hierarchies"))
+    record = kept(shoal.anonymize(original, publish=publish, sensitive=["d"], **more, **ASKED).write(out))
+    genuine = verify(out, record, original, hierarchies=more.get("hierarchies"))
     assert genuine.holds, [f for f in genuine.findings if not f.holds]
     frame = pl.read_csv(out, infer_schema=False)
     table = [list(r) for r in frame.iter_rows()]
@@ -93,7 +94,7 @@ def test_a_release_matches_exactly_when_some_order_of_the_rows_does(
     allowed = all(r[j] in known[j] or r[j].startswith(coarse) for r in after for j in (0, 1))
     pl.DataFrame(table, schema=frame.columns, orient="row").write_csv(out)
     resealed(out, record)
-    found = shoal.verify(out, record, original, hierarchies=more.get("hierarchies")).findings
+    found = verify(out, record, original, hierarchies=more.get("hierarchies")).findings
     matches = all(f.holds for f in found if f.check in ("other columns", "published values", "rows match"))
     assert matches == (allowed and possible(rows, after))
 
@@ -110,11 +111,11 @@ def forge(folder: Path, publish: str, change: Any) -> Any:
     """Publish, change the published frame, make the certificate agree, verify with the original."""
     source, out = people(folder), folder / "r.csv"
     trees = {"town": TREE} if publish == "hierarchy" else {}
-    record = shoal.anonymize(source, publish=publish, sensitive=["d"], hierarchies=trees, **ASKED).write(out)
-    assert shoal.verify(out, record, source, hierarchies=trees).holds
+    record = kept(shoal.anonymize(source, publish=publish, sensitive=["d"], hierarchies=trees, **ASKED).write(out))
+    assert verify(out, record, source, hierarchies=trees).holds
     change(pl.read_csv(out, infer_schema=False)).write_csv(out)
     resealed(out, record)
-    return shoal.verify(out, record, source, hierarchies=trees)
+    return verify(out, record, source, hierarchies=trees)
 
 
 def swapped(frame: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -156,18 +157,18 @@ def test_the_same_value_written_in_another_way_is_the_same(tmp_path: Path) -> No
     known = {"insensitive": ["note"]} if hasattr(shoal.Policy, "insensitive") else {}
     release = shoal.anonymize(frame, quasi_identifiers=["smoker", "year"], k=2, effort="fast", **known)
     for name in ("r.csv", "r.parquet"):
-        record = release.write(tmp_path / name, tmp_path / f"{name}.json")
-        verdict = shoal.verify(tmp_path / name, record, as_pandas_writes)
+        record = kept(release.write(tmp_path / name, tmp_path / f"{name}.json"))
+        verdict = verify(tmp_path / name, record, as_pandas_writes)
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
 def test_codes_with_leading_zeros_are_not_numbers(tmp_path: Path) -> None:
     source, out = tmp_path / "t.csv", tmp_path / "r.csv"
     source.write_text("zip,age\n07,1\n07,1\n7,1\n7,1\n")
-    record = shoal.anonymize(source, quasi_identifiers=["zip", "age"], k=2, effort="fast").write(out)
+    record = kept(shoal.anonymize(source, quasi_identifiers=["zip", "age"], k=2, effort="fast").write(out))
     out.write_text(out.read_text().replace("07", "7"))
     resealed_zip(out, record)
-    assert not shoal.verify(out, record, source).holds
+    assert not verify(out, record, source).holds
 
 
 def resealed_zip(out: Path, record: Path) -> None:
@@ -185,8 +186,8 @@ def test_an_original_is_read_with_its_separator_and_encoding(tmp_path: Path) -> 
     release = shoal.anonymize(
         source, quasi_identifiers=["age", "stadt,ort"], sensitive=["d"], identifiers=["n"], k=2, effort="fast", **told
     )
-    record = release.write(out)
-    verdict = shoal.verify(out, record, source, **told)
+    record = kept(release.write(out))
+    verdict = verify(out, record, source, **told)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
@@ -195,8 +196,8 @@ def test_missing_numbers_beside_starred_ones(tmp_path: Path) -> None:
     release = shoal.anonymize(frame, quasi_identifiers=["age", "town"], k=2, effort="fast")
     frame.write_parquet(tmp_path / "t.parquet")
     for name in ("r.csv", "r.parquet", "r.xlsx"):
-        record = release.write(tmp_path / name, tmp_path / f"{name}.json")
-        verdict = shoal.verify(tmp_path / name, record, tmp_path / "t.parquet")
+        record = kept(release.write(tmp_path / name, tmp_path / f"{name}.json"))
+        verdict = verify(tmp_path / name, record, tmp_path / "t.parquet")
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
@@ -215,16 +216,16 @@ def test_tiles_and_generated_labels_verify_and_others_do_not(tmp_path: Path) -> 
         k=4,
         effort="fast",
     ).write(out)
-    verdict = shoal.verify(out, record, source)
+    verdict = verify(out, record, source)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
     far = [(a, 50 - x, 50 - y, tree) for a, x, y, tree in rows]
     source.write_text("age,x,y,tree\n" + "".join(",".join(map(str, r)) + "\n" for r in far))
-    assert not shoal.verify(out, record, source).holds
+    assert not verify(out, record, source).holds
 
 
 def findings(release: Path, record: Path, original: Path) -> dict[str, tuple[bool, str, str]]:
     """What the judge says with the original, by what it looked at."""
-    return {check: (holds, said, how) for check, holds, said, how in shoal.verify(release, record, original).findings}
+    return {check: (holds, said, how) for check, holds, said, how in verify(release, record, original).findings}
 
 
 def test_each_thing_looked_at_has_a_word_of_its_own(tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_each_thing_looked_at_has_a_word_of_its_own(tmp_path: Path) -> None:
     rows = [(20, "a"), (20, "b"), (31, "c"), (31, "c"), (40, "d"), (40, "d")]
     original.write_text("age,town,d\n" + "".join(f"{a},{t},{'xyz'[i % 3]}\n" for i, (a, t) in enumerate(rows)))
     made = shoal.anonymize(original, **ASKED, sensitive=["d"], t=0.9)  # a model with a k, and one without
-    record = made.write(release)
+    record = kept(made.write(release))
     told = findings(release, record, original)
     assert told["other columns"][:2] == (True, "unchanged, row by row")
     assert told["rows match"][0]
@@ -258,7 +259,7 @@ def test_the_fewest_suppressed_tuples_are_found_again_with_one_sensitive_column(
     made = shoal.anonymize(table, sensitive=sensitive, l=2, method="three_phase", **settings)
     assert (made.certificate.unit, made.certificate.lower_bound) == ("suppressed tuples", 4)
     made.write(tmp_path / "r.csv")
-    bound = next(f for f in shoal.verify(tmp_path / "r.csv", original=table).findings if f.check == "bound")
+    bound = next(f for f in verify(tmp_path / "r.csv", original=table).findings if f.check == "bound")
     assert (bound.holds, bound.how) == (True, how)
 
 
@@ -267,7 +268,7 @@ def test_a_table_of_a_database_is_not_looked_for_in_a_frame(tmp_path: Path, of_a
     table = pl.DataFrame({"age": [1, 1, 2, 2]})
     shoal.anonymize(table, quasi_identifiers=["age"], k=2).write(tmp_path / "r.csv")
     with pytest.raises(shoal.PolicyError, match="it has no effect on a frame"):
-        shoal.verify(tmp_path / "r.csv", original=table, **of_a_database)
+        verify(tmp_path / "r.csv", original=table, **of_a_database)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -287,10 +288,10 @@ def test_moments_of_another_zone_are_the_same_moments(tmp_path: Path, ending: st
             source, quasi_identifiers=quasi, insensitive=["left"], k=2, max_suppressed=0.9, publish=publish,
             engine="duckdb", seed=1,
         )  # fmt: skip
-        record = release.write(out)
-        assert shoal.verify(out, record, original=source).holds
+        record = kept(release.write(out))
+        assert verify(out, record, original=source).holds
         later = frame.with_columns(pl.col("left") + pl.duration(hours=1))
-        assert not shoal.verify(out, record, original=later).holds
+        assert not verify(out, record, original=later).holds
 
 
 @pytest.mark.parametrize("publish", ["stars", "centers"])
@@ -299,8 +300,8 @@ def test_a_value_outside_a_certified_order_is_found_and_not_shown(tmp_path: Path
     table = pl.DataFrame({"age": [1, 2, 3] * 4, "ill": how_bad})
     out = tmp_path / "r.csv"
     release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive=["ill"], k=2, publish=publish, seed=1)
-    record = release.write(out)
+    record = kept(release.write(out))
     out.write_text(out.read_text().replace("mid", "dreadful", 1))
-    verdict = shoal.verify(out, record)
+    verdict = verify(out, record)
     assert {f.check for f in verdict.findings if not f.holds} >= {"file", "order of ill"}
     assert "dreadful" not in str(verdict)

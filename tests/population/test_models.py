@@ -17,6 +17,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.originals.population import Covered, presence
 from tests.commands import run
+from tests.kept import verify
 
 HIERARCHY = [[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10 * 10}-{a // 10 * 10 + 9}"] for a in range(20, 40)]
 QUASI = ["age", "sex", "zip"]
@@ -106,26 +107,26 @@ def test_certificate_verify_and_flags(tmp_path) -> None:
     told = run("anonymize", tmp_path / "some.csv", *flags, tmp_path / "r.html", "-o", out).facts
     assert told["privacy"]["k_map"] == told["population"]["k_map"] >= 12
     assert "of the 300 people of the population" in (tmp_path / "r.html").read_text()
-    beside = tmp_path / "out.certificate.json"
+    beside = tmp_path / "out.record.json"
     for original in (None, tmp_path / "some.csv"):
         for given_, how in ((None, "stated"), (tmp_path / "all.parquet", "recomputed"), (population, "recomputed")):
-            verdict = shoal.verify(out, beside, original, population=given_)
+            verdict = verify(out, beside, original, population=given_)
             assert verdict.holds, [f for f in verdict.findings if not f.holds]
             assert [f.how for f in verdict.findings if f.check == "population"] == [how]
     again = shoal.Policy.read(beside)
     assert again.population == str(tmp_path / "all.parquet")
     assert again.privacy == (shoal.KMap(12),)
-    assert run("verify", out, beside, "--population", tmp_path / "all.parquet").returncode == 0
+    assert run("verify", out, "--record", beside, "--population", tmp_path / "all.parquet").returncode == 0
     fewer = population.filter(pl.col("zip") == "a")
     with pytest.raises(InputError, match="no value of the population"):
-        shoal.verify(out, beside, population=fewer)
-    verdict = shoal.verify(out, beside, population=pl.concat([population, population]))
+        verify(out, beside, population=fewer)
+    verdict = verify(out, beside, population=pl.concat([population, population]))
     assert [f.check for f in verdict.findings if not f.holds] == ["levels", "population"]
     record = json.loads(beside.read_text())
     record["population"]["k_map"] = 11
     record["seal"] = seal(record)
     beside.write_text(json.dumps(record))
-    assert [f.check for f in shoal.verify(out, beside).findings if not f.holds] == ["population"]
+    assert [f.check for f in verify(out, beside).findings if not f.holds] == ["population"]
     flags = ["--quasi", "age,sex,zip", "--population", tmp_path / "all.parquet", "--k-map", "12"]
     status, said, _ = run("audit", out, *flags)
     assert status == 0
@@ -145,7 +146,7 @@ def test_weights_say_how_many_people_a_row_stands_for(tmp_path, carried: bool) -
         assert release.audit.population["k_map"] == int(sums.min()) >= 30
         assert release.audit.population["rows"] == int(sample["w"].sum())
     release.write(tmp_path / "out.csv")
-    verdict = shoal.verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", sample)
+    verdict = verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", sample)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
     how = [f.how for f in verdict.findings if f.check == "population"]
     assert how == ["recomputed" if carried else "stated"]

@@ -30,6 +30,7 @@ from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
 from tests.commands import run
 from tests.fuzz import clusters as fuzz
+from tests.kept import kept, verify
 
 Tamper = Callable[[pl.DataFrame], pl.DataFrame]
 X = [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 60.0]
@@ -107,11 +108,11 @@ ROWS: list[tuple[Tamper, str]] = [
 def test_genuine_ones_verify(kind: str, ending: str, tmp_path: Path) -> None:
     for center in ("record", "mean", "medoid") if ending == ".csv" else ("mean",):  # readers know nothing of centers
         made = made_of(kind, center)
-        beside = made.write(tmp_path / f"c{ending}", assignments=tmp_path / f"r{ending}")
+        beside = kept(made.write(tmp_path / f"c{ending}", assignments=tmp_path / f"r{ending}"))
         record = json.loads(beside.read_text())
         assert (record["kind"], record["facts"]["left_out"]) == (kind, 1)
         for path, original in itertools.product((tmp_path / f"c{ending}", tmp_path / f"r{ending}"), (None, FRAME)):
-            verdict = shoal.verify(path, beside, original)
+            verdict = verify(path, beside, original)
             assert verdict.holds, verdict.findings
         how = {f.check: f.how for f in verdict.findings}
         assert how["records by d"] == how["r"] == how["l of d"] == how["distance"] == "recomputed"
@@ -126,9 +127,9 @@ def test_wrong_centers_are_refused_and_found(
     kind: str, tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = made_of(kind)
-    beside = made.write(tmp_path / "c.csv")
+    beside = kept(made.write(tmp_path / "c.csv"))
     tamper(made.table).write_csv(tmp_path / "c.csv")
-    verdict = shoal.verify(tmp_path / "c.csv", beside, FRAME)
+    verdict = verify(tmp_path / "c.csv", beside, FRAME)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
     monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
@@ -142,9 +143,9 @@ def test_wrong_assignments_are_refused_and_found(
     tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = made_of("gather")
-    beside = made.write(tmp_path / "c.csv", assignments=tmp_path / "r.csv")
+    beside = kept(made.write(tmp_path / "c.csv", assignments=tmp_path / "r.csv"))
     tamper(made.assignments).write_csv(tmp_path / "r.csv")
-    verdict = shoal.verify(tmp_path / "r.csv", beside, FRAME)
+    verdict = verify(tmp_path / "r.csv", beside, FRAME)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
 
@@ -160,7 +161,7 @@ def test_wrong_assignments_are_refused_and_found(
 @pytest.mark.parametrize("seed", [2, 4, 5, 7])
 def test_every_statement_bent_by_one_is_caught_or_said_to_be_stated_only(seed: int, tmp_path: Path) -> None:
     made, frame = fuzz.drawn(random.Random(f"clusters {seed}"))
-    record = made.write(tmp_path / "c.csv")
+    record = kept(made.write(tmp_path / "c.csv"))
     genuine, tried = json.loads(record.read_text()), 0
     trees = {"job": fuzz.TREE} if made.parameters["hierarchies"] else {}
     for way, value in fuzz.leaves(genuine):
@@ -273,14 +274,14 @@ def test_each_radius_is_looked_at_by_itself() -> None:
 
 def bent_record(made: shoal.Crosswalk, folder: Path, **changes: Any) -> dict[str, bool]:
     """What holds of a file without its source, after the statements named "part.name" were changed."""
-    record = made.write(folder / "b.csv")
+    record = kept(made.write(folder / "b.csv"))
     facts = json.loads(record.read_text())
     for name, value in changes.items():
         part, _, own = name.partition("__")
         facts[part][own] = value
     facts["seal"] = seal(facts)
     record.write_text(json.dumps(facts))
-    return {f.check: f.holds for f in shoal.verify(folder / "b.csv", record).findings}
+    return {f.check: f.holds for f in verify(folder / "b.csv", record).findings}
 
 
 def test_each_statement_is_looked_at_by_itself(tmp_path: Path) -> None:
@@ -312,9 +313,9 @@ def test_each_statement_is_looked_at_by_itself(tmp_path: Path) -> None:
 
 def test_a_table_with_a_record_more_is_another(tmp_path: Path) -> None:
     made = made_of("gather")
-    beside = made.write(tmp_path / "c.csv")
+    beside = kept(made.write(tmp_path / "c.csv"))
     more = pl.concat([FRAME, FRAME[-1:]])
-    assert [f.check for f in shoal.verify(tmp_path / "c.csv", beside, more).findings if not f.holds] == ["counts"]
+    assert [f.check for f in verify(tmp_path / "c.csv", beside, more).findings if not f.holds] == ["counts"]
 
 
 def test_a_bound_beyond_what_is_found_again_is_stated_only(tmp_path: Path) -> None:
@@ -325,8 +326,8 @@ def test_a_bound_beyond_what_is_found_again_is_stated_only(tmp_path: Path) -> No
     assert found.cost > bound * 1.01
     for low, how in ((bound, "recomputed"), (bound * (1 + 1e-6), "stated"), (bound / 2, "recomputed")):
         told = replace(found, certificate=replace(found.certificate, lower_bound=low))
-        beside = shoal.release(told, FRAME, columns=["x"]).write(tmp_path / "c.csv")
-        verdict = shoal.verify(tmp_path / "c.csv", beside, FRAME)
+        beside = kept(shoal.release(told, FRAME, columns=["x"]).write(tmp_path / "c.csv"))
+        verdict = verify(tmp_path / "c.csv", beside, FRAME)
         assert {f.check: f.how for f in verdict.findings}["bound"] == how
 
 
@@ -393,13 +394,15 @@ def test_centers_of_hours_lie_between_them_around_midnight(center: str, tmp_path
     made = pl.read_csv(out)
     assert made["hour"].to_list() == [0, 12]
     assert made["radius"].to_list() == ["within 1 hours"] * 2
-    held = tmp_path / "centers.certificate.json"
-    assert shoal.verify(out, held, tmp_path / "visits.csv").holds
+    held = tmp_path / "centers.record.json"
+    assert verify(out, held, tmp_path / "visits.csv").holds
     for period in (0, 20):  # on a line, or around another circle, they are no such clusters
         record = json.loads(held.read_text())
         record["parameters"]["features"][0]["period"] = period
         (tmp_path / "bent.json").write_text(json.dumps(record | {"seal": seal(record)}))
-        assert not shoal.verify(out, tmp_path / "bent.json", tmp_path / "visits.csv").holds
+        proof, source = tmp_path / "centers.certificate.json", tmp_path / "visits.csv"
+        verdict = shoal.verify(out, proof, source, record=tmp_path / "bent.json")
+        assert {f.check for f in verdict.findings if not f.holds} > {"record"}
 
 
 def test_an_answer_of_other_data_is_refused() -> None:
@@ -551,18 +554,18 @@ def test_coordinates_and_hierarchies_are_checked_where_they_are_at_hand(tmp_path
     told = Features.of(frame, Asked(["zip", "job"], hierarchies={"job": tree}, coordinates={"zip": zips}))
     found = shoal.gathering.gather(tuple(told.values), r=5, metric=told.metric)
     made = shoal.release(found, frame, columns=["zip", "job"], hierarchies={"job": tree}, coordinates={"zip": zips})
-    beside = made.write(tmp_path / "c.csv")
+    beside = kept(made.write(tmp_path / "c.csv"))
     for original, trees, how in (
         (frame, {}, {"distance": "stated", "records": "checked for consistency"}),
         ([frame, zips], {"job": tree}, {"distance": "recomputed", "records": "recomputed", "centers": "recomputed"}),
     ):
-        verdict = shoal.verify(tmp_path / "c.csv", beside, original, hierarchies=trees)
+        verdict = verify(tmp_path / "c.csv", beside, original, hierarchies=trees)
         assert verdict.holds, verdict.findings
         assert how.items() <= {f.check: f.how for f in verdict.findings}.items()
     far = zips.with_columns(lat=pl.Series([40.0, 44.1, 47.0]))
-    assert not shoal.verify(tmp_path / "c.csv", beside, [frame, far], hierarchies={"job": tree}).holds
+    assert not verify(tmp_path / "c.csv", beside, [frame, far], hierarchies={"job": tree}).holds
     with pytest.raises(VerificationError, match="not the one certified"):
-        shoal.verify(tmp_path / "c.csv", beside, frame, hierarchies={"job": [*tree[:2], ["welder", "health"]]})
+        verify(tmp_path / "c.csv", beside, frame, hierarchies={"job": [*tree[:2], ["welder", "health"]]})
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
@@ -576,7 +579,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         assert "--center mean" in err
         assert "center=" not in err + " ".join(said["warnings"])
         for path in (out, rows):
-            check = ("verify", path, said["certificate_file"], "--json")
+            check = ("verify", path, said["certificate_file"], "--record", said["record_file"], "--json")
             assert run(*check)[0] == run(*check, "--original", table)[0] == 0
         FRAME.with_columns(d=pl.Series([*D[:-2], "odd", "odd"])).write_csv(tmp_path / "other.csv")
         status, text, _ = run(*check, "--original", tmp_path / "other.csv")

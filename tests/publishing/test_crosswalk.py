@@ -20,6 +20,7 @@ from shoal.engines import store as storing
 from shoal.engines.features import Asked, Features
 from shoal.errors import InputError, PolicyError, VerificationError
 from tests.commands import run
+from tests.kept import kept, verify
 
 NAMES = pl.DataFrame(
     {"name": ["Adams", "Baker", "Clark", "Davis", "Evans", "", "Zoe"], "people": [5, 2, 2, 4, 3, 2, 0]}
@@ -108,9 +109,9 @@ REGIONS = [(moved, "areas"), (dropped, "one row each"), (twice, "one row each"),
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
 def test_genuine_regions_verify(ending: str, tmp_path: Path) -> None:
     made, source = made_of_areas()
-    beside = made.write(tmp_path / f"x{ending}")
+    beside = kept(made.write(tmp_path / f"x{ending}"))
     for original in (None, source):
-        verdict = shoal.verify(tmp_path / f"x{ending}", beside, original)
+        verdict = verify(tmp_path / f"x{ending}", beside, original)
         assert verdict.holds, verdict.findings
     how = {f.check: f.how for f in verdict.findings}
     assert (how["connected"], how["boundary"], how["weight people"]) == ("recomputed",) * 3
@@ -143,7 +144,7 @@ def test_places_that_are_codes_are_told_of_clusters() -> None:
 def test_a_folder_whose_name_is_a_pattern_is_a_folder(ending: str, tmp_path: Path) -> None:
     folder = tmp_path / "d[1]"
     folder.mkdir()
-    assert shoal.verify(folder / f"x{ending}", made_of_areas()[0].write(folder / f"x{ending}")).holds
+    assert verify(folder / f"x{ending}", made_of_areas()[0].write(folder / f"x{ending}")).holds
 
 
 @pytest.mark.parametrize(("tamper", "check"), REGIONS)
@@ -151,9 +152,9 @@ def test_wrong_regions_are_refused_and_found(
     tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, source = made_of_areas()
-    beside = made.write(tmp_path / "x.csv")
+    beside = kept(made.write(tmp_path / "x.csv"))
     tamper(made.table).write_csv(tmp_path / "x.csv")
-    verdict = shoal.verify(tmp_path / "x.csv", beside, source)
+    verdict = verify(tmp_path / "x.csv", beside, source)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
     monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
@@ -168,9 +169,9 @@ def test_regions_that_cross_a_boundary_or_a_gap_are_refused(tmp_path: Path) -> N
     with pytest.raises(VerificationError, match="boundary"):
         shoal.release(across, table, weight="people", edges=numbers, boundary="state").write(tmp_path / "x.csv")
     good = shoal.release(across, table, weight="people", edges=numbers)
-    beside = good.write(tmp_path / "x.csv")
-    assert shoal.verify(tmp_path / "x.csv", beside, [table, pairs]).holds
-    verdict = shoal.verify(tmp_path / "x.csv", beside, [table, pairs[1:]])
+    beside = kept(good.write(tmp_path / "x.csv"))
+    assert verify(tmp_path / "x.csv", beside, [table, pairs]).holds
+    verdict = verify(tmp_path / "x.csv", beside, [table, pairs[1:]])
     assert [f.check for f in verdict.findings if not f.holds] == ["connected"]
     with pytest.raises(InputError, match="does not belong"):
         shoal.release(across, table[::-1].with_columns(people=2), weight="people", edges=numbers)
@@ -200,12 +201,12 @@ CASES = [(kind, tamper) for kind in ("labels", "intervals") for tamper in GROUPE
 @pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".xlsx"])
 def test_genuine_ones_verify(kind: str, ending: str, tmp_path: Path) -> None:
     made, source = made_of(kind)
-    beside = made.write(tmp_path / f"x{ending}")
-    assert beside == tmp_path / "x.certificate.json"
+    beside = kept(made.write(tmp_path / f"x{ending}"))
+    assert beside == tmp_path / "x.record.json"
     record = json.loads(beside.read_text())
     assert record["kind"] == kind
     for original in (None, source):
-        verdict = shoal.verify(tmp_path / f"x{ending}", beside, original)
+        verdict = verify(tmp_path / f"x{ending}", beside, original)
         assert verdict.holds, verdict.findings
         assert verdict.audit is None
     how = {f.check: f.how for f in verdict.findings}
@@ -231,9 +232,9 @@ def test_nothing_wrong_gets_its_name(
 @pytest.mark.parametrize(("kind", "tamper"), CASES)
 def test_verify_finds_what_was_changed_afterwards(kind: str, tamper: Tamper, tmp_path: Path) -> None:
     made, source = made_of(kind)
-    beside = made.write(tmp_path / "x.csv")
+    beside = kept(made.write(tmp_path / "x.csv"))
     tamper(made.table).write_csv(tmp_path / "x.csv")
-    verdict = shoal.verify(tmp_path / "x.csv", beside, source)
+    verdict = verify(tmp_path / "x.csv", beside, source)
     failed = {f.check for f in verdict.findings if not f.holds}
     assert "file" in failed
     assert failed - {"file"}, "the hash alone found it"
@@ -242,30 +243,31 @@ def test_verify_finds_what_was_changed_afterwards(kind: str, tamper: Tamper, tmp
 @pytest.mark.parametrize("kind", ["labels", "intervals"])
 def test_a_certificate_that_was_changed(kind: str, tmp_path: Path) -> None:
     made, source = made_of(kind)
-    beside = made.write(tmp_path / "x.csv")
+    beside = kept(made.write(tmp_path / "x.csv"))
     record = json.loads(beside.read_text())
     for part, name, value in (("parameters", "k", 2), ("facts", "smallest_group", 99), ("certificate", "cost", 10**6)):
         bent = json.loads(json.dumps(record))
         bent[part][name] = value
         beside.write_text(json.dumps(bent))
-        assert not shoal.verify(tmp_path / "x.csv", beside, source).holds
+        assert not verify(tmp_path / "x.csv", beside, source).holds
     for part in ("facts", "parameters", "certificate"):
         bent = {name: held for name, held in record.items() if name != part}
         beside.write_text(json.dumps(bent))
         with pytest.raises(InputError):
-            shoal.verify(tmp_path / "x.csv", beside)
-    beside.write_text(json.dumps({**record, "kind": "riddles"}))
+            verify(tmp_path / "x.csv", beside)
+    certificate = tmp_path / "x.certificate.json"
+    certificate.write_text(json.dumps(json.loads(certificate.read_text()) | {"kind": "riddles"}))
     with pytest.raises(InputError, match="of a kind"):
-        shoal.verify(tmp_path / "x.csv", beside)
+        shoal.verify(tmp_path / "x.csv", certificate)
 
 
 def test_another_source_is_found_out(tmp_path: Path) -> None:
     made, source = made_of("labels")
-    beside = made.write(tmp_path / "x.csv")
+    beside = kept(made.write(tmp_path / "x.csv"))
     other = source.with_columns(people=pl.Series([5, 2, 2, 4, 3, 3, 0]))
-    verdict = shoal.verify(tmp_path / "x.csv", beside, other)
+    verdict = verify(tmp_path / "x.csv", beside, other)
     assert [f.check for f in verdict.findings if not f.holds] == ["counts"]
-    less = shoal.verify(tmp_path / "x.csv", beside, source[1:])
+    less = verify(tmp_path / "x.csv", beside, source[1:])
     assert "values" in [f.check for f in less.findings if not f.holds]
 
 
@@ -325,10 +327,10 @@ def test_signed(tmp_path: Path) -> None:
 
     private, public = make_key(tmp_path / "key")
     made, source = made_of("labels")
-    beside = made.write(tmp_path / "x.csv", sign=private)
-    assert shoal.verify(tmp_path / "x.csv", beside, source, signer=public).holds
+    beside = kept(made.write(tmp_path / "x.csv", sign=private))
+    assert verify(tmp_path / "x.csv", beside, source, signer=public).holds
     made.write(tmp_path / "x.csv")
-    assert not shoal.verify(tmp_path / "x.csv", beside, source, signer=public).holds
+    assert not verify(tmp_path / "x.csv", beside, source, signer=public).holds
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -346,8 +348,8 @@ def test_drawn_ones_verify(tmp_path: Path, rows: list[tuple[int, int]], k: int, 
         shoal.release(shoal.labels.cover(sums["n"], k), frame, label="v", count="n"),
         shoal.release(shoal.intervals.cut(frame["v"], frame["n"], k, objective), frame, value="v", count="n"),
     ):
-        beside = made.write(tmp_path / "x.csv")
-        verdict = shoal.verify(tmp_path / "x.csv", beside, frame)
+        beside = kept(made.write(tmp_path / "x.csv"))
+        verdict = verify(tmp_path / "x.csv", beside, frame)
         assert verdict.holds, verdict.findings
 
 
@@ -384,9 +386,9 @@ TILES = [(stretched, "disjoint"), (fuller, "counts"), (elsewhere, "inside"), (dr
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_genuine_tiles_verify(ending: str, coordinates: str, tmp_path: Path) -> None:
     made, source = made_of_points(coordinates)
-    beside = made.write(tmp_path / f"x{ending}")
+    beside = kept(made.write(tmp_path / f"x{ending}"))
     for original in (None, source):
-        verdict = shoal.verify(tmp_path / f"x{ending}", beside, original)
+        verdict = verify(tmp_path / f"x{ending}", beside, original)
         assert verdict.holds, verdict.findings
     assert {f.check: f.how for f in verdict.findings}["counts"] == "recomputed"
 
@@ -397,9 +399,9 @@ def test_wrong_tiles_are_refused_and_found(
     tamper: Tamper, check: str, coordinates: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, source = made_of_points(coordinates)
-    beside = made.write(tmp_path / "x.csv")
+    beside = kept(made.write(tmp_path / "x.csv"))
     tamper(made.table).write_csv(tmp_path / "x.csv")
-    verdict = shoal.verify(tmp_path / "x.csv", beside, source)
+    verdict = verify(tmp_path / "x.csv", beside, source)
     assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
     genuine = storing.store
     monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
@@ -418,7 +420,7 @@ def test_of_a_crosswalk_and_a_certificate_of_two_runs_the_older_is_named(tmp_pat
     shoal.release(shoal.labels.cover(NAMES["people"], 7), NAMES, label="name", count="people").write(target)
     (beside if older == "certificate" else target).write_bytes(kept)
     os.utime(target, (time, time))
-    file = shoal.verify(target, beside).findings[0]
+    file = verify(target, beside).findings[0]
     assert (file.check, file.holds) == ("file", False)
     assert f"by their times the {older} is the older" in file.found
 
@@ -469,8 +471,8 @@ def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number
     answer = shoal.regions.merge(edges, areas["pop"].to_list(), 3, objective=objective, regions=number, seed=1)
     for told in ({}, {} if objective is None else {"objective": objective}):
         made = shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, **told)
-        record = made.write(tmp_path / "o.csv")
-        verdict = shoal.verify(tmp_path / "o.csv", record, original=[areas, pairs])
+        record = kept(made.write(tmp_path / "o.csv"))
+        verdict = verify(tmp_path / "o.csv", record, original=[areas, pairs])
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
         assert made.parameters["objective"] == answer.certificate.details["objective"][0]
     with pytest.raises(PolicyError, match="leave objective= out"):
@@ -481,5 +483,5 @@ def test_the_bound_of_intervals_of_texts_is_found_again(tmp_path: Path) -> None:
     frame = pl.DataFrame({"name": ["a", "b", "c"], "people": [3, 3, 3]})
     out = shoal.release(shoal.intervals.cut(["a", "b", "c"], [3] * 3, 4), frame, value="name", count="people")
     out.write(tmp_path / "c.csv")  # one interval of 9: counting alone says 5
-    found = {f.check: f for f in shoal.verify(tmp_path / "c.csv", original=frame).findings}
+    found = {f.check: f for f in verify(tmp_path / "c.csv", original=frame).findings}
     assert (out.certificate.lower_bound, found["bound"].how) == (9, "recomputed")

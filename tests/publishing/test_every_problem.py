@@ -71,7 +71,7 @@ def judge_piles(held):
     values, piles = held.content["value"].to_list(), held.content["pile"].to_list()
     sizes, stated = Counter(piles), held.stated
     found = [one_row_each(values, stated.facts, "value"), *group_sizes(sizes, stated.facts, stated.parameters["k"])]
-    found.append(Finding("cost", max(sizes.values()) == stated.cost, "the largest pile"))
+    found.append(stated.paid(max(sizes.values())))
     if held.sources.table is not None:
         own = held.sources.table[stated.parameters["column"]].to_list()
         found.append(Finding("values", sorted(map(str, own)) == sorted(map(str, values)), "those of the source"))

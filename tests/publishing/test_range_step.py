@@ -21,6 +21,7 @@ from shoal.judge.originals.covering import Reading
 from shoal.judge.originals.covering import column as covering
 from shoal.judge.tables.grid import on_grid
 from tests.commands import run
+from tests.kept import kept
 from tests.oracles.tables import partitions
 
 METHODS = [
@@ -298,7 +299,7 @@ def test_the_audit_says_in_how_many_groups_an_end_is_one_persons_value(tmp_path)
     assert (
         f"{100 * made.audit.exposed_classes:.1f} % of the groups show a value that only one of their rows holds" in page
     )
-    beside = made.write(tmp_path / "a.csv")
+    beside = kept(made.write(tmp_path / "a.csv"))
     assert json.loads(beside.read_text())["exposed"]["groups"] == made.audit.exposed_classes
     assert made.audit.exposed_classes is not None  # of the bytes written as well
     widened = shoal.anonymize(frame, **roles, range_step={"age": 5, "zip": 1}, effort="fast")

@@ -432,7 +432,7 @@ def test_a_number_of_regions_of_like_areas_that_are_not_wide(folder, towns, tmp_
     assert said["regions"] == 4
     with (tmp_path / "a.csv").open() as file:
         assert [row["region"] for row in csv.DictReader(file)] == [f"0{x // 2 * 2}+1" for x in range(8)]
-    check = ["verify", tmp_path / "a.csv", said["certificate_file"], "--json"]
+    check = ["verify", tmp_path / "a.csv", said["certificate_file"], "--record", said["record_file"], "--json"]
     done = commands.run(*check, "--original", towns, "--original", folder / "edges.csv")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0.0000 of the variance is inside regions" in done.stdout
@@ -462,7 +462,7 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     made = run(towns, folder / "edges.csv", "--weight", "people", "--k", 6, *asked, "--coordinates", "projected",
                "--seed", 1, "-o", tmp_path / "c.csv", "--json")  # fmt: skip
     assert made.returncode == 0, made.stderr
-    record = json.loads(Path(json.loads(made.stdout)["certificate_file"]).read_text())
+    record = json.loads(Path(json.loads(made.stdout)["record_file"]).read_text())
     stated = record["certificate"]
     frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
     source = pl.read_csv(towns, infer_schema=False).rename({"id": NAMED})
@@ -510,7 +510,7 @@ def test_the_variance_is_counted_again_where_areas_weigh_nothing(tmp_path, peopl
         for column in scaled:
             middle = sum(mass[i] * column[i] for i in here) / sum(mass[i] for i in here)
             inside += sum(mass[i] * (column[i] - middle) ** 2 for i in here)
-    share = json.loads((tmp_path / "c.certificate.json").read_text())["facts"]["variance_inside"]
+    share = json.loads((tmp_path / "c.record.json").read_text())["facts"]["variance_inside"]
     assert share == pytest.approx(inside / (2 * sum(mass)), rel=1e-6)
 
 
@@ -552,7 +552,7 @@ def test_the_weight_that_binds_is_judged(tmp_path):
 
     made = run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv")
     assert made.returncode == 0, made.stderr
-    record = json.loads((tmp_path / "c.certificate.json").read_text())
+    record = json.loads((tmp_path / "c.record.json").read_text())
     said = record["certificate"]
     known = Stated(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
     frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tracemalloc
 
 import numpy as np
@@ -13,11 +14,11 @@ import shoal
 from shoal.engines import geography
 from shoal.engines.outlines import measures
 from shoal.errors import PolicyError
-from shoal.judge.file import seal
 from shoal.judge.places import outline_measures as judged
 from shoal.judge.tables.parts import hash_of
 from shoal.report.dissolve import dissolve
 from tests import commands
+from tests.kept import resealed, verify
 from tests.regions.test_geography import grid
 
 LEVELS = ("o.geojson", "o.level2.geojson")
@@ -42,7 +43,9 @@ def made(tmp_path_factory):
 def failed(place, name, *sources):
     """Checks of an outline that do not hold."""
     given = [x for source in sources for x in ("--original", source)]
-    done = commands.run("verify", place / name, place / "o.certificate.json", *given, "--json")
+    done = commands.run(
+        "verify", place / name, place / "o.certificate.json", "--record", place / "o.record.json", *given, "--json"
+    )
     return [f["check"] for f in json.loads(done.stdout)["findings"] if not f["holds"]]
 
 
@@ -109,11 +112,11 @@ def test_a_changed_outline_is_found_out(made, tmp_path, name, change, alone, bes
     held = json.loads((made / name).read_text())
     change(held["features"])
     (tmp_path / name).write_text(json.dumps(held))
-    record = json.loads((made / "o.certificate.json").read_text())
     of_it = {"sha256": hash_of(tmp_path / name), "bytes": (tmp_path / name).stat().st_size}
-    record["also"] = [about | (of_it if about["file"] == name else {}) for about in record["also"]]
-    record["seal"] = seal(record)
-    (tmp_path / "o.certificate.json").write_text(json.dumps(record))
+    for paper in ("o.certificate.json", "o.record.json"):
+        shutil.copy(made / paper, tmp_path / paper)
+        also = json.loads((tmp_path / paper).read_text())["also"]
+        resealed(tmp_path / paper, also=[about | (of_it if about["file"] == name else {}) for about in also])
     assert failed(tmp_path, name) == alone
     assert set(failed(tmp_path, name, made / "map.geojson")) <= set(beside)
     assert failed(tmp_path, name, made / "map.geojson")
@@ -141,7 +144,7 @@ def test_columns_may_be_called_as_what_outlines_say(tmp_path, name):
     out = shoal.release(found, areas, weight=name, boundary=name)
     out.write(tmp_path / "c.csv", also={"outlines": tmp_path / "o.geojson"})
     for file in ("c.csv", "o.geojson"):
-        assert shoal.verify(tmp_path / file, tmp_path / "c.certificate.json", tmp_path / "map.geojson").holds
+        assert verify(tmp_path / file, tmp_path / "c.certificate.json", tmp_path / "map.geojson").holds
 
 
 def test_the_judge_measures_by_formulas_of_its_own():
@@ -242,14 +245,14 @@ def test_a_shapefile_is_replaced_whole(made, tmp_path):
         out = shoal.release(found, areas, weight="people", geographic=coordinates == "auto")
         out.write(tmp_path / "c.csv", also={"outlines": tmp_path / "o.shp"})
         assert (tmp_path / "o.prj").exists() == (coordinates == "auto")
-        assert shoal.verify(tmp_path / "o.shp", tmp_path / "c.certificate.json", made / "map.geojson").holds
+        assert verify(tmp_path / "o.shp", tmp_path / "c.certificate.json", made / "map.geojson").holds
     assert len(pyogrio.raw.read(tmp_path / "o.shp")[2]) == found.regions
     with pytest.raises(PolicyError, match="exists already"):
         out.write(tmp_path / "d.csv", also={"outlines": tmp_path / "o.shp"}, overwrite=False)
     with pytest.raises(PolicyError, match="KML holds longitude and latitude"):
         out.write(tmp_path / "d.csv", also={"outlines": tmp_path / "o.kml"})
     assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "c.certificate.json", "c.csv", "o.cpg", "o.dbf", "o.shp", "o.shx",
+        "c.certificate.json", "c.csv", "c.record.json", "o.cpg", "o.dbf", "o.shp", "o.shx",
     ]  # fmt: skip
 
 
@@ -263,7 +266,7 @@ def test_areas_left_out_are_in_no_outline(tmp_path):
     shoal.release(found, areas, weight="people").write(
         tmp_path / "c.csv", tmp_path / "o.certificate.json", also={"outlines": tmp_path / "o.geojson"}
     )
-    assert shoal.verify(tmp_path / "o.geojson", tmp_path / "o.certificate.json").holds
+    assert verify(tmp_path / "o.geojson", tmp_path / "o.certificate.json").holds
     [feature] = json.loads((tmp_path / "o.geojson").read_text())["features"]
     assert feature["properties"]["members"] == ["00", "01"]
 

@@ -14,6 +14,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.publishing.crosswalks.judging import findings
 from tests.commands import run
+from tests.kept import kept, prove
 
 # shore a0 a1 | lake l0 l1 | shore b0 b1; an island with people, a rock and a reef without
 AREAS = """id,people,lake
@@ -123,13 +124,13 @@ def test_the_bounds_of_levels_beside_water_are_proved_again(tmp_path, objective,
     found = shoal.regions.nested(edges, people, [5, 9], water=wet, objective=objective, seed=1, **caps)
     named = {} if most is None else {"at_most": {"areas": most}}
     out = shoal.release(found, LAKES, weight="pop", edges=edges, id="id", water="lake", **named)
-    record = out.write(tmp_path / "c.csv")
+    record = kept(out.write(tmp_path / "c.csv"))
     sources = [LAKES, pl.DataFrame([(f"a{i}", f"a{j}") for i, j in edges], orient="row")]
-    again = {f.check: f for f in shoal.prove(tmp_path / "c.csv", record, sources, effort="fast").findings}
+    again = {f.check: f for f in prove(tmp_path / "c.csv", record, sources, effort="fast").findings}
     assert [again[name].how for name in ("bound", "level 2 bound")] == ["recomputed"] * 2
     facts = json.loads(record.read_text())
     facts["facts"]["levels"][0].update(cost=99, cost_at_least=99)
     record.write_text(json.dumps(facts | {"seal": seal(facts)}))
-    assert not {f.check: f for f in shoal.prove(tmp_path / "c.csv", record, sources, effort="fast").findings}[
+    assert not {f.check: f for f in prove(tmp_path / "c.csv", record, sources, effort="fast").findings}[
         "level 2 bound"
     ].holds

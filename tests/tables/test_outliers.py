@@ -18,6 +18,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.problems.tables import group
+from tests.kept import kept, verify
 from tests.oracles.tables import eligible
 from tests.tables.checks import all_eligible, columns_of, tables
 
@@ -150,9 +151,9 @@ def test_a_release_with_rows_starred_whole_is_verified(tmp_path):
     assert release.table.filter(pl.col("town") == "*").height == 3
     assert release.audit.k >= 3
     assert release.certificate.cost == pytest.approx(release.cost["ncp"])
-    certificate = release.write(tmp_path / "out.csv")
+    certificate = kept(release.write(tmp_path / "out.csv"))
     for original in (None, str(tmp_path / "people.csv")):
-        verdict = shoal.verify(tmp_path / "out.csv", certificate, original, hierarchies=settings_of()["hierarchies"])
+        verdict = verify(tmp_path / "out.csv", certificate, original, hierarchies=settings_of()["hierarchies"])
         assert verdict.holds, verdict.findings
     assert any(f.check == "suppressed rows" and f.found.startswith("3 rows") for f in verdict.findings)
     again = shoal.Policy.read(certificate, hierarchies=settings_of()["hierarchies"])
@@ -186,8 +187,8 @@ def test_a_missing_text_beside_a_star_is_no_row_starred_whole(ending, tmp_path):
     gaps = pl.DataFrame({"a": ["p", "q", "r", "r"], "b": [None, None, "u", "v"]})
     release = shoal.anonymize(gaps, quasi_identifiers=["a", "b"], k=2, max_suppressed=0.5)
     assert (release.certificate.cost, release.certificate.details["suppressed_rows"]) == (4, 0)
-    beside = release.write(tmp_path / f"r{ending}")
-    verdict = shoal.verify(tmp_path / f"r{ending}", beside)
+    beside = kept(release.write(tmp_path / f"r{ending}"))
+    verdict = verify(tmp_path / f"r{ending}", beside)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
@@ -213,9 +214,9 @@ def test_other_recodings_keep_the_budget(publish, ending, tmp_path):
     assert facts["suppressed_rows"] == held
     if publish == "stars":
         assert starred.height == held
-    beside = release.write(tmp_path / f"r{ending}")
+    beside = kept(release.write(tmp_path / f"r{ending}"))
     for original in (None, table):
-        verdict = shoal.verify(tmp_path / f"r{ending}", beside, original, hierarchies=asked.get("hierarchies"))
+        verdict = verify(tmp_path / f"r{ending}", beside, original, hierarchies=asked.get("hierarchies"))
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
     if held:
         with pytest.raises(InfeasibleError, match=r"stars 3 of 43 rows whole, and max_suppressed=0\.05 allows 2"):
@@ -225,5 +226,5 @@ def test_other_recodings_keep_the_budget(publish, ending, tmp_path):
         record = json.loads(beside.read_text())
         record["certificate"]["details"]["suppressed_rows"] = 1
         beside.write_text(json.dumps(record | {"seal": seal(record)}))
-        verdict = shoal.verify(tmp_path / f"r{ending}", beside)
+        verdict = verify(tmp_path / f"r{ending}", beside)
         assert [f.check for f in verdict.findings if not f.holds] == ["suppressed rows"]

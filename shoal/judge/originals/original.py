@@ -32,19 +32,22 @@ class Stated:
     loss                "stars", "suppressed_tuples", "ncp"
     exposed             shares of the groups that show a value which one row holds: per column, and of any
     sheet               the release is an Excel sheet
+
+    A public certificate states no cost, bound, loss, changed cells or shares of the original: they are None, and what
+    is found is said without being compared.
     """
 
     policy: Policy
     publish: str
     weights: Mapping[str, float]
     unit: str
-    cost: float
-    bound: float
+    cost: float | None
+    bound: float | None
     stars: Mapping[str, int]
-    changed: Mapping[str, int]
+    changed: Mapping[str, int] | None
     blanks: frozenset[str]
-    loss: Mapping[str, float]
-    exposed: Shares
+    loss: Mapping[str, float] | None
+    exposed: Shares | None
     sheet: bool
 
 
@@ -91,10 +94,11 @@ def compare(
         findings.append(_match(columns, before, after, said, hierarchies))
     progress("counting the loss", None)
     findings += _loss(columns, said, release.height, hierarchies)
-    if said.publish == "ranges":
+    if said.publish == "ranges" and said.exposed is not None:
         findings.append(exposure(columns, said.exposed, policy.range_step))
     by_levels = said.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
-    findings.append(_bound(columns, original, said, by_levels))
+    if said.bound is not None and said.cost is not None:
+        findings.append(_bound(columns, original, said, said.bound, said.cost, by_levels))
     return findings
 
 
@@ -148,6 +152,9 @@ def _centers(
     from dataclasses import replace
 
     anything = [replace(c, low=np.zeros_like(c.low), high=np.full_like(c.high, c.values - 1)) for c in columns]
+    if said.cost is None:
+        text = "every center is a record of the original; how far rows are from theirs is in the record"
+        return Finding("centers", True, text, CONSISTENT)
     away = recount.farthest(columns, said.weights)
     most = said.cost * (1 + 1e-9) + 1e-12
     left: Side = side(before, [c.before for c in columns])
@@ -161,27 +168,32 @@ def _loss(columns: list[Column], said: Stated, rows: int, hierarchies: Mapping[s
     """Stars, changed cells and rows, NCP and the cost, each against what can be counted."""
     if said.publish == "centers":
         text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
-        right = said.loss["stars"] == 0 and not any(said.stars.values())
+        right = (said.loss or {}).get("stars", 0) == 0 and not any(said.stars.values())
         return [Finding("loss", right, text, STATED if right else RECOMPUTED)]
-    cells = [(stated.get(c.name, 0), f(c)) for c in columns for stated, f in
-             ((said.stars, recount.stars), (said.changed, recount.changed))]  # fmt: skip
-    right = all(low <= value <= high for value, (low, high) in cells)
-    exact = all(low == high for _, (low, high) in cells)
-    out = [Finding("cells", right, "starred and changed cells of every column counted", _how(exact))]
     spans = {
         "stars": _total(columns, said, hierarchies),
         "suppressed_tuples": recount.changed_rows(columns, rows),
         "ncp": recount.ncp(columns, {}, rows),
     }
+    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(said.unit)
+    paid = spans[unit] if unit else recount.ncp(columns, said.weights, rows)
+    if said.loss is None or said.changed is None or said.cost is None:
+        text = (
+            f"{_shown(spans['stars'])} stars, NCP {_shown(spans['ncp'])}; the certificate states none of the original"
+        )
+        return [Finding("loss", True, text), Finding("cost", True, f"{_shown(paid)} {said.unit}")]
+    cells = [(stated.get(c.name, 0), f(c)) for c in columns for stated, f in
+             ((said.stars, recount.stars), (said.changed, recount.changed))]  # fmt: skip
+    right = all(low <= value <= high for value, (low, high) in cells)
+    exact = all(low == high for _, (low, high) in cells)
+    out = [Finding("cells", right, "starred and changed cells of every column counted", _how(exact))]
     for name, span in spans.items():
         value = said.loss[name]
         out.append(Finding(f"loss, {name}", _inside(value, span), f"{_shown(span)} found, {value:.9g} certified",
                            _how(_narrow(span))))  # fmt: skip
-    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(said.unit)
-    span = spans[unit] if unit else recount.ncp(columns, said.weights, rows)
-    good = _inside(said.cost, span) and said.unit in ("stars", "suppressed tuples", "ncp")
-    found = f"{_shown(span)} {said.unit} found, {said.cost:.9g} certified"
-    return [*out, Finding("cost", good, found, _how(_narrow(span)))]
+    good = _inside(said.cost, paid) and said.unit in ("stars", "suppressed tuples", "ncp")
+    found = f"{_shown(paid)} {said.unit} found, {said.cost:.9g} certified"
+    return [*out, Finding("cost", good, found, _how(_narrow(paid)))]
 
 
 def _total(columns: list[Column], said: Stated, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
@@ -214,9 +226,11 @@ def _shown(span: tuple[float, float]) -> str:
     return f"{span[1]:.9g}" if _narrow(span) else f"{span[0]:.9g} to {span[1]:.9g}"
 
 
-def _bound(columns: list[Column], original: pl.DataFrame, said: Stated, by_levels: bool) -> Finding:
+def _bound(
+    columns: list[Column], original: pl.DataFrame, said: Stated, bound: float, cost: float, by_levels: bool
+) -> Finding:
     """The lower bound, as far as a cheap one of the judge's own reaches."""
-    if not said.bound:
+    if not bound:
         return Finding("bound", True, "0, which holds for every table")
     own: float | None = None
     if said.unit == "suppressed tuples":
@@ -229,9 +243,9 @@ def _bound(columns: list[Column], original: pl.DataFrame, said: Stated, by_level
         if own is not None and said.unit == "stars":
             own = round(own * original.height * len(columns), 6)
     if own is None:
-        return Finding("bound", True, f"{said.bound:.9g} certified, not recomputed", STATED)
+        return Finding("bound", True, f"{bound:.9g} certified, not recomputed", STATED)
     slack = 1e-9 * max(own, 1e-3)
-    if said.bound <= own + slack:
-        return Finding("bound", own <= said.cost + slack, f"at least {own:.9g} found, {said.bound:.9g} certified")
-    return Finding("bound", own <= said.cost + slack, f"{own:.9g} found by a simpler bound, {said.bound:.9g} certified",
+    if bound <= own + slack:
+        return Finding("bound", own <= cost + slack, f"at least {own:.9g} found, {bound:.9g} certified")
+    return Finding("bound", own <= cost + slack, f"{own:.9g} found by a simpler bound, {bound:.9g} certified",
                    STATED)  # fmt: skip

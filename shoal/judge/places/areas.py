@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, same, spelled, whole
+from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.places.neighbors import by_land, connected, kept, summed, why_left_out
 from shoal.judge.places.outline_measures import Shape, judge_measures
@@ -109,9 +109,8 @@ def _counted(regions: int, out: int, stated: Stated) -> list[Finding]:
     found = [Finding("left out", out == number_of(facts, "left_out"), f"{out} areas are in no region, as certified")]
     if asked.get("regions") is not None:
         found.append(Finding("regions", regions == asked["regions"], f"{regions} of {asked['regions']} asked for"))
-    if number_of(facts, "regions_at_most") < regions or (
-        facts.get("variance_inside") is not None and not asked["similar"]
-    ):
+    most = regions if stated.public else number_of(facts, "regions_at_most")
+    if most < regions or (facts.get("variance_inside") is not None and not asked["similar"]):
         said = "fewer regions are possible than there are, or a variance nobody asked for"
         found.append(Finding("facts", False, said))
     return found
@@ -201,16 +200,15 @@ def cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
         paid = sum(w * w for w in weights)
     elif objective == "count" and plain:
         paid = areas - len(weights)
-    if paid is None:
-        return Finding("cost", True, f"{stated.cost:,} {stated.unit}, by a measure not repeated here", STATED)
-    return Finding("cost", same(paid, stated.cost), f"{paid:,} {stated.unit}, {stated.cost:,} certified")
+    return stated.unpaid("by a measure not repeated here") if paid is None else stated.paid(paid)
 
 
 def _bound(stated: Stated, heaviest: int) -> Finding:
-    if heaviest and str(stated.parameters["objective"]).split(",")[0] == "max" and stated.lower_bound <= heaviest:
-        text = f"no heaviest region is below {heaviest:,}; {stated.lower_bound:,} certified"
+    low, first = stated.lower_bound, str(stated.parameters["objective"]).split(",")[0]
+    if heaviest and first == "max" and low is not None and low <= heaviest:
+        text = f"no heaviest region is below {heaviest:,}; {low:,} certified"
         return Finding("bound", True, text, RECOMPUTED)
-    return Finding("bound", True, f"{stated.lower_bound:,} certified, by an argument not repeated here", STATED)
+    return stated.bounded("by an argument not repeated here")
 
 
 def _walked(
@@ -265,7 +263,8 @@ def _walked(
     if asked.get("similar"):
         own = np.array(whole(source, asked["weight"][0]), np.int64)
         columns_ = [_numbers(source, name) for name in asked["similar"]]
-        found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
+        if not stated.public:
+            found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
 
 
@@ -273,6 +272,8 @@ def _across(label: np.ndarray, values: Sequence[Any], stated: Stated) -> Finding
     """As many regions over a soft boundary as are certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
+    if stated.public:
+        return Finding("soft_boundary", True, f"{over} regions over a soft boundary")
     certified = stated.details.get("regions_across_soft_boundaries")
     return Finding("soft_boundary", over == certified, f"{over} regions over a soft boundary, {certified} certified")
 

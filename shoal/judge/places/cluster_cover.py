@@ -344,6 +344,8 @@ def _easy(points: Points, features: Sequence[Feature], stated: Stated) -> float 
 
 def _bound(stated: Stated, easy: float | None) -> Finding:
     low = stated.lower_bound
+    if low is None:
+        return stated.bounded("")
     if easy is not None and low <= easy * (1 + 1e-9) + 1e-12:
         return Finding("bound", True, f"no answer is below {easy:.9g}; {low:.9g} certified", RECOMPUTED)
     return Finding("bound", True, f"{low:.9g} certified, by an argument not repeated here", STATED)

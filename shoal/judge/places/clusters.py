@@ -59,18 +59,21 @@ def judge_clusters(
                              "every record of a cluster shows one center"))  # fmt: skip
     found += _sizes(clusters, stated)
     found += _values(clusters, asked)
-    found.append(_words(clusters, features, asked))
-    found += [_cost(clusters, stated), _agreed(clusters, stated)]
+    if not stated.public:
+        found += [_words(clusters, features, asked), _agreed(clusters, stated)]
+    found.append(_cost(clusters, stated))
     text = "scales, weights and names of its features rest on the certificate"
     found.append(Finding("distance asked for", True, text, STATED))
     if asked.get("eligible"):
         found.append(Finding("eligible", True, "a condition of the caller's own rests on the certificate", STATED))
-    if asked.get("max_diameter") is not None:
+    if asked.get("max_diameter") is not None and not stated.public:
         found.append(_width(clusters, stated))
     if source is None:
-        text = f"{stated.lower_bound:.9g} certified; the table would tell more"
         found.append(Finding("records they are", True, "the table would tell", STATED))
-        return [*found, Finding("bound", True, text, STATED)]
+        return [*found, stated.bounded("and the table would tell more")]
+    if stated.public:
+        text = "the table would tell, with the record, which has the scales of its columns"
+        return [*found, Finding("records they are", True, text, STATED), stated.bounded("")]
     return [*found, *covered(clusters, features, stated, form, source, known)]
 
 
@@ -184,17 +187,18 @@ def _sizes(clusters: Clusters, stated: Stated) -> list[Finding]:
     expected = tuple(number_of(facts, n) for n in ("groups", "smallest_group", "largest_group"))
     seen = (len(sizes), min(sizes, default=0), max(sizes, default=0))
     said = f"{seen[0]} clusters of {seen[1]} to {seen[2]}; {expected[0]} of {expected[1]} to {expected[2]} certified"
-    points, out = number_of(facts, "points"), number_of(facts, "left_out")
-    allowed, total = number_of(facts, "may_be_left_out"), sum(sizes)
-    share = asked.get("epsilon")
+    total, share = sum(sizes), asked.get("epsilon")
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
         raise VerificationError("the certificate file states no share that may be left out")
-    fits = total == number_of(facts, "records") == points - out and 0 <= out <= allowed
-    fits = fits and allowed == math.floor(share * points + 1e-9)
+    fits, counted = total == number_of(facts, "records"), f"{total} records in all clusters"
+    if not stated.public:
+        points, out, allowed = (number_of(facts, n) for n in ("points", "left_out", "may_be_left_out"))
+        fits = fits and total == points - out and 0 <= out <= allowed == math.floor(share * points + 1e-9)
+        counted += f", {out} of {points} left out, {allowed} may be"
     found = [
         Finding("r", not under, text),
         Finding("groups", seen == expected, said),
-        Finding("records", fits, f"{total} records in all clusters, {out} of {points} left out, {allowed} may be"),
+        Finding("records", fits, counted),
     ]
     most = asked.get("max_clusters")
     if most is not None:
@@ -254,10 +258,15 @@ def _cost(clusters: Clusters, stated: Stated) -> Finding:
         paid, units = math.fsum((clusters.records * clusters.distance).tolist()), f"points x {unit}"
         setup = asked.get("setup_cost")
         if setup == "per record":
-            return Finding("cost", True, f"{stated.cost:.9g} {units}, set-up costs of each record included", STATED)
+            return stated.unpaid("set-up costs of each record included")
         paid += float(setup) * len(clusters.records)  # type: ignore[arg-type]
     if stated.unit != units:
         return Finding("cost", False, f"counted in {stated.unit!r}, where the distance is in {unit!r}")
+    if stated.public:
+        if stated.cost is None:
+            return stated.unpaid("of centers that the file need not show")
+        return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+    assert stated.cost is not None
     replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
     if asked["center"] != "record" or replaced:
         least = largest / 2 if stated.kind == "gather" else paid / 2  # each is its cluster's own: no radius is doubled
@@ -291,7 +300,7 @@ def _agreed(clusters: Clusters, stated: Stated) -> Finding:
     }  # fmt: skip
     if stated.kind == "cellular":
         both = math.fsum(float(details[n]) for n in ("service", "setup"))
-        known["service"] = details["service"] if same(both, stated.cost) else None
+        known["service"] = details["service"] if same(both, stated.cost or 0.0) else None
         known["setup"] = details["setup"] if asked["setup_cost"] == "per record" else (
             details["setup"] if same(details["setup"], float(asked["setup_cost"]) * len(clusters.records)) else None
         )  # fmt: skip

@@ -142,12 +142,14 @@ def _sizes(
 
 def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: Stated) -> list[Finding]:
     """Cost and bound of a level: as for the finest, by the file alone."""
+    if stated.public:
+        return []
     most, unions = number_of(fact, "regions_at_most"), number_of(fact, "unions_at_most")
     here = stated._replace(
         cost=fact["cost"], lower_bound=fact["cost_at_least"], unit=fact["unit"],
         parameters={**stated.parameters, "fixed": True})  # fmt: skip
     paid = cost(here, known[1], 0)
-    fits = len(known[1]) <= min(unions, most) and 0 <= here.lower_bound <= here.cost
+    fits = len(known[1]) <= min(unions, most) and 0 <= fact["cost_at_least"] <= fact["cost"]
     text = f"{len(known[1])} regions, at most {unions} of unions and {most} of areas certified"
     bound = f"{here.lower_bound:,} certified, by an argument not repeated here"
     return [

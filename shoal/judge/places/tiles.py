@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,7 +73,10 @@ def judge_tile_rows(frame: pl.DataFrame, stated: Stated, form: str) -> list[Find
 
 
 def _records(laid: Laid, stated: Stated) -> Finding:
-    total, records = sum(laid.sizes.values()), number_of(stated.facts, "records")
+    total = sum(laid.sizes.values())
+    if stated.public and "records" not in stated.facts:
+        return Finding("records", True, f"{total} records in all tiles")
+    records = number_of(stated.facts, "records")
     return Finding("records", total == records, f"{total} records in all tiles, {records} certified")
 
 
@@ -113,7 +117,9 @@ def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Fin
     sums: dict[int, int] = {}
     for t, n in zip(tile, counts, strict=True):
         sums[t] = sums.get(t, 0) + n
-    rows = number_of(stated.facts, "points") - number_of(stated.facts, "rows_left_out")
+    rows = len(tile)
+    if not stated.public:
+        rows = number_of(stated.facts, "points") - number_of(stated.facts, "rows_left_out")
     laid, found = _laid(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
     found += [
         Finding("columns", not left, said),
@@ -244,10 +250,10 @@ def _area(ring: Sequence[Sequence[float]]) -> float:
 
 
 def _bound(stated: Stated, easy: int) -> Finding:
-    if easy and stated.lower_bound <= easy:
+    if easy and stated.lower_bound is not None and stated.lower_bound <= easy:
         text = f"no largest tile is below {easy:,}; {stated.lower_bound:,} certified"
         return Finding("bound", True, text, RECOMPUTED)
-    return Finding("bound", True, f"{stated.lower_bound:,} certified, by an argument not repeated here", STATED)
+    return stated.bounded("by an argument not repeated here")
 
 
 def _diverse(tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], stated: Stated) -> list[Finding]:
@@ -282,17 +288,26 @@ def _counted(
             held[place] = held.get(place, 0) + weight
             sums[t] += weight
     absent, foreign = own.count(None), len(set(tiles) - set(held))
-    out, sparse, points = (number_of(stated.facts, n) for n in ("codes_left_out", "rows_left_out", "points"))
-    fits = out >= 0 and (absent, points) in ((sparse, len(places)), (out + sparse, len(places) - out))
-    text = f"{absent} rows of the source are nowhere, {out} certified as codes; {foreign} rows name none of its places"
-    if sparse:
-        text += f"; {sparse} certified as fitting no tile"
+    out = sparse = 0
+    if stated.public:
+        fits, how = True, STATED if absent else RECOMPUTED
+        text = f"{absent} rows of the source are nowhere; {foreign} rows name none of its places"
+        text += "; the record says how many were left out as codes, or fit no tile" if absent else ""
+    else:
+        out, sparse, points = (number_of(stated.facts, n) for n in ("codes_left_out", "rows_left_out", "points"))
+        fits, how = (
+            out >= 0 and (absent, points) in ((sparse, len(places)), (out + sparse, len(places) - out)),
+            RECOMPUTED,
+        )
+        text = f"{absent} rows of the source are nowhere, {out} certified as codes; "
+        text += f"{foreign} rows name none of its places"
+        text += f"; {sparse} certified as fitting no tile" if sparse else ""
     wrong = sum(sums[t] != sizes[t] for t in sizes)
     said = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
     total, k = sum(held.values()), number_of(asked, "k")
     easy = max(k, max(held.values(), default=0), -(-total // (total // k))) if total >= k else 0
     found = [
-        Finding("cover", fits and not foreign, text),
+        Finding("cover", fits and not foreign, text, how),
         Finding("counts", not wrong, said),
         _bound(stated, k if sparse else easy),
     ]
@@ -324,7 +339,7 @@ def _means(
 ) -> Finding:
     """Every center is the mean of its tile's points, but for its rounding."""
     x, y = str(stated.parameters["x"]), str(stated.parameters["y"])
-    digits = stated.facts.get("center_decimals")
+    digits = _decimals(frame, (x, y)) if stated.public else stated.facts.get("center_decimals")
     if not isinstance(digits, int):
         return Finding("centers", True, "as stated", STATED)
     inside = np.array([i for i, t in enumerate(own) if t is not None], np.int64)
@@ -347,3 +362,13 @@ def _means(
         off |= ~(np.abs(mean) <= 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0))))
     said = f"{int(off.sum())} centers are not the mean of their points"
     return Finding("centers", not off.any(), said)
+
+
+def _decimals(frame: pl.DataFrame, names: Sequence[str]) -> int:
+    """The most digits after the point that the centers show."""
+    most = 0
+    for name in names:
+        for value in _numbers(frame, f"{name}_center").tolist():
+            if math.isfinite(value):
+                most = max(most, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
+    return most

@@ -10,21 +10,39 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.atomic import Piece, publish_file, publish_page, publish_text, publish_together
+from shoal.engines.atomic import Piece, publish_file, publish_page, publish_together
 from shoal.engines.columns import without_levels
 from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import JSON, PAGE, SIDES, TABLE, Form, Wanted, certificate_path, check_outputs, check_place
+from shoal.engines.targets import (
+    JSON,
+    PAGE,
+    RECORD,
+    SIDES,
+    TABLE,
+    Form,
+    Wanted,
+    certificate_path,
+    check_outputs,
+    check_place,
+    record_path,
+)
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
 from shoal.judge.tables.parts import hash_of
+from shoal.model import shown_facts
+from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
+from shoal.model.policy import BOUNDS
+from shoal.model.record import FORMAT
 from shoal.publishing import signing
 from shoal.publishing.crosswalks.area_tables import outlined
 from shoal.publishing.crosswalks.judging import OUTLINES, Sources, findings, form_of
 from shoal.publishing.origin import made_now
 from shoal.watching import watched
+
+PRIVATE = ("private", "method")  # entries of a record that its certificate file leaves out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,8 +141,13 @@ class Crosswalk(Shown):
         drawn: Sequence[tuple[str | Path, Drawing]] = (),
         overwrite: bool = True,
         sign: str | Path | None = None,
+        record: bool = True,
+        bound: str = "ratio",
     ) -> Path:
-        """Write the crosswalk by the file's ending, verified on the bytes written, and its certificate beside it.
+        """Write the crosswalk by the file's ending, verified on the bytes written, with its certificate and its record.
+
+        The certificate is as public as what is written: it holds what the files show, and one rounded ratio.  The
+        record holds what is known of the source; only its owner may read it, and no receiver needs it.
 
         path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also`` or ``assignments``
         certificate  a JSON file; OUTPUT.certificate.json when None
@@ -133,6 +156,8 @@ class Crosswalk(Shown):
         assignments  of clusters: the companion of that name, a table with a row per record
         overwrite    False: refuse to replace files that exist
         sign         file of a private key, see ``shoal keygen``
+        record       whether OUTPUT.record.json is written too
+        bound        "none": the certificate does not state the proved ratio
 
         All files appear under their names only after the judge has read them back and counted them again from their
         source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
@@ -143,7 +168,8 @@ class Crosswalk(Shown):
         more = {name: Path(p) for name, p in (also or {}).items()}
         if assignments is not None:
             more["assignments"] = Path(assignments)
-        return self._write(path, certificate, more, drawn, overwrite, sign)
+        known("choice for bound", bound, BOUNDS)
+        return self._write(path, certificate, more, drawn, overwrite, sign, record, bound != "none")
 
     def _beside(self) -> Mapping[str, Drawing]:
         """The companions, assignments among them."""
@@ -154,7 +180,8 @@ class Crosswalk(Shown):
 
     def _write(
         self, path: str | Path | None, certificate: str | Path | None, more: Mapping[str, Path],
-        drawn: Sequence[tuple[str | Path, Drawing]], overwrite: bool, sign: str | Path | None,
+        drawn: Sequence[tuple[str | Path, Drawing]], overwrite: bool, sign: str | Path | None, record: bool,
+        bound: bool,
     ) -> Path:  # fmt: skip
         companions = self._beside()
         for name in more:
@@ -165,7 +192,9 @@ class Crosswalk(Shown):
             raise PolicyError("there is nothing to write; name a path")
         check_place(first)
         beside = certificate_path(first) if certificate is None else Path(certificate)
-        wanted: list[Wanted] = [(path, TABLE), *((p, companions[n].form) for n, p in more.items()), (beside, JSON)]
+        private = record_path(beside) if record else None
+        wanted: list[Wanted] = [(path, TABLE), *((p, companions[n].form) for n, p in more.items())]
+        wanted += [(beside, JSON), (private, RECORD)]
         wanted += [(p, drawing.form) for p, drawing in drawn]
         closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
         if sign is not None:
@@ -180,10 +209,16 @@ class Crosswalk(Shown):
 
             return Piece(place, fill, judge_bytes, sides=SIDES.get(place.suffix.lower(), ()))
 
-        def certify(temporary: Path) -> None:
+        def known_of_all() -> dict[str, Any]:
             main = next(({**a, "rows": self.content.height} for a in abouts if "part" not in a), None)
-            rest = [a for a in abouts if "part" in a]
-            temporary.write_text(self._text(main, usual_separator(first), sign, rest), encoding="utf-8")
+            return self.record(main, usual_separator(first), [a for a in abouts if "part" in a])
+
+        def certify(temporary: Path) -> None:
+            shown = shown_facts.content(known_of_all(), self.certificate, PRIVATE, path is not None, bound)
+            temporary.write_text(_text(shown, sign), encoding="utf-8")
+
+        def keep(temporary: Path) -> None:
+            temporary.write_text(_text(known_of_all()), encoding="utf-8")
 
         pieces = [piece(p, name, companions[name].fill) for name, p in more.items()]
         if path is None:
@@ -191,7 +226,8 @@ class Crosswalk(Shown):
         else:
             pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
         pieces += [Piece(p, drawing.fill) for p, drawing in drawn]
-        publish_together([*pieces, Piece(beside, certify)], closed=closed)
+        papers = [Piece(beside, certify), *([] if private is None else [Piece(private, keep, private=True)])]
+        publish_together([*pieces, *papers], closed=closed)
         main = next((a for a in abouts if "part" not in a), {})
         rest = [a for a in abouts if "part" in a]
         self.__dict__["written"] = {"certificate": beside.name, "signed": sign is not None, **main, "also": rest}
@@ -206,9 +242,10 @@ class Crosswalk(Shown):
         return {"part": part}
 
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
-        """Write the certificate alone, of an answer that is written nowhere."""
+        """Write the record alone, of an answer that is written nowhere."""
         closed = check_outputs([(path, JSON)], self.read, overwrite=overwrite)
-        publish_text(path, self._text(None, None, None), closed=closed)
+        text = _text(self.record(None, None))
+        publish_together([Piece(path, lambda to: to.write_text(text, encoding="utf-8"), private=True)], closed=closed)
 
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
         """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
@@ -228,11 +265,12 @@ class Crosswalk(Shown):
     def record(
         self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
-        """What the certificate file holds."""
+        """What the private record holds."""
         return {
-            "format": 1,
+            "format": FORMAT,
             "kind": self.kind,
             **made_now(),
+            "private": True,  # it holds figures of the source
             "release": about,
             **({"also": list(also)} if also else {}),
             "parameters": dict(self.parameters),
@@ -241,16 +279,6 @@ class Crosswalk(Shown):
             "separator": separator,
             "certificate": self.certificate.as_dict(),
         }
-
-    def _text(
-        self, about: Mapping[str, Any] | None, separator: str | None, sign: str | Path | None,
-        also: Sequence[Mapping[str, Any]] = (),
-    ) -> str:  # fmt: skip
-        record = json.loads(json.dumps(self.record(about, separator, also), default=_plain))
-        record["seal"] = seal(record)
-        if sign is not None:
-            record = signing.sign(record, sign)
-        return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
     @watched
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
@@ -298,6 +326,15 @@ class Crosswalk(Shown):
         drawing, path = self.drawing(what), Path(path)
         publish_file(path, drawing.fill, closed=check_outputs([(path, drawing.form)], self.read, overwrite=overwrite))
         return path
+
+
+def _text(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
+    """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
+    made = json.loads(json.dumps(content, default=_plain))
+    made["seal"] = seal(made)
+    if sign is not None:
+        made = signing.sign(made, sign)
+    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.places.levels import judge_levels, judge_region_hierarchy
 from shoal.judge.places.region_outlines import judge_region_outlines
 from shoal.judge.places.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import Certificate, PublicCertificate
 from shoal.problems.catalogue import CATALOGUE, resolved
 
 OUTLINES = "outlines"  # of the second level "outlines2"
@@ -50,7 +50,7 @@ def form_of(path: Path) -> str:
 
 def findings(
     record: Mapping[str, Any],
-    certificate: Certificate,
+    certificate: Certificate | PublicCertificate,
     held: Any,
     form: str,
     sources: Sources,
@@ -61,10 +61,12 @@ def findings(
     held  the frame as read back; of outlines of regions what ``outlined`` reads, of those of tiles and of hierarchies
           their path;  part  name of a companion of the crosswalk
     """
-    stated = Stated(
-        record["parameters"], record["facts"], certificate.cost, certificate.lower_bound, certificate.unit,
-        certificate.details, record["kind"],
-    )  # fmt: skip
+    bound: float | None = None
+    details: Mapping[str, Any] = {}
+    if isinstance(certificate, Certificate):
+        bound, details = certificate.lower_bound, certificate.details
+    asked, facts = record["parameters"], record["facts"]
+    stated = Stated(asked, facts, certificate.cost, bound, certificate.unit, details, record["kind"])
     judge: Callable[[Held], list[Finding]] = resolved(CATALOGUE[record["kind"]].judge)
     return judge(Held(held, stated, form, sources, part))
 

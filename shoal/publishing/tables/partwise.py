@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from shoal.engines.open import open_table
 from shoal.engines.parts import MANIFEST, ending_of, is_table_name
 from shoal.engines.partwise import PART_ROWS, ahead, write_folder, write_single
 from shoal.engines.store import refuse_both
-from shoal.engines.targets import JSON, TABLE, certificate_path, check_folder, check_outputs, check_place
+from shoal.engines.targets import TABLE, Wanted, check_folder, check_outputs, check_place
 from shoal.errors import InputError, PolicyError
-from shoal.judge.tables.parts import Required, count_release, hash_of, judge_held, read_rows
+from shoal.judge.tables.parts import Held, Required, count_release, hash_of, judge_held, read_rows
 from shoal.publishing import signing
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.closeness import trees_of
@@ -61,23 +60,20 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
     return True
 
 
-def check_target(
-    path: Path, certificate: Path, others: list[Any], read: list[Any], *, overwrite: bool, folder: bool
-) -> int:
-    """``check_outputs`` for a release in a file or in a folder, with its certificate and other outputs."""
+def check_target(path: Path, others: Sequence[Wanted], read: list[Any], *, overwrite: bool, folder: bool) -> int:
+    """``check_outputs`` for a release in a file or in a folder; others: its certificate and further outputs."""
     if folder:
         closed = check_folder(path, read, overwrite=overwrite)
-        return closed | check_outputs([(certificate, JSON), *others], read, overwrite=overwrite)
+        return closed | check_outputs(others, read, overwrite=overwrite)
     check_place(path)
-    return check_outputs([(path, TABLE), (certificate, JSON), *others], read, overwrite=overwrite)
+    return check_outputs([(path, TABLE), *others], read, overwrite=overwrite)
 
 
 def write_partwise(
     release: Any,
     path: Path,
-    certificate: str | Path | None,
+    papers: statement.Papers,
     *,
-    sign: str | Path | None,
     overwrite: bool,
     parts: str | None,
     tell: Tell,
@@ -87,22 +83,21 @@ def write_partwise(
     Raises VerificationError, and leaves what was there before, unless what was written is what was decided.
     """
     folder = is_folder(path, parts, True)
-    beside = certificate_path(path) if certificate is None else Path(certificate)
-    closed = check_target(path, beside, [], [*release._read(), sign], overwrite=overwrite, folder=folder)
-    if sign is not None:
-        signing.private_key(sign)
+    read = [*release._read(), papers.sign]
+    closed = check_target(path, papers.wanted(), read, overwrite=overwrite, folder=folder)
+    if papers.sign is not None:
+        signing.private_key(papers.sign)  # refused before any work
     ending = parts or (ending_of(release.parts) if release.parts is not None else "parquet") if folder else ""
     text = (ending if folder else kind_of(path)) == "csv"
     separator = release._separator(path.with_name(f"part.{ending}") if folder else path)
     if text:
         refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
     shown = shown_stars(release, text)
-    facts: dict[str, Any] = {**statement.shown_facts(release, shown), **({"folder": True} if folder else {})}
-    work = _Writing(release, ending, text, separator, shown, facts, tell)
-    certify = partial(statement.certify, release, path, facts, sign)
-    publish_together([Piece(path, work.fill, work.judge, folder), Piece(beside, certify)], closed=closed)
-    release.__dict__["written"] = statement.files(path, beside, sign, facts)
-    return beside
+    facts: dict[str, Any] = {"folder": True} if folder else {}
+    work = _Writing(release, ending, text, separator, shown, facts, papers, tell)
+    publish_together([Piece(path, work.fill, work.judge, folder), *papers.pieces(facts, shown)], closed=closed)
+    release.__dict__["written"] = papers.files(facts)
+    return papers.certificate
 
 
 @dataclass
@@ -115,6 +110,7 @@ class _Writing:
     separator: str
     shown: dict[str, int]
     facts: dict[str, Any]
+    papers: statement.Papers
     tell: Tell
     rows: dict[str, int] = field(default_factory=dict)
     clock: float = field(default_factory=time.perf_counter)
@@ -145,7 +141,8 @@ class _Writing:
         release, facts = self.release, self.facts
         self.tell("reading back", None)
         columns = open_table(release.table).columns if self.text else ()
-        judge_written(release, temporary, self.separator, self.shown, columns)
+        held = judge_written(release, temporary, self.separator, self.shown, columns)
+        self.papers.seen(held)
         if release.parts is not None:
             release.parts.refuse_change()
         if self.ending:
@@ -192,8 +189,8 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return text
 
 
-def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> None:
-    """Count what stands on disk and judge it; VerificationError unless it is what was decided, row for row.
+def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> Held:
+    """What stands on disk, counted and judged; VerificationError unless it is what was decided, row for row.
 
     shown  the stars each quasi-identifier shows;  text  the columns that stand as text
     """
@@ -218,6 +215,7 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
     release.__dict__["audit"] = release._with_exposed(audit)
+    return held
 
 
 def write_manifest(folder: Path, rows: dict[str, int]) -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
 from shoal.engines.parts import Parts
 from shoal.engines.table import Stored, Table, Tuples
-from shoal.engines.targets import certificate_path
 from shoal.errors import VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
@@ -215,9 +214,14 @@ class Release:
         sign: str | Path | None = None,
         overwrite: bool = True,
         parts: str | None = None,
+        record: bool = True,
+        bound: str | None = None,
         progress: Callable[[str, float | None], None] = nothing,
     ) -> Path:
-        """Write the table by the file's ending, verified on the bytes written, and its certificate beside it.
+        """Write the table by the file's ending, verified on the bytes written, with its certificate and its record.
+
+        The certificate is as public as the release: it holds what the released file shows, and one rounded ratio.  The
+        record holds what is known of the original; only its owner may read it, and no receiver needs it.
 
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
                      manifest that holds the hash of each
@@ -226,28 +230,31 @@ class Release:
         overwrite    False: refuse to replace files that exist
         parts        "parquet" or "csv": write a folder of such files; None: what the path's ending says, and where it
                      has none the kind of file that was read
+        record       whether RELEASE.record.json is written too
+        bound        "none": the certificate does not state the proved ratio; "ratio": it does; None: as the policy says
         progress     called with (what is being done, share done or None)
 
-        Both files appear under their names only after the judge has read the table back; raises VerificationError
+        All files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
         from shoal.engines.atomic import Piece, publish_together
         from shoal.engines.store import store
-        from shoal.engines.targets import JSON, TABLE, check_outputs, check_place
+        from shoal.engines.targets import TABLE, check_outputs, check_place
         from shoal.publishing import signing
         from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
 
         path = Path(path)
         if is_partwise(self, path, parts):
-            return write_partwise(self, path, certificate, sign=sign, overwrite=overwrite, parts=parts, tell=progress)
+            papers = statement.Papers.of(self, path, certificate, record, bound, sign)
+            return write_partwise(self, path, papers, overwrite=overwrite, parts=parts, tell=progress)
         check_place(path)
-        beside = certificate_path(path) if certificate is None else Path(certificate)
-        closed = check_outputs([(path, TABLE), (beside, JSON)], [*self._read(), sign], overwrite=overwrite)
+        papers = statement.Papers.of(self, path, certificate, record, bound, sign)
+        closed = check_outputs([(path, TABLE), *papers.wanted()], [*self._read(), sign], overwrite=overwrite)
         if sign is not None:
             signing.private_key(sign)  # refused before any work
         clock = time.perf_counter()
         content, rows, shown, text = self._content(path)
-        facts = statement.shown_facts(self, shown)
+        facts: dict[str, Any] = {}
 
         def fill(temporary: Path) -> None:
             nonlocal clock
@@ -258,14 +265,13 @@ class Release:
         def judge_bytes(temporary: Path) -> None:
             with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
                 sealed = second.submit(hash_of, temporary)
-                judge_written(self, temporary, self._separator(path), shown, text)
+                papers.seen(judge_written(self, temporary, self._separator(path), shown, text))
                 facts["sha256"], facts["bytes"] = sealed.result(), temporary.stat().st_size
             self.seconds["verify"] = time.perf_counter() - clock
 
-        certify = partial(statement.certify, self, path, facts, sign)
-        publish_together([Piece(path, fill, judge_bytes), Piece(beside, certify)], closed=closed)
-        self.__dict__["written"] = statement.files(path, beside, sign, facts)
-        return beside
+        publish_together([Piece(path, fill, judge_bytes), *papers.pieces(facts, shown)], closed=closed)
+        self.__dict__["written"] = papers.files(facts)
+        return papers.certificate
 
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""

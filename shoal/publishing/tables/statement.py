@@ -1,19 +1,35 @@
-"""What a release says of itself: plain facts, the record that is its certificate file, five lines."""
+"""What a release says of itself: to whoever made it, in a public certificate file, in a private record, in five lines.
+
+The certificate file goes with the release.  It holds what the released file shows, what was asked, what a theorem
+promises of every input, and of the original one number alone: the proved ratio, rounded up to a rung of a short ladder.
+The record holds everything else that is known: figures of the original, bounds, method, attempts, seed.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from shoal.engines.atomic import Piece
+from shoal.engines.targets import JSON, RECORD, Wanted, certificate_path, record_path
 from shoal.errors import PolicyError
 from shoal.judge.file import seal
+from shoal.judge.tables.parts import Held
+from shoal.judge.tables.shown import Published, Shown, shown_loss
+from shoal.model.arguments import known
 from shoal.model.audit import finite
 from shoal.model.cards import several
+from shoal.model.certificate import PublicCertificate, rung
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.missing import missing_words
-from shoal.model.record import digest
+from shoal.model.policy import BOUNDS
+from shoal.model.promised import PROVED, promised
+from shoal.model.record import FORMAT, PRIVATE_SETTINGS, digest
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing import signing
 from shoal.publishing.origin import made_now
@@ -98,45 +114,174 @@ def hierarchies(release: Any) -> dict[str, dict[str, str]]:
     return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
-def shown_facts(release: Any, shown: Mapping[str, int]) -> dict[str, Any]:
+def blanks(release: Any, held: Held) -> list[str]:
+    """Columns of a written file in which a suppressed value may show as a missing one.
+
+    A column of numbers, dates or booleans that shows missing cells is one of them whether it has stars or not: the file
+    would be the same with and without, so nobody who reads it can tell.
+    """
+    typed = [c.name for c in release.expected.columns if c.values.dtype != pl.String]
+    return [name for name in typed if held.cells[name].null_count()]
+
+
+def starred_as_missing(release: Any, shown: Mapping[str, int]) -> list[str]:
     """The columns whose stars stand as missing values; shown: the stars each column shows."""
-    hidden = [name for name, count in release.stars.items() if count != shown[name]]
-    return {"starred_as_missing": hidden} if hidden else {}
+    return [name for name, count in release.stars.items() if count != shown[name]]
 
 
-def record(release: Any, path: Path, written: Mapping[str, Any]) -> dict[str, Any]:
-    """What the certificate file holds."""
-    inside = facts(release)
+def published(release: Any, hidden: Collection[str]) -> Published:
+    """How the columns were published, for whoever reads the file alone; hidden: the columns of ``blanks``."""
+    policy = release.policy
+    trees = {
+        name: tree if isinstance(tree, str) and tree in GENERATED else Hierarchy.of(tree)
+        for name, tree in policy.hierarchies.items()
+        if name in policy.grouped
+    }
+    return Published(policy.grouped, policy.publish, policy.star, frozenset(hidden), trees, policy.weights)
+
+
+def certificate_file(
+    release: Any, path: Path, written: Mapping[str, Any], shown: Shown, hidden: Collection[str], bound: bool
+) -> dict[str, Any]:
+    """What the public certificate file holds: a function of the released file, of what was asked, and of one rung.
+
+    written  hash and size of the file;  shown: its figures, read from the file;  hidden: the columns of ``blanks``
+    bound    whether the rung of the proved ratio is stated
+    """
+    policy, proof = release.policy, release.certificate
+    asked = {name: value for name, value in policy.describe().items() if name not in PRIVATE_SETTINGS}
+    levels = {m.short for m in policy.of_rows if m.speaks != "population"}
+    reached = {short: level for short, level in privacy(release).items() if short in levels | {"k"}}
+    if not any(m.short == "k" for m in policy.of_rows):
+        reached["k"] = release.audit.k
+    step = rung(proof.ratio) if bound else None
     return {
-        "format": 1,
+        "format": FORMAT,
         "kind": "table",
         **made_now(),
-        "release": {"file": path.name, "rows": release.rows, **written},
-        "policy": release.policy.describe(),
+        "release": {
+            "file": path.name,
+            "rows": release.rows,
+            **written,
+            **({"starred_as_missing": list(hidden)} if hidden else {}),
+        },
+        "policy": asked,
         "hierarchies": hierarchies(release),
-        "shuffled": not release.policy.keep_order,
+        "shuffled": not policy.keep_order,
         "order": release.order,
         "orders": release.orders,
-        "missing_values": missing_words(release.policy.missing),
+        "missing_values": missing_words(policy.missing),
+        "groups": release.audit.classes,
+        "smallest_group": release.audit.smallest_class,
+        "privacy": reached,
+        "loss": shown.loss,
+        "stars": shown.stars,
+        "changed": shown.changed,
+        "carried": release.carried.as_dict(),
+        "rule_book": _rule_book(release),
+        "safe_harbor": None if release.harbor is None else release.harbor.as_dict(),
+        "separator": release._separator(path),
+        "certificate": PublicCertificate(
+            unit=proof.unit,
+            cost=shown.cost(proof.unit, bool(policy.weights)),
+            ratio_at_most=step,
+            guarantee=PROVED if step == 1 else promised(asked),
+        ).as_dict(),
+    }
+
+
+def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping[str, Any]) -> dict[str, Any]:
+    """What the private record holds: everything known of the release, so that it can be checked beside its original."""
+    inside = facts(release)
+    return {
+        **{name: public[name] for name in ("format", "kind", "made_by", "made_at")},
+        "private": True,  # it holds figures of the original
+        "release": {"file": path.name, "rows": release.rows, **written},
+        "policy": release.policy.describe(),
+        **{name: public[name] for name in ("hierarchies", "shuffled", "order", "orders", "missing_values")},
         **{k: inside[k] for k in RECORDED},
         "separator": release._separator(path),
+        "before": dict(release.before),
+        "attempts": inside["attempts"],
+        "seconds": inside["seconds"],
         "certificate": inside["certificate"],
     }
 
 
-def certify(release: Any, path: Path, written: Mapping[str, Any], sign: str | Path | None, temporary: Path) -> None:
-    """Write the certificate file of a release that stands at ``path``."""
-    made = json.loads(json.dumps(record(release, path, written), default=str))
+def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
+    """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
+    made = json.loads(json.dumps(content, default=str))
     made["seal"] = seal(made)
     if sign is not None:
         made = signing.sign(made, sign)
-    text = json.dumps(made, indent=2, ensure_ascii=False)
-    temporary.write_text(text + "\n", encoding="utf-8")
+    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
-def files(path: Path, beside: Path, sign: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report says of the files that left."""
-    return {"file": path.name, "certificate": beside.name, "signed": sign is not None, **facts}
+def papers_beside(path: Path, certificate: str | Path | None, record: bool) -> tuple[Path, Path | None]:
+    """Where the certificate of a release goes, and its record where one is wanted."""
+    beside = certificate_path(path) if certificate is None else Path(certificate)
+    return beside, record_path(beside) if record else None
+
+
+@dataclass
+class Papers:
+    """The two files beside a release: its public certificate and, unless left out, its private record.
+
+    certificate, record  their paths; record None: none is written
+    bound                whether the certificate states the rung of the proved ratio
+    shown, hidden        what the judge read in the file that was written, see ``Shown`` and ``blanks``
+    """
+
+    release: Any
+    path: Path
+    certificate: Path
+    record: Path | None
+    bound: bool
+    sign: str | Path | None
+    shown: Shown | None = None
+    hidden: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls, release: Any, path: Path, certificate: str | Path | None, record: bool, bound: str | None, sign: Any
+    ) -> Papers:
+        """Arguments as of ``Release.write``; PolicyError for a word that is none."""
+        word = release.policy.bound if bound is None else bound
+        known("choice for bound", word, BOUNDS)
+        return cls(release, path, *papers_beside(path, certificate, record), word != "none", sign)
+
+    def wanted(self) -> list[Wanted]:
+        """The outputs, for ``check_outputs``."""
+        return [(self.certificate, JSON), *([] if self.record is None else [(self.record, RECORD)])]
+
+    def seen(self, held: Held) -> None:
+        """Count what the written file shows."""
+        self.hidden = blanks(self.release, held)
+        self.shown = shown_loss(held.cells, held.counts, published(self.release, self.hidden))
+
+    def pieces(self, facts: Mapping[str, Any], stars: Mapping[str, int]) -> list[Piece]:
+        """What fills both files once the release was judged; facts: its hash and size; stars: shown in each column."""
+
+        def public() -> dict[str, Any]:
+            assert self.shown is not None
+            return certificate_file(self.release, self.path, facts, self.shown, self.hidden, self.bound)
+
+        def certify(temporary: Path) -> None:
+            temporary.write_text(sealed(public(), self.sign), encoding="utf-8")
+
+        def keep(temporary: Path) -> None:
+            hidden = starred_as_missing(self.release, stars)
+            written = {**facts, **({"starred_as_missing": hidden} if hidden else {})}
+            temporary.write_text(sealed(record(self.release, self.path, written, public())), encoding="utf-8")
+
+        made = [Piece(self.certificate, certify)]
+        return made if self.record is None else [*made, Piece(self.record, keep, private=True)]
+
+    def files(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What a report says of the files that were written."""
+        record = {} if self.record is None else {"record": self.record.name}
+        signed = self.sign is not None
+        return {"file": self.path.name, "certificate": self.certificate.name, **record, "signed": signed, **facts}
 
 
 def choices(explored: Any, rows: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -14,8 +15,12 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.tables.grid import range_steps
 from shoal.judge.tables.parts import Held, Required, digest_of, judge_held, read_rows
 from shoal.judge.tables.safe_harbor import breach
+from shoal.judge.tables.shown import NOT_AT_HAND, Published, shown_loss
 from shoal.model.audit import Audit
+from shoal.model.certificate import Certificate, PublicCertificate
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.promised import PROVED, promised
+from shoal.model.record import PRIVATE_SETTINGS
 from shoal.publishing.verifying.recorded import Record
 from shoal.publishing.verifying.stated import filled_cells, incomplete, lacking, persons, population_of
 
@@ -24,11 +29,12 @@ ORDERS = ("kept", "fresh secret", "caller's secret")
 
 
 def own_findings(
-    path: Path, held: Held, record: Record, outer: Outer, trees: Mapping[str, Hierarchy]
+    path: Path, held: Held, record: Record, outer: Outer, trees: Mapping[str, Any]
 ) -> tuple[list[Finding], Audit]:
     """What a release shows by itself, and beside its population where that is at hand.
 
-    trees  the hierarchies of its sensitive columns
+    record  its certificate file, or its private record, of which more can be held against the rows
+    trees   hierarchies at hand, by column
     """
     policy, said = record.policy, record.said
     audit, shown = _judged(held, record, trees)
@@ -47,25 +53,32 @@ def own_findings(
     groups = audit.classes == record.groups and audit.smallest_class == record.smallest
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
     findings.append(Finding("groups", groups, f"{seen}; {record.groups} and {record.smallest} certified"))
-    findings += [_levels(record, audit), _consistent(record)]
+    findings.append(_levels(record, audit))
+    if not record.private:
+        findings += [_agrees(record), *_loss(held, record, trees)]
+    elif said.loss is not None and said.changed is not None and said.cost is not None:
+        findings.append(_consistent(record, said.loss, said.changed, said.cost))
     if policy.range_step:
         findings.append(range_steps(held.cells, policy.range_step))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
-    if said.publish == "ranges":
-        findings.append(_coarser(held, record))
+    if said.changed is not None and said.publish == "ranges":
+        findings.append(_coarser(held, record, said.changed))
     limit = policy.max_average_risk
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
         findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
-    if policy.units:
-        findings.append(persons(record))
-    if policy.missing == "apart":
-        findings.append(incomplete(record, lacking(path, held, record)))
-    if policy.missing == "filled":
-        findings.append(filled_cells(record))
-    if policy.population is not None or policy.weighed:
-        findings.append(population_of(record, audit))
+    if not record.private:
+        findings += _not_shown(record, audit)
+    else:
+        if policy.units:
+            findings.append(persons(record))
+        if policy.missing == "apart":
+            findings.append(incomplete(record, lacking(path, held, record)))
+        if policy.missing == "filled":
+            findings.append(filled_cells(record))
+        if policy.population is not None or policy.weighed:
+            findings.append(population_of(record, audit))
     if record.harbor is not None:
         wrong = breach(read_rows(path, record.separator), record.harbor)
         text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
@@ -73,7 +86,93 @@ def own_findings(
     return [*findings, *_columns(held, record)], audit
 
 
-def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple[Audit, list[Finding]]:
+def _loss(held: Held, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
+    """Stars, coarser cells and loss that the file shows, counted again.
+
+    Of a hierarchy that is not at hand nobody counts what its labels lose.
+    """
+    policy, said, raw = record.policy, record.said, record.raw
+    names = policy.quasi_identifiers
+    wanted = {n: trees.get(n, NOT_AT_HAND) for n in record.hierarchies if n in names}
+    how = Published(names, said.publish, policy.star, said.blanks, wanted, policy.weights)
+    found = shown_loss(held.cells, held.counts, how)
+    lacking = [n for n in wanted if wanted[n] == NOT_AT_HAND] if said.publish == "hierarchy" else []
+    odd = next((n for n in names if found.stars[n] != said.stars[n]), None)
+    odd = odd or next((n for n in names if n not in lacking and found.changed[n] != raw["changed"][n]), None)
+    cells = "starred and coarser cells of every column, as certified"
+    if odd is not None:
+        text = f"column {odd!r} has {found.stars[odd]} stars and {found.changed[odd]} coarser cells"
+        cells = f"{text}, {said.stars[odd]} and {raw['changed'][odd]} were certified"
+    findings = [Finding("cells", odd is None, cells)]
+    if lacking:
+        text = f"it rests on the hierarchy of {', '.join(map(repr, lacking))}; hand it over to have it counted again"
+        return [*findings, Finding("loss", True, text, STATED)]
+    cost = found.cost(said.unit, bool(policy.weights))
+    pairs = [(raw["loss"].get(name), value, name) for name, value in found.loss.items()]
+    pairs.append((record.stated.cost, cost, "cost"))
+    wrong = next((p for p in pairs if not _same(p[0], p[1])), None)
+    if wrong is not None:
+        return [*findings, Finding("loss", False, f"{wrong[2]}: {wrong[1]} counted, {wrong[0]} certified")]
+    shown = ", ".join(f"{value:.6g} {name}" for _, value, name in pairs[:-1] if value is not None)
+    return [*findings, Finding("loss", True, f"{shown or 'nothing that the file shows'}, as certified")]
+
+
+def _same(stated: Any, found: float | None) -> bool:
+    """Whether a figure stated is the one found, None where none can be."""
+    if stated is None or found is None:
+        return stated is found
+    good = isinstance(stated, (int, float)) and not isinstance(stated, bool)
+    return good and math.isclose(stated, found, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _agrees(record: Record) -> Finding:
+    """Whether a certificate file agrees with itself, and promises what a theorem promises of this request."""
+
+    def no(why: str) -> Finding:
+        return Finding("certificate", False, why, CONSISTENT)
+
+    raw, stated = record.raw, record.stated
+    assert isinstance(stated, PublicCertificate)
+    if not _order(raw):
+        return no("what it says of the order of its rows contradicts itself")
+    if stated.guarantee != (PROVED if stated.ratio_at_most == 1 else promised(raw["policy"])):
+        return no("it promises what no theorem does")
+    if raw["policy"].get("bound", "ratio") == "none" and stated.ratio_at_most is not None:
+        return no("it states a ratio, and its policy asks that none be stated")
+    if any(name in raw["policy"] for name in PRIVATE_SETTINGS):
+        return no("its policy holds what belongs into the record")
+    if raw.get("seal") != seal(raw):
+        return no("it was changed after it was written")
+    return Finding("certificate", True, "agrees with itself", CONSISTENT)
+
+
+def _order(raw: Mapping[str, Any]) -> bool:
+    """Whether what is said of the order of the rows agrees with what was asked."""
+    order, kept = raw.get("order"), raw["policy"].get("keep_order", False)
+    return order in ORDERS and kept is (order == "kept") and raw.get("shuffled") is not kept
+
+
+def _not_shown(record: Record, audit: Audit) -> list[Finding]:
+    """What was asked and is judged when a release is made, but cannot be read from its rows."""
+    policy, found = record.policy, []
+    if policy.units:
+        models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.speaks != "population"]
+        text = f"{'; '.join(models)}: by {' and '.join(map(repr, policy.units))}, which left; the record says how many"
+        found.append(Finding("persons", True, text, STATED))
+    if policy.missing != "category":
+        done = {"apart": "rows that lack a quasi-identifier were grouped apart", "filled": "missing values were filled"}
+        found.append(Finding("missing values", True, f"{done[policy.missing]}, as asked", STATED))
+    if policy.population is None and not policy.weighed:
+        return found
+    people = audit.population
+    if people is None:
+        source = "the column of weights, which left" if policy.weighed else "the population, which is not at hand"
+        return [*found, Finding("population", True, f"what was asked of it was judged by {source}", STATED)]
+    text = f"every group fits at least {people['k_map']} of {people['rows']} people"
+    return [*found, Finding("population", True, text)]
+
+
+def _judged(held: Held, record: Record, trees: Mapping[str, Any]) -> tuple[Audit, list[Finding]]:
     """The audit of what stands there, and whether its stars are those certified and its ordered values the known."""
     policy, said = record.policy, record.said
     odd = {name for name, levels in record.orders.items() if not _ordered(held.cells[name], levels)}
@@ -86,7 +185,7 @@ def _judged(held: Held, record: Record, trees: Mapping[str, Hierarchy]) -> tuple
         star=policy.star if said.publish != "centers" else None,
         stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
         orders={name: levels for name, levels in record.orders.items() if name not in odd},
-        trees=trees,
+        trees={name: tree for name, tree in trees.items() if name in policy.sensitive and isinstance(tree, Hierarchy)},
     )
     try:
         audit = judge_held(held, wanted, "")
@@ -125,7 +224,7 @@ def _columns(held: Held, record: Record) -> list[Finding]:
     ]
 
 
-def _coarser(held: Held, record: Record) -> Finding:
+def _coarser(held: Held, record: Record, changed: Mapping[str, int]) -> Finding:
     """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
     for name in record.policy.quasi_identifiers:
         column = held.cells[name]
@@ -134,17 +233,14 @@ def _coarser(held: Held, record: Record) -> Finding:
             continue
         joined = column.str.starts_with("[") | column.str.starts_with("{") | (column == record.policy.star)
         found = int(held.counts[joined.fill_null(False).to_numpy()].sum())
-        if found != record.said.changed[name]:
-            text = f"column {name!r} has {found} sets, ranges and stars, {record.said.changed[name]} were certified"
+        if found != changed[name]:
+            text = f"column {name!r} has {found} sets, ranges and stars, {changed[name]} were certified"
             return Finding("coarser values", False, text)
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
 def _suppressed(held: Held, record: Record) -> Finding:
     """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
-    said = record.stated.details.get("suppressed_rows", 0)
-    if isinstance(said, bool) or not isinstance(said, int):
-        return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
     policy = record.policy
     allowed = int(policy.max_suppressed * record.rows + 1e-9)
     whole, twofold = pl.Series([True]).new_from_index(0, held.cells.height), False
@@ -156,6 +252,12 @@ def _suppressed(held: Held, record: Record) -> Finding:
         whole = whole & (starred | blank if stars and typed else starred)
         twofold = twofold or (typed and int(held.counts[blank.to_numpy()].sum()) > stars)
     there = int(held.counts[whole.to_numpy()].sum())
+    if not isinstance(record.stated, Certificate):
+        text = f"{there} rows starred whole, {allowed} allowed"
+        return Finding("suppressed rows", there <= allowed or twofold, text, CONSISTENT if twofold else RECOMPUTED)
+    said = record.stated.details.get("suppressed_rows", 0)
+    if isinstance(said, bool) or not isinstance(said, int):
+        return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
     text = f"{there} rows starred whole, {said} certified, {allowed} allowed"
     exact = there == said
     # a star of a typed column is a missing value, so beside rows that lack one more may seem to be starred whole
@@ -169,8 +271,14 @@ def _levels(record: Record, audit: Audit) -> Finding:
     for check in audit.checks:
         reached.setdefault(check.short, []).append(check.level)
     apart = {m.short for m in record.policy.privacy if m.speaks == "population" or m not in record.policy.of_rows}
-    apart -= set(reached)
-    lacking = sorted((set(reached) | apart) - set(record.levels))
+    if record.private:
+        apart -= set(reached)
+    else:  # a certificate states what rows show, and no model of persons or of a population
+        reached = {short: levels for short, levels in reached.items() if short not in apart}
+    lacking = sorted((set(reached) | (apart if record.private else set())) - set(record.levels))
+    stray = [] if record.private else sorted(apart & set(record.levels))
+    if stray:
+        return Finding("levels", False, f"it states {stray[0]}, which no release shows")
     if audit.rows and lacking:
         return Finding("levels", False, f"it does not state {lacking[0]}")
     for name, level in record.levels.items():
@@ -182,41 +290,41 @@ def _levels(record: Record, audit: Audit) -> Finding:
     return Finding("levels", True, ", ".join(f"{n} = {v:.6g}" for n, v in record.levels.items() if v is not None))
 
 
-def _consistent(record: Record) -> Finding:
-    """Whether the certificate file agrees with itself."""
+def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str, int], cost: float) -> Finding:
+    """Whether the record agrees with itself."""
 
     def no(why: str) -> Finding:
         return Finding("certificate", False, why, CONSISTENT)
 
     said, stated, written = record.said, record.stated, record.raw["certificate"]
+    assert isinstance(stated, Certificate)
     total = sum(said.stars.values())
     starred = said.publish == "stars"
     most = total if said.publish != "centers" else 0
     if (
         total > most
-        or said.loss["stars"] > most
-        or (said.publish in ("stars", "ranges") and said.loss["stars"] != total)
-        or (starred and said.stars != said.changed)
+        or loss["stars"] > most
+        or (said.publish in ("stars", "ranges") and loss["stars"] != total)
+        or (starred and said.stars != changed)
     ):
         return no("its loss and its stars contradict each other")
     bare = [name for name in said.stars if name not in record.hierarchies]  # shows its values, or stars
-    if said.publish == "hierarchy" and (bare == [*said.stars] or any(said.stars[n] != said.changed[n] for n in bare)):
+    if said.publish == "hierarchy" and (bare == [*said.stars] or any(said.stars[n] != changed[n] for n in bare)):
         return no("it names no hierarchy for a column whose values it counts as changed")
     cells = max(record.rows * len(said.stars), 1)
-    if starred and not math.isclose(said.loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):
+    if starred and not math.isclose(loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):
         return no("its stars and its NCP contradict each other")
-    known = {"stars": said.loss["stars"], "suppressed tuples": said.loss["suppressed_tuples"]}
+    known = {"stars": loss["stars"], "suppressed tuples": loss["suppressed_tuples"]}
     if said.unit == "ncp" and not said.weights:
-        known["ncp"] = said.loss["ncp"]
+        known["ncp"] = loss["ncp"]
     if said.publish != "centers" and said.unit not in (*known, "ncp"):
         return no("its unit is none of a table's")
-    if said.publish != "centers" and not math.isclose(known.get(said.unit, said.cost), said.cost, rel_tol=1e-9):
+    if said.publish != "centers" and not math.isclose(known.get(said.unit, cost), cost, rel_tol=1e-9):
         return no("its cost and its loss contradict each other")
-    weighted = record.raw["loss"].get("weighted_ncp", said.cost)
-    if weighted != said.cost or ("weighted_ncp" in record.raw["loss"] and (not said.weights or said.unit != "ncp")):
+    weighted = record.raw["loss"].get("weighted_ncp", cost)
+    if weighted != cost or ("weighted_ncp" in record.raw["loss"] and (not said.weights or said.unit != "ncp")):
         return no("its loss by weights is not what it says it cost")
-    order, kept = record.raw.get("order"), record.raw["policy"].get("keep_order", False)
-    if order not in ORDERS or kept is not (order == "kept") or record.raw.get("shuffled") is kept:
+    if not _order(record.raw):
         return no("what it says of the order of its rows contradicts itself")
     ratio, number = stated.ratio, record.ratio
     if (ratio is None) != (number is None) or not math.isclose(float(ratio or 0), number or 0, rel_tol=1e-9):

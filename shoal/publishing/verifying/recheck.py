@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -16,13 +16,16 @@ from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.places.areas import NAMED
 from shoal.judge.tables.parts import hash_of
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import LADDER, MORE, Certificate, PublicCertificate, rung
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.record import digest, source_of
+from shoal.model.shown_facts import differs, stray
 from shoal.problems.catalogue import kinds
 from shoal.publishing.crosswalks.area_tables import outlined, tables
 from shoal.publishing.crosswalks.judging import OUTLINES, Sources, findings, form_of
 from shoal.publishing.opening import opened
+
+Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, of a certificate file
 
 
 def recheck(
@@ -32,12 +35,14 @@ def recheck(
     separator: str | None = None,
     encoding: str | None = None,
     hierarchies: tuple[Mapping[str, Any], Path] = ({}, Path()),
-) -> tuple[list[Finding], Certificate]:
-    """What is found in an output of a problem, and its certificate.
+    kept: Mapping[str, Any] | None = None,
+) -> tuple[list[Finding], PublicCertificate, Certificate | None]:
+    """What is found in an output of a problem, what its certificate file states and, where it is at hand, its record.
 
     source               a path or a frame, or a list of them in the order of the command; None: without
     separator, encoding  of sources that are CSV files
     hierarchies          of clusters: those at hand by column, and the folder in which the others may lie
+    kept                 the private record; with it, everything that it says is checked too
 
     Raises InputError for a certificate file that is none.
     """
@@ -47,7 +52,9 @@ def recheck(
             f"the certificate file is of a kind that this version cannot check; it knows {', '.join(kinds())}"
         )
     own = hash_of(path) if path.is_file() else ""
-    about, stated = _parts(record, path.name, own)
+    if stray(record):
+        raise InputError(f"the certificate file holds {stray(record)[0]!r}, which no certificate of {kind} has")
+    about, stated = _parts(record, path.name, own, PublicCertificate)
     part = about.get("part")
     drawn = isinstance(part, str) and part.startswith(OUTLINES)
     if drawn or part == "hierarchy":
@@ -56,28 +63,54 @@ def recheck(
         held: Any = outlined(path) if drawn and kind == "regions" else path
     else:
         held = read_release(path, _one_character(about.get("separator")))
-    found = [_file(path, own, about, held, record)]
-    found.append(_proportion(record["certificate"], stated))
-    unchanged = record.get("seal") == seal(record)
-    found.append(
-        Finding(
-            "certificate", unchanged, "agrees with itself" if unchanged else "it was changed after it was written",
-            CONSISTENT,
-        )
-    )  # fmt: skip
+    found = [_file(path, own, about, held, record), _sealed(record, "certificate")]
+    known: Certificate | None = None
+    asked: Mapping[str, Any] = record
+    proof: Certificate | PublicCertificate = stated
     try:
-        sources = sources_of(source, record, separator, encoding, hierarchies)
-        found += [*findings(record, stated, held, form_of(path), sources, part), *agreed(record, stated)]
+        if kept is not None:  # which says all that the certificate file says, and more
+            asked, proof = kept, (known := _parts(kept, path.name, own, Certificate)[1])
+            found += [_belongs(record, kept, stated, known), _sealed(kept, "record's seal")]
+            found.append(_proportion(kept["certificate"], known))
+        else:
+            found.append(ratio_stated(stated))
+        sources = sources_of(source, asked, separator, encoding, hierarchies)
+        found += [*findings(asked, proof, held, form_of(path), sources, part), *agreed(asked, proof)]
     except VerificationError:
         if found[0].holds:
             raise
-        return found, stated  # the certificate of something else: what it says of columns is no matter here
+        return found, stated, known  # the certificate of something else: what it says of columns is no matter here
     except ShoalError:
         raise
     except (TypeError, LookupError, AttributeError, ValueError, ArithmeticError, pl.exceptions.PolarsError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
     text = "that this is what was asked for, by what method and when, rests on the certificate"
-    return [*found, Finding("what was asked", True, text, STATED)], stated
+    return [*found, Finding("what was asked", True, text, STATED)], stated, known
+
+
+def _sealed(record: Mapping[str, Any], name: str) -> Finding:
+    unchanged = record.get("seal") == seal(record)
+    return Finding(name, unchanged, "unchanged" if unchanged else "it was changed after it was written", CONSISTENT)
+
+
+def _belongs(
+    record: Mapping[str, Any], kept: Mapping[str, Any], stated: PublicCertificate, known: Certificate
+) -> Finding:
+    """Whether a record is that of this certificate: of the same files and request, and of the ratio stated."""
+    odd = differs(record, kept, ("kind", "release", "also", "separator"))
+    step = rung(known.ratio)
+    odd += [] if stated.ratio_at_most in (None, step) else ["ratio"]
+    odd += [] if (stated.unit, stated.cost) in ((known.unit, None), (known.unit, known.cost)) else ["cost"]
+    text = f"it says otherwise than the certificate about {odd[0]!r}" if odd else "it is the certificate's record"
+    return Finding("record", not odd, text, CONSISTENT)
+
+
+def ratio_stated(stated: PublicCertificate) -> Finding:
+    """The proved ratio, which only the record and the source can confirm."""
+    if stated.ratio_at_most is None:
+        return Finding("ratio", True, "none is stated", STATED)
+    most = f"more than {LADDER[-1]:g}" if stated.ratio_at_most == MORE else f"at most {stated.ratio_at_most:g}"
+    return Finding("ratio", True, f"{most} times the least", STATED)
 
 
 def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Mapping[str, Any]) -> Finding:
@@ -90,11 +123,13 @@ def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Map
     return Finding("file", size and rows, said)
 
 
-def _parts(record: Mapping[str, Any], name: str, own: str) -> tuple[Mapping[str, Any], Certificate]:
+def _parts(record: Mapping[str, Any], name: str, own: str, form: type[Proof]) -> tuple[Mapping[str, Any], Proof]:
     """What is stated of the file with this hash, or else with this name, and the certificate."""
-    also = record.get("also", [])
-    known = [a for a in (record.get("release"), *(also if isinstance(also, list) else [])) if isinstance(a, Mapping)]
-    of_hash = [a for a in known if a.get("sha256") == own]
+    also: Any = record.get("also", [])
+    known: list[Mapping[str, Any]] = [
+        a for a in (record.get("release"), *(also if isinstance(also, list) else [])) if isinstance(a, Mapping)
+    ]
+    of_hash: list[Mapping[str, Any]] = [a for a in known if a.get("sha256") == own]
     about = next(iter([*of_hash, *(a for a in known if a.get("file") == name), *known]), record.get("release"))
     if about is None:
         raise InputError("the certificate file is of an answer that was written nowhere, so there is no file to check")
@@ -102,7 +137,7 @@ def _parts(record: Mapping[str, Any], name: str, own: str) -> tuple[Mapping[str,
     if not all(isinstance(part, Mapping) for part in (about, record.get("parameters"), record.get("facts"), written)):
         raise InputError("the certificate file lacks something, or holds it in a wrong form")
     try:
-        return about, Certificate.from_dict(written)  # type: ignore[arg-type]
+        return about, form.from_dict(written)  # type: ignore[arg-type]
     except CertificateError as error:
         raise InputError(f"the certificate file contradicts itself: {error!s}") from None
 

@@ -1,4 +1,4 @@
-"""A release's certificate file as values: read, and refused where it lacks something or holds it in a wrong form."""
+"""A release's certificate file or record as values: read, and refused where something is missing or of a wrong form."""
 
 from __future__ import annotations
 
@@ -9,28 +9,47 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CertificateError, InputError, PolicyError
+from shoal.judge.file import seal
+from shoal.judge.finding import CONSISTENT, Finding
 from shoal.judge.originals.exposure import Shares
 from shoal.judge.originals.original import Stated
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import Certificate, PublicCertificate, rung
 from shoal.model.policy import Policy
-from shoal.model.record import read_json
+from shoal.model.record import FORMAT, PRIVATE_SETTINGS, read_json
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.safe_harbor import NAME, RULES, Harbor
 from shoal.model.ways import WAYS
 
-PARTS = {"release", "policy", "certificate", "stars", "changed", "loss", "privacy", "groups", "smallest_group"} | {
+PARTS = {
+    "release",
+    "policy",
+    "certificate",
+    "stars",
+    "changed",
+    "loss",
+    "privacy",
+    "groups",
+    "smallest_group",
     "carried",
-    "exposed",
 }
+PUBLIC = PARTS | {  # all that a certificate file may hold
+    *("format", "kind", "made_by", "made_at", "hierarchies", "shuffled", "order", "orders", "missing_values"),
+    *("rule_book", "safe_harbor", "separator", "seal", "signature"),
+}
+LOSSES = {"stars", "suppressed_tuples", "ncp"}
+PRIVATE = "private"  # the key that a record has, and no certificate
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A certificate file, every part of the form it should have."""
+    """A certificate file or a record, every part of the form it should have.
+
+    stated  of a record cost and bound as they are, of a certificate file what is public of them
+    """
 
     raw: Mapping[str, Any]
     policy: Policy
-    stated: Certificate
+    stated: Certificate | PublicCertificate
     ratio: float | None
     said: Stated
     sha256: str
@@ -44,20 +63,31 @@ class Record:
     harbor: Harbor | None
     carried: frozenset[str]
 
+    @property
+    def private(self) -> bool:
+        """Whether this is a record, which tells figures of the original."""
+        return PRIVATE in self.raw
 
-def read_record(path: str | Path) -> dict[str, Any]:
-    """The certificate file written beside a release; InputError when it is not one."""
+
+def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
+    """The certificate file written beside a release, or its record; InputError when it is not what was wanted."""
     path = Path(path)
     record = read_json(path)
-    if record.get("kind", "table") != "table":
-        return record
-    if not set(record) >= PARTS:
+    if record.get("kind", "table") == "table" and not set(record) >= PARTS:
         if "certificate" in record or "lower_bound" in record:
             raise InputError(
                 f"{path.name!r} is a certificate, but not one of a release of a table: it says cost and bound, and not "
                 "of which file"
             )
         raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
+    if record.get("format") != FORMAT:
+        raise InputError(f"{path.name!r} has another format than this version reads; make the release again")
+    if record.get(PRIVATE, False) is not private:
+        kinds = ("a certificate", "a record")
+        raise InputError(
+            f"{path.name!r} is {kinds[not private]}, and {kinds[private]} is wanted here: a release is verified with "
+            "its certificate, and with --record (record=...) beside its original with the record too"
+        )
     return record
 
 
@@ -66,7 +96,8 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
     try:
         asked, facts = record["policy"], record["release"]
         policy = _policy(asked)
-        stated = Certificate.from_dict(record["certificate"])
+        kind = Certificate if PRIVATE in record else PublicCertificate
+        stated = kind.from_dict(record["certificate"])
         float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
         said = _said(record, policy, stated, sheet)
         given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
@@ -103,6 +134,30 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
 
 
+def belongs(public: Record, private: Record) -> list[Finding]:
+    """Whether a record is that of this certificate: of the same file, request and figures, and of the ratio stated."""
+    stated, known = public.stated, private.stated
+    assert isinstance(stated, PublicCertificate) and isinstance(known, Certificate)  # noqa: PT018
+    asked = {name: value for name, value in private.raw["policy"].items() if name not in PRIVATE_SETTINGS}
+    alike = ("hierarchies", "order", "shuffled", "orders", "groups", "smallest_group", "carried", "safe_harbor")
+    odd = [name for name in alike if public.raw.get(name) != private.raw.get(name)]
+    odd += [name for name, level in public.levels.items() if private.levels.get(name) != level]
+    odd += [] if public.sha256 == private.sha256 else ["release"]
+    odd += [] if asked == public.raw["policy"] else ["policy"]
+    text = f"it says otherwise than the certificate about {odd[0]!r}" if odd else "it is the certificate's record"
+    step = rung(known.ratio)
+    silent = stated.ratio_at_most is None
+    right = silent or step == stated.ratio_at_most
+    said = "the certificate states no ratio" if silent else f"at most {stated.ratio_at_most} certified"
+    shown = "none is proved" if known.ratio is None else f"{float(known.ratio):.6g} proved"
+    sealed = private.raw.get("seal") == seal(private.raw)
+    return [
+        Finding("record", not odd, text, CONSISTENT),
+        Finding("record's seal", sealed, "unchanged" if sealed else "it was changed after it was written", CONSISTENT),
+        Finding("ratio", right, f"{shown}; {said}", CONSISTENT),
+    ]
+
+
 def _policy(asked: Mapping[str, Any]) -> Policy:
     """What was asked, as far as the release shows whether it holds."""
     return Policy.of(
@@ -130,6 +185,12 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
 def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     """InputError for a part that tells of what was not asked for, which nothing would look at."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
+    if PRIVATE not in record:
+        stray = sorted(
+            {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
+        )
+        if stray:
+            raise InputError(f"the certificate file holds {stray[0]!r}, which no certificate of a table has")
     asked = {
         "persons": bool(policy.units),
         "population": policy.population is not None or bool(policy.weighed),
@@ -150,12 +211,15 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         raise InputError("the certificate file does not say which columns the Safe Harbor let stand, and how")
 
 
-def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet: bool) -> Stated:
-    """What the certificate says of the release's cells."""
+def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate | PublicCertificate, sheet: bool) -> Stated:
+    """What the file says of the release's cells."""
     publish = record["policy"]["publish"]
     if publish not in WAYS:
         raise PolicyError.unknown("way to publish", str(publish), WAYS)
-    stars, changed = ({str(n): _count(x) for n, x in dict(record[part]).items()} for part in ("stars", "changed"))
+    private = isinstance(stated, Certificate)
+    stars = {str(n): _count(x) for n, x in dict(record["stars"]).items()}
+    none = () if private else (None,)
+    changed = {str(n): x if x in none else _count(x) for n, x in dict(record["changed"]).items()}
     if not set(stars) == set(changed) == set(policy.quasi_identifiers):
         raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
     blanks = frozenset(map(str, record["release"].get("starred_as_missing", ())))
@@ -164,13 +228,13 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate, sheet:
         publish=publish,
         weights=policy.weights,
         unit=str(stated.unit),
-        cost=_number(stated.cost),
-        bound=_number(stated.lower_bound),
+        cost=_number(stated.cost) if isinstance(stated, Certificate) else None,
+        bound=_number(stated.lower_bound) if isinstance(stated, Certificate) else None,
         stars=stars,
-        changed=changed,
+        changed=changed if private else None,
         blanks=blanks & set(stars),
-        loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")},
-        exposed=_exposed(record["exposed"], publish not in ("stars", "hierarchy", "centers")),
+        loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")} if private else None,
+        exposed=_exposed(record["exposed"], publish not in ("stars", "hierarchy", "centers")) if private else None,
         sheet=sheet,
     )
 

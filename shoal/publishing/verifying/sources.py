@@ -27,11 +27,11 @@ RULED = ("a zip code", "a birth date or age")  # what the Safe Harbor recodes, a
 
 
 def hierarchies_of(
-    record: Record, given: Mapping[str, Any], folder: Path, only: Sequence[str] | None = None
+    record: Record, given: Mapping[str, Any], folder: Path, needed: Sequence[str]
 ) -> tuple[dict[str, Any], list[Finding]]:
     """The hierarchies a release was published by: handed over, or found by name beside the certificate or here.
 
-    only  of these columns; of the others is said that nobody looked at theirs.  None: all
+    needed  columns whose hierarchy must be found; of another column it may be missing, which is said
     """
     out: dict[str, Any] = {}
     findings: list[Finding] = []
@@ -42,19 +42,22 @@ def hierarchies_of(
         if source not in GENERATED and expected is None:
             findings.append(Finding(f"hierarchy of {name}", False, "the certificate names it without its hash"))
             continue
-        if only is not None and name not in only:
-            text = "what the certificate says it is; hand it over to have that checked"
-            findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
-            continue
         if source in GENERATED:
             out[name] = source
             text = f"generated ({source}); a label is read by what it says"
             findings.append(Finding(f"hierarchy of {name}", True, text, CONSISTENT))
             continue
         try:
-            out[name] = found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+            found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+        except InputError:
+            if name in needed or name in given:
+                raise
+            text = "not at hand; hand it over to have it checked"
+            findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
+            continue
         except PolicyError as error:
             raise InputError(f"the hierarchy of {name!r} cannot be used: {error!s}") from None
+        out[name] = found
         same = digest(found) == expected
         text = "the one certified" if same else "not the one certified"
         findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED))
@@ -101,7 +104,7 @@ def population_beside(record: Record, population: Any, given: Mapping[str, Any],
             raise InputError("the certificate names no population; leave it out")
         pair = record.raw["policy"].get("coordinates")
         census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
-        sources = hierarchies_of(record, given, folder)[0]
+        sources = hierarchies_of(record, given, folder, tuple(record.hierarchies))[0]
     said = record.said
     read = reading_of(policy, said.publish, sources, said.stars, said.blanks, said.sheet)
 

@@ -98,7 +98,7 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
     said = dict(entry) if isinstance(entry, dict) else {}
     good = set(said) == set(record.policy.quasi_identifiers)
     good = good and all(type(x) is int and 0 <= x <= record.rows for x in said.values())
-    total = with_filled(record.said.loss["ncp"], said, record.rows)["ncp_with_filled"] if good else math.nan
+    total = with_filled((record.said.loss or {})["ncp"], said, record.rows)["ncp_with_filled"] if good else math.nan
     stated = record.raw["loss"].get("ncp_with_filled")
     good = good and isinstance(stated, (int, float)) and math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12)
     if cells is None:

@@ -1,0 +1,173 @@
+"""What a released table shows to be lost: its stars, its coarser cells and its NCP, read from the file alone.
+
+Nothing here needs the original.  A certificate file states these figures and no others, so it tells nothing about the
+original that the release does not tell.  Values and spans are those that the release names: a range is measured against
+the span from the lowest to the highest end published, a set against the values that the column names, a class of a
+hierarchy against the leaves of that hierarchy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.judge.tuples import codes
+from shoal.judge.values import shown as texts_of
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.meaning import Members, meanings_of_classes, of_ranges
+
+NOT_AT_HAND = "not at hand"  # in place of a hierarchy that the judge was not given
+_SILENT = ("labels", "tiles", NOT_AT_HAND)  # hierarchies whose labels do not say what they stand for
+
+
+class Shown(NamedTuple):
+    """The figures of a release, each None where the release does not show it.
+
+    stars    per quasi-identifier the cells that show a star, or nothing where a star would show as nothing
+    changed  per quasi-identifier the cells that show something coarser than a value
+    loss     "stars", "suppressed_tuples" (rows with a changed cell) and "ncp" (mean loss of a cell, from 0 to 1)
+    weighted NCP with the columns' weights
+    """
+
+    stars: dict[str, int]
+    changed: dict[str, int | None]
+    loss: dict[str, float | None]
+    weighted: float | None
+
+    def cost(self, unit: str, weighted: bool) -> float | None:
+        """The loss in a certificate's unit; None for a unit that the file does not show."""
+        if unit == "ncp":
+            return self.weighted if weighted else self.loss["ncp"]
+        return {"stars": self.loss["stars"], "suppressed tuples": self.loss["suppressed_tuples"]}.get(unit)
+
+
+class Published(NamedTuple):
+    """How the columns of a release were published.
+
+    names    its quasi-identifiers;  publish: a word of ``shoal.model.ways``
+    star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
+    trees    per column its hierarchy, the name of a generated one, or NOT_AT_HAND
+    weights  per column, 1 where not given
+    """
+
+    names: Sequence[str]
+    publish: str
+    star: str
+    blanks: frozenset[str]
+    trees: Mapping[str, Any]
+    weights: Mapping[str, float]
+
+
+def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: Published) -> Shown:
+    """Count what a release shows; cells, counts: its tuples and the rows of each.  O(cells + size of hierarchies)."""
+    rows = int(counts.sum())
+    stars: dict[str, int] = {}
+    changed: dict[str, int | None] = {}
+    lost: list[tuple[float, float]] = []
+    anything = np.zeros(counts.size, bool)
+    known = how.publish != "centers"
+    for name in how.names:
+        read = None if how.publish == "centers" else _read(cells[name], name, how)
+        stars[name] = 0 if read is None else int(counts[read.star].sum())
+        if read is None or read.loss is None:
+            changed[name], known = None if read is not None else 0, False
+            continue
+        coarse = read.changed
+        changed[name] = int(counts[coarse].sum())
+        anything |= coarse
+        lost.append((how.weights.get(name, 1.0), math.fsum(read.loss * np.bincount(read.where, weights=counts))))
+    total = sum(stars.values())
+    ncp = math.fsum(x for _, x in lost) / max(rows * len(how.names), 1)
+    weighted = math.fsum(w * x for w, x in lost) / max(rows * len(how.names), 1)
+    loss: dict[str, float | None] = {
+        "stars": total,
+        "suppressed_tuples": int(counts[anything].sum()) if known else None,
+        "ncp": ncp if known else None,
+    }
+    return Shown(stars, changed, loss, weighted if known else None)
+
+
+class _Cells(NamedTuple):
+    """A column: per line of the release bool star, bool changed and the number of its text, float64 loss of each text.
+
+    loss  None where labels do not say what they stand for
+    """
+
+    star: np.ndarray
+    changed: np.ndarray
+    where: np.ndarray
+    loss: np.ndarray | None
+
+
+def _read(column: pl.Series, name: str, how: Published) -> _Cells:
+    """A column, every distinct text read once."""
+    number = codes(column)
+    _, first, where = np.unique(number, return_index=True, return_inverse=True)
+    texts = [t if t != "" else None for t in texts_of(column.gather(first))]
+    written = column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum))
+    hidden = name in how.blanks or not written
+    star = np.array([t == how.star or (t is None and hidden) for t in texts], bool)[where]
+    tree = how.trees.get(name)
+    if how.publish == "hierarchy" and isinstance(tree, str) and tree in _SILENT:
+        return _Cells(star, star, where, None)
+    plain = [t for t in texts if t is not None and t != how.star]
+    losses = _losses(plain, how.publish, tree)
+    losses[how.star] = (1.0, True)
+    none = (1.0, True) if hidden else (0.0, False)
+    each = [none if t is None else losses[t] for t in texts]
+    return _Cells(star, np.array([c for _, c in each], bool)[where], where, np.array([x for x, _ in each], float))
+
+
+def _losses(texts: Sequence[str], publish: str, tree: Any) -> dict[str, tuple[float, bool]]:
+    """Per published text the loss of its cell, and whether it is coarser than a value."""
+    if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == "rows":
+        return _of_rows(texts, tree)
+    if publish == "hierarchy" and tree is not None:
+        return _measured(meanings_of_classes(texts, tree))
+    if publish == "ranges":
+        return _measured(of_ranges(texts))
+    return dict.fromkeys(texts, (0.0, False))
+
+
+def _of_rows(texts: Sequence[str], tree: Hierarchy) -> dict[str, tuple[float, bool]]:
+    """Classes of a hierarchy that lists its leaves; a text of several classes counts as all of them together."""
+    below: dict[str, set[str]] = {}
+    for row in tree.rows:
+        for label in set(row):
+            below.setdefault(label, set()).add(row[0])
+    most = max(len(tree.rows) - 1, 1)
+    return {t: ((len(below[t]) - 1) / most, below[t] != {t}) if t in below else (1.0, True) for t in texts}
+
+
+def _measured(found: Mapping[str, Members]) -> dict[str, tuple[float, bool]]:
+    """Ranges against the span published, sets against the values named, prefixes by the characters they hide."""
+    day = {t: 1.0 if m.open and m.ruler == "moment" else 0.0 for t, m in found.items()}
+    ends = [(m.low, m.high - day[t]) for t, m in found.items() if m.low is not None and m.high is not None]
+    low = min((a for a, _ in ends if math.isfinite(a)), default=0.0)
+    high = max((b for _, b in ends if math.isfinite(b)), default=0.0)
+    named = {v for m in found.values() for v in m.named if m.low is None}
+    longest = max(map(len, found), default=0)
+    out = {}
+    for text, m in found.items():
+        if m.everything:
+            out[text] = (1.0, True)
+        elif m.low is not None and m.high is not None:
+            width = m.high - day[text] - m.low
+            out[text] = (min(width / (high - low), 1.0) if high > low else float(width > 0), width > 0)
+        elif m.pattern is not None:
+            hides = _hidden(text, m.pattern, longest)
+            out[text] = (hides, hides > 0)
+        else:
+            out[text] = ((len(m.named) - 1) / max(len(named) - 1, 1), len(m.named) > 1)
+    return out
+
+
+def _hidden(text: str, pattern: str, longest: int) -> float:
+    """Share of the characters that a prefix hides; of one without a filling, against the longest text published."""
+    if pattern.endswith(".*"):
+        return 1 - len(text) / max(longest, 1)
+    return int(pattern.rpartition("{")[2].rstrip("}")) / max(len(text), 1)

@@ -1,0 +1,232 @@
+"""Every small original at once: those that give the same released file must give the same certificate and page.
+
+``tell_apart(case, tables)`` releases every table, puts those together whose released files are the same, and returns
+the entries by which their certificates differ: each is a figure of the original that the file does not show.  The rung
+of the proved ratio may differ, and the moment at which a file was made.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+import shoal
+
+SECRET = b"the same for all of them"
+AGES = (20, 23, 31)
+TOWNS = ("Ulm", "Bonn", "Köln")
+ILLS = ("flu", "gout")
+TOWN_TREE = [["Ulm", "south"], ["Bonn", "west"], ["Köln", "west"]]
+GRID = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
+
+
+class Case(NamedTuple):
+    """A request, the tables to which it is put, and how one is released into a folder.
+
+    cells    the rows that a table may have;  rows: how many it has
+    release  (table, folder) -> the certificate's path
+    """
+
+    name: str
+    cells: Sequence[tuple[Any, ...]]
+    columns: Sequence[str]
+    rows: int
+    release: Callable[[pl.DataFrame, Path], Path]
+
+    def tables(self) -> Iterator[pl.DataFrame]:
+        """Every multiset of rows, all of one schema."""
+        kinds = pl.DataFrame(self.cells, schema=list(self.columns), orient="row").schema
+        for drawn in itertools.combinations_with_replacement(range(len(self.cells)), self.rows):
+            yield pl.DataFrame([self.cells[i] for i in drawn], schema=kinds, orient="row")
+
+
+def of_table(ending: str = ".csv", **asked: Any) -> Callable[[pl.DataFrame, Path], Path]:
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        made = shoal.anonymize(
+            table, **{"quasi_identifiers": ["age", "town"], "effort": "fast", "seed": 1, "secret": SECRET, **asked}
+        )
+        return made.write(folder / f"out{ending}")
+
+    return release
+
+
+def of_answer(
+    solve: Callable[[pl.DataFrame], Any], also: str | None = None, **how: Any
+) -> Callable[[pl.DataFrame, Path], Path]:
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        made = shoal.release(solve(table), table, **how)
+        if also is not None:
+            return made.write(None, also={also: folder / "out.csv"})
+        return made.write(folder / "out.csv")
+
+    return release
+
+
+def _people(*, ages: Sequence[Any] = AGES, towns: Sequence[Any] = TOWNS[:2], more: Sequence[Any] = ILLS) -> list[Any]:
+    return list(itertools.product(ages, towns, more))
+
+
+def _drawn(seed: int, cells: list[Any], size: int) -> list[Any]:
+    """Rows of both illnesses, as many of each as may be."""
+    drawn = random.Random(seed)
+    halves = [[c for c in cells if c[2] == ill] for ill in ILLS]
+    return [
+        row for half, few in zip(halves, (size // 2, size - size // 2), strict=True) for row in drawn.sample(half, few)
+    ]
+
+
+def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
+    """Tables of ``rows`` rows out of ``size`` different ones, drawn with a seed, for every kind of request."""
+    names = ("age", "town", "ill")
+    ill = {"sensitive": ["ill"]}
+    tree = {"publish": "hierarchy", "hierarchies": {"town": TOWN_TREE}}
+    requests: dict[str, dict[str, Any]] = {
+        "stars": {"k": 2, **ill},
+        "stars l": {"l": 2, **ill},
+        "stars distinct l": {"k": 2, "distinct_l": 2, **ill},
+        "stars t": {"k": 2, "t": 0.5, **ill},
+        "stars three_phase": {"l": 2, "method": "three_phase", **ill},
+        "stars weights": {"k": 2, "weights": {"age": 2.0}, **ill},
+        "stars budget": {"k": 2, "max_suppressed": 0.5, **ill},
+        "stars risk": {"k": 2, "max_average_risk": 0.5, **ill},
+        "stars k alone": {"k": 2, "insensitive": ["ill"]},
+        "stars no bound": {"k": 2, "bound": "none", **ill},
+        "ranges": {"k": 3, "publish": "ranges", **ill},
+        "ranges step": {"k": 3, "publish": "ranges", "range_step": {"age": 10}, **ill},
+        "ranges l": {"l": 2, "publish": "ranges", **ill},
+        "hierarchy": {"k": 2, **tree, **ill},
+        "hierarchy global": {"k": 2, **tree, "global_recoding": True, **ill},
+        "hierarchy coarsen": {"k": 2, **tree, "coarsen": "auto", **ill},
+        "hierarchy labels": {"k": 2, "publish": "hierarchy", "hierarchies": {"town": "labels"}, **ill},
+        "hierarchy intervals": {"k": 2, "publish": "hierarchy", "hierarchies": {"age": "intervals:10,20"}, **ill},
+        "hierarchy prefixes": {"k": 2, "publish": "hierarchy", "hierarchies": {"town": "prefixes:1"}, **ill},
+        "centers": {"k": 2, "publish": "centers", **ill},
+        "person": {"k": 2, "person": "ill"},
+    }
+    found = [
+        Case(name, _drawn(seed + i, _people(), size), names, rows, of_table(**asked))
+        for i, (name, asked) in enumerate(requests.items())
+    ]
+    gaps = _people(ages=(20, 31, None))
+    for i, missing in enumerate(("category", "apart", "filled")):
+        for ending in (".csv", ".parquet"):
+            release = of_table(ending, k=2, missing=missing, **ill)
+            found.append(Case(f"missing {missing} {ending}", _drawn(seed + i, gaps, size), names, rows, release))
+    found += _answers(seed)
+    return found
+
+
+def _answers(seed: int) -> list[Case]:
+    """Crosswalks and clusters."""
+    counts = [(c,) for c in (1, 2, 3, 5)]
+
+    def counted(name: str, solve: Callable[[Any], Any], **how: Any) -> Case:
+        """Five values of which the records vary: they are the rows of the table, in any order."""
+
+        def release(table: pl.DataFrame, folder: Path) -> Path:
+            named = table.with_columns(pl.Series("value", range(table.height)))
+            return of_answer(lambda t: solve(t["n"].to_numpy()), count="n", **how)(named, folder)
+
+        return Case(name, counts, ("n",), 5, release)
+
+    def regions(table: pl.DataFrame) -> Any:
+        return shoal.regions.merge(GRID, table["n"].to_numpy(), 4, seed=1)
+
+    def of_areas(table: pl.DataFrame, folder: Path) -> Path:
+        named = table.with_columns(pl.Series("id", [f"a{i}" for i in range(table.height)]))
+        how = {"weight": "n", "edges": GRID, "id": "id", "geographic": False}
+        return of_answer(regions, **how)(named, folder)
+
+    places = [(float(x), float(y), w) for x, y in ((0, 0), (0, 3), (5, 1)) for w in (1, 2)]
+    points = [(float(x), d) for x in (0, 1, 4) for d in ("p", "q")]
+    line = {"columns": ["x"], "sensitive": ["d"]}
+    drawn = random.Random(seed)
+    return [
+        counted("labels", lambda n: shoal.labels.cover(n, 4, seed=1), label="value"),
+        counted("intervals", lambda n: shoal.intervals.cut(np.arange(n.size), n, 4), value="value"),
+        Case("regions", counts, ("n",), 5, of_areas),
+        Case(
+            "tiles", drawn.sample(places, 5), ("x", "y", "w"), 5,
+            of_answer(
+                lambda t: shoal.tiles.split(t.select("x", "y").to_numpy(), 3, t["w"].to_numpy()),
+                x="x", y="y", weight="w",
+            ),
+        ),
+        Case(
+            "tiles, records", drawn.sample(places, 4), ("x", "y", "w"), 5,
+            of_answer(
+                lambda t: shoal.tiles.split(t.select("x", "y").to_numpy(), 3, t["w"].to_numpy()),
+                also="tiles", x="x", y="y", weight="w",
+            ),
+        ),
+        *(
+            Case(
+                f"{name} {center} {epsilon}", drawn.sample(points, 4), ("x", "d"), 5,
+                of_answer(
+                    lambda t, name=name, epsilon=epsilon: getattr(shoal.gathering, name)(
+                        t.select("x").to_numpy(), 2, epsilon=epsilon
+                    ),
+                    center=center, **line,
+                ),
+            )
+            for name in ("gather", "cellular") for center in ("record", "mean") for epsilon in (0.0, 0.2)
+        ),
+    ]  # fmt: skip
+
+
+def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, held in value.items():
+            yield from _flat(held, f"{at}.{name}" if at else str(name))
+    else:
+        yield at, json.dumps(value, sort_keys=True)
+
+
+UNTOLD = ("made_at", "seal", "release.sha256", "release.bytes")  # moments, and what follows from the file
+FREE = ("certificate.ratio_at_most",)
+
+
+def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
+    """A released file as the multiset of its lines, and its certificate's entries without what may differ."""
+    content = json.loads(certificate.read_text())
+    about = content["release"] or content["also"][0]
+    path = certificate.with_name(about["file"])
+    frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+    lines = sorted(map(repr, frame.rows()))
+    entries = {name: held for name, held in _flat(content) if name not in UNTOLD}
+    rung = entries.get(FREE[0])
+    if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
+        entries = {name: held for name, held in entries.items() if not name.startswith("certificate.guarantee.")}
+    for part in content.get("also", []):
+        part.pop("sha256", None), part.pop("bytes", None)
+    if "also" in content:
+        entries["also"] = json.dumps(content["also"])
+    return repr((frame.columns, lines)), entries
+
+
+def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None = None) -> tuple[set[str], int, int]:
+    """Entries that tell originals of one release apart; how many tables were released, and how many shared a file."""
+    known: dict[str, list[dict[str, Any]]] = {}
+    tried = 0
+    for table in case.tables() if tables is None else tables:
+        try:
+            certificate = case.release(table, folder)
+        except (shoal.InfeasibleError, shoal.PolicyError, shoal.InputError):
+            continue
+        tried += 1
+        file, entries = shown(certificate)
+        known.setdefault(file, []).append(entries)
+    odd: set[str] = set()
+    for group in known.values():
+        for name in {n for entries in group for n in entries} - {*FREE}:
+            promise = name.startswith("certificate.guarantee.")  # left out beside the rung of 1
+            if len({e.get(name) for e in group if name in e or not promise}) > 1:
+                odd.add(name)
+    return odd, tried, tried - len(known)

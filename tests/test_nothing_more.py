@@ -1,0 +1,47 @@
+"""What lies beside a release tells nothing of the original that the release does not tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.publishing.tables import statement
+from tests.consistency import cases, tell_apart
+
+CASES = {case.name: case for case in cases(rows=4, size=4)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_originals_of_one_release_have_one_certificate(name: str, tmp_path: Path) -> None:
+    odd, tried, _ = tell_apart(CASES[name], tmp_path)
+    assert tried, "no table of this case could be released"
+    assert not odd
+
+
+def test_among_them_are_originals_that_give_the_same_release(tmp_path: Path) -> None:
+    """Otherwise the tests above would compare nothing."""
+    shared = {name: tell_apart(CASES[name], tmp_path)[2] for name in ("stars", "ranges", "hierarchy", "labels")}
+    assert all(shared.values()), shared
+
+
+def test_a_figure_of_the_original_would_be_seen(tmp_path: Path, monkeypatch: Any) -> None:
+    honest = statement.certificate_file
+
+    def telling(release: Any, *given: Any) -> dict[str, Any]:
+        more = {
+            "uniques": release.before["uniques"],
+            "distinct_values": dict(release.before["distinct_values"]),
+            "bound": release.certificate.lower_bound,
+            "exposed": release.exposed.as_dict(),
+            "kl": release.loss["kl_divergence"],
+        }
+        return {**honest(release, *given), "extra": more}
+
+    monkeypatch.setattr(statement, "certificate_file", telling)
+    seen: set[str] = set()
+    for name in ("stars", "ranges", "ranges step"):
+        seen |= tell_apart(CASES[name], tmp_path)[0]
+    told = {name.split(".")[1] for name in seen if name.startswith("extra.")}
+    assert told == {"uniques", "distinct_values", "bound", "exposed", "kl"}

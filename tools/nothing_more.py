@@ -1,0 +1,56 @@
+"""Try for hours what ``tests/test_nothing_more.py`` tries for seconds: does a certificate tell more than its release?
+
+``python tools/nothing_more.py --tables 100000 --workers 2 --seed 0`` releases every small table of random cases, puts
+those together whose released files are the same, and prints each entry of a certificate that tells them apart.  Exit
+status 1 where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.consistency import cases, tell_apart
+
+
+def one(seed: int) -> tuple[int, int, dict[str, list[str]]]:
+    """Tables released, tables that shared their file with another, and by case what told them apart."""
+    tried = shared = 0
+    odd: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases(seed, rows=4 + seed % 2, size=4 + seed // 2 % 2):
+            found, released, alike = tell_apart(case, Path(folder))
+            tried, shared = tried + released, shared + alike
+            if found:
+                odd[case.name] = sorted(found)
+    return tried, shared, odd
+
+
+def main() -> int:
+    """Run until so many tables were released."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    tried = shared = wrong = 0
+    with ProcessPoolExecutor(asked.workers) as pool:
+        seed = asked.seed
+        while tried < asked.tables:
+            for number, found in enumerate(pool.map(one, range(seed, seed + asked.workers)), seed):
+                tried, shared = tried + found[0], shared + found[1]
+                for case, entries in found[2].items():
+                    wrong += 1
+                    print(f"seed {number}, {case}: {', '.join(entries)}", flush=True)
+            seed += asked.workers
+            print(f"{tried:,} tables, {shared:,} shared their file with another, {wrong} cases tell more", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
