@@ -52,6 +52,7 @@ def of_table(ending: str = ".csv", **asked: Any) -> Callable[[pl.DataFrame, Path
         made = shoal.anonymize(
             table, **{"quasi_identifiers": ["age", "town"], "effort": "fast", "seed": 1, "secret": SECRET, **asked}
         )
+        (folder / "page.json").write_text(json.dumps(made.public_figures(), default=str))
         return made.write(folder / f"out{ending}")
 
     return release
@@ -62,6 +63,7 @@ def of_answer(
 ) -> Callable[[pl.DataFrame, Path], Path]:
     def release(table: pl.DataFrame, folder: Path) -> Path:
         made = shoal.release(solve(table), table, **how)
+        (folder / "page.json").write_text(json.dumps(made.public_figures(), default=str))
         if also is not None:
             return made.write(None, also={also: folder / "out.csv"})
         return made.write(folder / "out.csv")
@@ -190,7 +192,7 @@ def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 UNTOLD = ("made_at", "seal", "release.sha256", "release.bytes")  # moments, and what follows from the file
-FREE = ("certificate.ratio_at_most",)
+FREE = ("certificate.ratio_at_most", "page.release.certificate.ratio_at_most", "page.certificate.ratio_at_most")
 
 
 def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
@@ -201,9 +203,11 @@ def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
     frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
     lines = sorted(map(repr, frame.rows()))
     entries = {name: held for name, held in _flat(content) if name not in UNTOLD}
+    page = json.loads(certificate.with_name("page.json").read_text())
+    entries |= {f"page.{name}": held for name, held in _flat(page) if name not in UNTOLD}
     rung = entries.get(FREE[0])
     if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
-        entries = {name: held for name, held in entries.items() if not name.startswith("certificate.guarantee.")}
+        entries = {name: held for name, held in entries.items() if "certificate.guarantee." not in name}
     for part in content.get("also", []):
         part.pop("sha256", None), part.pop("bytes", None)
     if "also" in content:
@@ -226,7 +230,7 @@ def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None =
     odd: set[str] = set()
     for group in known.values():
         for name in {n for entries in group for n in entries} - {*FREE}:
-            promise = name.startswith("certificate.guarantee.")  # left out beside the rung of 1
+            promise = "certificate.guarantee." in name  # left out beside the rung of 1
             if len({e.get(name) for e in group if name in e or not promise}) > 1:
                 odd.add(name)
     return odd, tried, tried - len(known)

@@ -19,6 +19,7 @@ from shoal.cli.options import (
     NO_BOUND,
     NO_RECORD,
     TABLES,
+    Decision,
     Roles,
     Source,
     flag,
@@ -116,6 +117,7 @@ def anonymize(
     roles: Roles = Roles(),
     wanted: Wanted = Wanted(),
     files: Files = Files(),
+    decision: Decision = Decision(),
     source: Source = Source(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -129,6 +131,7 @@ def anonymize(
     from shoal.publishing.tables.partwise import check_target, is_folder
     from shoal.publishing.tables.statement import papers_beside
 
+    files = files._replace(report=decision.page(files.report))
     asked = _asked(policy, {**roles.settings(), **wanted.settings(), **models})
     data = source_of(tables, source.glob)
     target = files.output or _beside_table(data, source.glob)
@@ -148,7 +151,7 @@ def anonymize(
         )  # fmt: skip
         listener("writing and reading back", None)
         release.write(target, beside, sign=files.sign, parts=parts, record=record is not None, progress=listener)
-        page = reported(release, files.report, explored=tried)
+        page = reported(release, files.report, explored=tried, **decision._asdict())
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]

@@ -193,8 +193,9 @@ def reported(made: Any, path: Path | None, **more: Any) -> dict[str, Any]:
     """
     if path is None:
         return {}
-    made.report(path, **more)
-    figures = {name: held for name, held in made.figures().items() if name not in ("shown", "pairs")}
+    path = made.report(path, **more)
+    told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    figures = {name: held for name, held in told.items() if name not in ("shown", "pairs")}
     columns = [  # of a crosswalk their names
         {name: held for name, held in c.items() if name != "distribution"} if isinstance(c, dict) else c
         for c in figures["columns"]

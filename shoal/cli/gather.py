@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Decision, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,12 +139,13 @@ def gather(
     search: Search = Search(),
     files: Files = Files(),
     kept: Beside = Beside(),
+    decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
     asked = {"max_clusters": max_clusters, **search._asdict()}
-    _run("gather", asked, table, size, distance, shown, files, kept, text, as_json)
+    _run("gather", asked, table, size, distance, shown, files, kept, decision, text, as_json)
 
 
 @app.command()
@@ -157,6 +158,7 @@ def cellular(
     cells: Cells = Cells(),
     files: Files = Files(),
     kept: Beside = Beside(),
+    decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -165,12 +167,12 @@ def cellular(
         "setup_costs": cells.setup_cost, "max_diameter": cells.max_diameter, "method": cells.method,
         "effort": cells.effort, "seed": cells.seed,
     }  # fmt: skip
-    _run("cellular", asked, table, size, distance, shown, files, kept, text, as_json)
+    _run("cellular", asked, table, size, distance, shown, files, kept, decision, text, as_json)
 
 
 def _run(
     problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files, kept: Beside,
-    text: Text, as_json: bool,
+    decision: Decision, text: Text, as_json: bool,
 ) -> None:  # fmt: skip
     """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
     from shoal import gathering, release
@@ -184,6 +186,7 @@ def _run(
     request, names = asked.read(), listed(how.sensitive) or []
     read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *request.coordinates.values()]
+    files = files._replace(report=decision.page(files.report))
     files.check(used, kept)
     secret = None if how.secret is None else read_secret(how.secret)
     frame = read_table(table, **text._asdict())
@@ -219,7 +222,7 @@ def _run(
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,
         "warnings": warnings, "seconds": seconds(begun, read, solved), **wrote,
-        **reported(made, files.report),
+        **reported(made, files.report, **decision._asdict()),
     }  # fmt: skip
     ratio = found.certificate.ratio
     written = [str(p) for p in (*files._replace(certificate=None)[:-1], wrote["certificate_file"]) if p is not None]

@@ -12,7 +12,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, beside, papers, put, reported, seconds, working
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_, REPORT, Beside, Text, flag
+from shoal.cli.options import FORCE, JSON_, REPORT, Beside, Decision, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,6 +87,7 @@ def labels(
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     files: Files = Files(),
     kept: Beside = Beside(),
+    decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -94,7 +95,7 @@ def labels(
     import shoal
     from shoal.publishing.crosswalks.grouped import tally
 
-    clock = [time.perf_counter()]
+    clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))
     frame = files.reads(table, given.names, text, kept)
     values, counts = tally(frame, label, given.counted)
     clock.append(time.perf_counter())
@@ -107,7 +108,7 @@ def labels(
         return shoal.labels.levels(values, counts, ks, how.method if how.method != "exact" else "auto", naming)
 
     more = {"k_anonymous": found.anonymous, "method": how.method, "objective": how.objective}
-    _finish(made, "labels", more, files, kept, (values, counts, tree), clock, as_json)
+    _finish(made, "labels", more, files, kept, decision, (values, counts, tree), clock, as_json)
 
 
 @app.command()
@@ -121,6 +122,7 @@ def intervals(
     effort: str = flag("balanced", "--effort", "Taken as everywhere: the cut is the least at any."),
     files: Files = Files(),
     kept: Beside = Beside(),
+    decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -128,7 +130,7 @@ def intervals(
     import shoal
     from shoal.publishing.crosswalks.grouped import in_order
 
-    clock = [time.perf_counter()]
+    clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))
     frame = files.reads(table, given.names, text, kept)
     values, counts, ordered = in_order(frame, value, given.counted)
     clock.append(time.perf_counter())
@@ -146,7 +148,7 @@ def intervals(
     def tree(ks: list[int]) -> Iterable[list[str]]:
         return shoal.intervals.levels(ordered, counts, ks, objective, [str(v) for v in values])
 
-    _finish(made, "values", payload, files, kept, (values, counts, tree), clock, as_json)
+    _finish(made, "values", payload, files, kept, decision, (values, counts, tree), clock, as_json)
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
@@ -174,6 +176,7 @@ def _finish(
     payload: dict[str, Any],
     files: Files,
     kept: Beside,
+    decision: Decision,
     given: tuple[Iterable[Any], Iterable[Any], Callable[[list[int]], Iterable[list[str]]]],
     clock: list[float],
     as_json: bool,
@@ -207,7 +210,7 @@ def _finish(
         **wrote,
         **({"hierarchy": str(files.hierarchy)} if files.hierarchy else {}),
         **({"picture": str(files.picture)} if files.picture else {}),
-        **reported(made, files.report),
+        **reported(made, files.report, **decision._asdict()),
     }
     proved = "the least possible" if proof.optimal else f"no answer costs less than {proof.lower_bound:,}"
     if proof.ratio is not None and not proof.optimal:

@@ -100,6 +100,23 @@ class Text(NamedTuple):
     encoding: str | None = flag(None, "--encoding", "Of a CSV: utf-8 (default) or latin-1.")
 
 
+class Decision(NamedTuple):
+    """Whom a report is for, and who answers for it."""
+
+    internal: bool = flag(
+        False, "--internal", "Make the report internal: with figures of the original, never to be published."
+    )
+    recipient: str = flag("", "--recipient", "Who gets the release, for the report.")
+    purpose: str = flag("", "--purpose", "What it is for, for the report.")
+    decided_by: str = flag("", "--decided-by", "Who decided, for the report.")
+
+    def page(self, report: File) -> File:
+        """Where the report goes: the name of an internal one says that it is."""
+        from shoal.engines.targets import internal_path
+
+        return internal_path(report) if self.internal and report is not None else report
+
+
 class Beside(NamedTuple):
     """What lies beside an output."""
 

@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_, Beside
+from shoal.cli.options import FORCE, JSON_, Beside, Decision
 from shoal.cli.region_lines import figures, screen
 from shoal.cli.region_options import Files, Kept, Least, Reading, Search, check_words, thresholds
 from shoal.errors import InfeasibleError
@@ -35,6 +35,7 @@ def regions(
     search: Search = Search(),
     files: Files = Files(),
     record: Beside = Beside(),
+    decision: Decision = Decision(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -47,6 +48,7 @@ def regions(
     from shoal.publishing.crosswalks.areas import levels_drawn
 
     begun, ks, sources = time.perf_counter(), thresholds(*least), (areas, edges, reading.shapes)
+    files = files._replace(report=decision.page(files.report))
     files.check(len(ks), sources, force, record)
     check_words(kept.islands, reading.coordinates)
     given, degrees = reading.read(areas, edges)
@@ -74,7 +76,7 @@ def regions(
     wrote = files.write(made, drawn, partial(_curve, tried, degrees), record)
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
-    payload |= {**wrote, **reported(made, files.report)}
+    payload |= {**wrote, **reported(made, files.report, **decision._asdict())}
     lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note]
     lines += screen(nest, *beside, given.centers() is not None)
     answer(payload, [*lines, *files.written(len(ks), wrote["certificate_file"])], as_json)

@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Column, File, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Column, Decision, File, Text, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,14 +109,16 @@ class Files(NamedTuple):
         if self.table is not None:
             refuse_carried(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
 
-    def write(self, made: Crosswalk, kept: Beside) -> tuple[dict[str, Any], list[str]]:
+    def write(self, made: Crosswalk, kept: Beside, decision: Decision) -> tuple[dict[str, Any], list[str]]:
         """Write what was asked for; the paths for machines, and a line for each."""
         from shoal.cli.common import put, reported
 
         also = {name: p for name, p in (("table", self.table), (_kind(self.tiles_to), self.tiles_to)) if p is not None}
         wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, wrote["certificate_file"])
-        return {**wrote, **reported(made, self.report)}, [f"wrote {p}" for p in paths if p is not None]
+        return {**wrote, **reported(made, self.report, **decision._asdict())}, [
+            f"wrote {p}" for p in paths if p is not None
+        ]
 
 
 @app.command()
@@ -130,6 +132,7 @@ def tiles(
     effort: str = EFFORT,
     files: Files = Files(),
     record: Beside = Beside(),
+    decision: Decision = Decision(),
     text: Text = Text(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -145,6 +148,7 @@ def tiles(
     begun = time.perf_counter()
     x, y, weight, coordinates, drop_codes = where
     coordinates = kind_of(x, y) if coordinates == "auto" else coordinates
+    files = files._replace(report=decision.page(files.report))
     files.check(points, force, record)
     frame = read_table(points, **text._asdict())
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
@@ -162,7 +166,7 @@ def tiles(
         secret=files.secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
         insensitive=listed(files.insensitive) or (), **kept._asdict(),
     )  # fmt: skip
-    wrote, lines = files.write(made, record)
+    wrote, lines = files.write(made, record, decision)
     payload = _facts(found, made) | {"points": len(places), "objective": shape.objective, "coordinates": coordinates}
     unit = " km" if coordinates == "geographic" else ""
     said = [

@@ -165,6 +165,13 @@ def record_path(certificate: Path) -> Path:
     return certificate.with_name(f"{name}.record.json")
 
 
+def internal_path(page: Path) -> Path:
+    """report.html -> report.internal.html: a page that must not be published says so in its name."""
+    if page.stem.lower().endswith(".internal"):
+        return page
+    return page.with_name(f"{page.stem}.internal{page.suffix}")
+
+
 def certificate_of(release: str | Path, named: str | Path | None) -> Path:
     """The certificate that was named, else the one beside a release; InputError where none lies there."""
     if named is not None:

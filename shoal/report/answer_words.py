@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.model.cards import several
 from shoal.problems.catalogue import CATALOGUE
-from shoal.report.words import proved
+from shoal.report.words import proved, public_words
 
 _GOALS = {
     "max": "the largest as small as can be",
@@ -169,6 +169,8 @@ def answer(figures: Mapping[str, Any]) -> str:
 
 def proof_words(figures: Mapping[str, Any]) -> str:
     """The certificate in words."""
+    if not figures["internal"]:
+        return public_words(stated(figures))
     return proved(stated(figures), "every answer to this question", begins="The cost is")
 
 
@@ -180,7 +182,7 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
     if figures["kind"] == "gather":
         unit += " from a center to the farthest record of its cluster"
     proof = {**figures["certificate"], "unit": unit}
-    if figures["kind"] == "labels":  # whose bounds speak as the literature does: items in bins
+    if figures["kind"] == "labels" and "bound" in proof:  # whose bounds speak as the literature does: items in bins
         proof["bound"] = plain(proof["bound"])
     return proof
 
@@ -213,7 +215,7 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     if kind in ("gather", "cellular"):
         said.append(
             f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; whoever asked chose the scales"
-            f": {_scales(asked['features'])}."
+            + (f": {_scales(asked['features'])}." if figures["internal"] else ".")
         )
     if kind == "tiles":
         said.append("The tiles are published, not the places: a row per place is for whoever holds the table.")

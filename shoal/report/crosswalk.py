@@ -22,7 +22,20 @@ from shoal.report.answer_words import (
     question,
     stated,
 )
-from shoal.report.parts import again, code, drawing, glossary, listed, paragraph, proof, released, table, term, whole
+from shoal.report.parts import (
+    again,
+    code,
+    decision,
+    drawing,
+    glossary,
+    listed,
+    paragraph,
+    proof,
+    released,
+    table,
+    term,
+    whole,
+)
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.rendering import part
 
@@ -63,24 +76,37 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
     written = figures["written"]
     name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
     below = f"{name}; {figures['title']}; {figures['made_at'][:10]}"
+    certificate = proof(stated(figures), proof_words(figures), [CATALOGUE[figures["kind"]].proofs])
     sections = [
+        ("Who decided", decision(figures, f"at least {figures['k']:,} {counted_in(figures)} in every group")),
         ("What was asked", paragraph(question(figures)) + _asked(figures)),
         *([("What to look at", listed([_said(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
-        ("What was released", _released(figures)),
-        ("Privacy before and after", _before_after(figures)),
-        ("What it cost, group by group", _loss(figures)),
+        ("Privacy before and after" if figures["internal"] else "Privacy after", _before_after(figures)),
         *([("How it looks", Markup().join(_figure(*p) for p in pictures))] if pictures else []),
-        *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
-        (
-            "The certificate",
-            proof(stated(figures), proof_words(figures), [CATALOGUE[figures["kind"]].proofs]) + _details(figures),
-        ),
-        ("What was assumed", listed(assumptions(figures))),
+        ("The certificate", certificate + _details(figures)),
         ("What this does not promise", listed(limits(figures))),
+    ]
+    appendix = [
+        ("What was released", _released(figures)),
+        ("What it cost, group by group", _loss(figures)),
+        *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
+        ("What was assumed", listed(assumptions(figures))),
         ("How to make and check it again", again(figures, _same(figures))),
         ("Words", glossary(("prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
     ]
-    return whole("Release report", name, below, answer(figures), sections, figures)
+    return whole(
+        "Release report", name, below, answer(figures), sections, figures, verdict=_verdict(figures), appendix=appendix
+    )
+
+
+def _verdict(figures: Mapping[str, Any]) -> str:
+    """One line: whether every group is as large as asked, and the highest risk."""
+    after, group = figures["after"], CATALOGUE[figures["kind"]].group
+    if not after["groups"]:
+        return f"Verdict: there is no {group} to publish."
+    held = f"every {group} holds at least {after['smallest']:,}, {figures['k']:,} asked"
+    risk = f"the highest risk to be found by the {group} is {after['prosecutor_max']:.3g}"
+    return f"Verdict: {'not to be published' if after['below'] else 'holds'}. {risk[:1].upper()}{risk[1:]}; {held}."
 
 
 def _same(figures: Mapping[str, Any]) -> Markup:
@@ -101,8 +127,9 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
         and value not in (None, [], {}, "", False)
         and (name not in ("l", "distinct_l") or value not in (1, [1]))
     ]
-    rows.append(("method", figures["method"].replace("_", " ")))
-    asked = figures["certificate"]["details"].get("run") or {}
+    if figures["method"]:
+        rows.append(("method", figures["method"].replace("_", " ")))
+    asked = figures["certificate"].get("details", {}).get("run") or {}
     rows += [
         (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _told(name, value))
         for name, value in asked.items()
@@ -126,7 +153,7 @@ def _text(value: Any) -> str:
 
 def _released(figures: Mapping[str, Any]) -> Markup:
     facts = figures["facts"]
-    rows = [("rows", facts["rows"])]
+    rows = [("rows", facts["rows"])] if "rows" in facts else []
     rows += [(what, facts[name]) for name, what in (("points", "records in the table"), ("left_out", "left out"),
                                                     ("rows_left_out", "rows left out"),
                                                     ("codes_left_out", "rows with codes for places, left out"))
@@ -158,7 +185,7 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
     before, after, unit = figures["before"], figures["after"], counted_in(figures)
     one, group = CATALOGUE[figures["kind"]].one, CATALOGUE[figures["kind"]].group
     names = (
-        (f"{one}s before, {group}s after", "groups"),
+        (f"{one}s before, {group}s after" if before is not None else f"{group}s", "groups"),
         (f"smallest, {unit}", "smallest"),
         (f"middle, {unit}", "median"),
         (f"largest, {unit}", "largest"),
@@ -175,8 +202,10 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
     threshold = after["threshold"]
     at_risk = [None if b is None else f"{100 * b['records_at_risk']:.2f} %" for b in (before, after)]
     lines.append((f"{unit} at risk above {threshold}", at_risk[0] or "not known", at_risk[1]))
+    known = before is not None
+    shown = lines if known else [(what, found) for what, _, found in lines]
     return (
-        table(head, lines, 1, "Sizes and risks")
+        table(head if known else ("", "after"), shown, 1, "Sizes and risks")
         + paragraph(
             f"For who knows only the {group}, if each of the {unit} is one person. The risk from a "
             + term("journalist")
@@ -235,7 +264,7 @@ def _shown(figures: Mapping[str, Any]) -> Markup:
 
 def _details(figures: Mapping[str, Any]) -> Markup:
     """What else the certificate has on record and a reader would ask for; all of it stands in the figures."""
-    held = figures["certificate"]["details"]
+    held = figures["certificate"].get("details", {})
     unit = f" ({held['unit_of_half_perimeter']})" if "unit_of_half_perimeter" in held else ""
     rows = [
         (RECORDED[name] + (unit if name == "half_perimeter" else ""), value)

@@ -10,10 +10,24 @@ from markupsafe import Markup
 from shoal.report.assumptions import assumptions, attacks
 from shoal.report.exploring import picture
 from shoal.report.exploring import table as choices
-from shoal.report.parts import again, code, drawing, glossary, in_guide, listed, paragraph, proof, table, term, whole
+from shoal.report.parts import (
+    again,
+    code,
+    decision,
+    drawing,
+    glossary,
+    in_guide,
+    listed,
+    paragraph,
+    proof,
+    table,
+    term,
+    whole,
+)
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.rendering import part
 from shoal.report.request import asked, carried, left
+from shoal.report.verdict import verdict, warnings
 from shoal.report.words import (
     BOUNDS_PAGE,
     MEASURES,
@@ -33,27 +47,45 @@ def page(figures: Mapping[str, Any]) -> str:
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
     notes = [*figures["before"].get("notes", ()), *figures["audit"]["notes"]]
+    choices_too = [("What other choices would cost", _choices(figures["explored"]))] if figures.get("explored") else []
     sections = [
-        ("What was asked", asked(figures)),
-        ("What was released", left(figures)),
-        ("Columns carried along untouched", carried(release["carried"], release["rows"])),
+        ("Who decided", decision(figures, _why(figures))),
         ("What holds", _holds(figures)),
         ("Privacy after" if later(figures) else "Privacy before and after", _before_after(figures)),
+        ("What was asked", asked(figures)),
+        ("The certificate", _certificate(figures)),
+        ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
+    ]
+    appendix = [
+        ("What was released", left(figures)),
+        ("Columns carried along untouched", carried(release["carried"], release["rows"])),
+        ("Sizes of the groups", _sizes(figures)),
         ("What it cost, column by column", _columns(figures)),
         ("How the columns are distributed", _distributions(figures)),
         *([("Two columns together", _pairs(figures))] if figures["pairs"] else []),
         ("Rows as they are published", _rows(figures)),
-        ("The certificate", _certificate(figures)),
-        *([("What other choices would cost", _choices(figures["explored"]))] if figures.get("explored") else []),
-        *([("What was checked for this report", _checked(figures["checked"]))] if later(figures) else []),
+        *([("How it was found", tried)] if (tried := _tried(figures)) else []),
+        *choices_too,
+        *([("What was checked for this report", _checked(figures["checked"]))] if "checked" in figures else []),
         *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
-        ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
         ("How to make and check it again", again(figures, _same(figures))),
         ("Words", glossary()),
     ]
     below = f"{name}, {release['rows']:,} rows in {release['groups']:,} groups, {figures['made_at'][:10]}"
-    return whole("Release report", name, below, promise(figures), sections, figures)
+    return whole(
+        "Release report", name, below, promise(figures), sections, figures, first=warnings(figures),
+        verdict=verdict(figures), appendix=appendix,
+    )  # fmt: skip
+
+
+def _why(figures: Mapping[str, Any]) -> str:
+    """Where k comes from: a rule by its name, or the risk that it means."""
+    rule = figures["release"].get("rule_book")
+    if rule:
+        return f"{rule['name']}: {rule['why']} ({rule['source']})"
+    k = _asked_k(figures)
+    return f"k = {k:,}: a risk of at most {1 / k:.3g} to be found by the quasi-identifiers" if k > 1 else ""
 
 
 def _choices(explored: Mapping[str, Any]) -> Markup:
@@ -68,7 +100,7 @@ def _choices(explored: Mapping[str, Any]) -> Markup:
 
 def later(figures: Mapping[str, Any]) -> bool:
     """Whether they are told from a release and its certificate alone."""
-    return "checked" in figures
+    return not figures["before"]
 
 
 def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
@@ -154,10 +186,14 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
             "soft",
         )
         + _thresholds(figures["at_risk"], before.get("at_risk"))
-        + _smallest(audit["sizes"], rows)
-        + _dangerous(before.get("dangerous") or (), rows)
-        + drawing(class_sizes(audit["sizes"]), "rows by size of their group")
     )
+
+
+def _sizes(figures: Mapping[str, Any]) -> Markup:
+    """Groups by size, and what single columns gave away before."""
+    audit, rows = figures["audit"], figures["release"]["rows"]
+    found = _smallest(audit["sizes"], rows) + drawing(class_sizes(audit["sizes"]), "rows by size of their group")
+    return found + _dangerous(figures["before"].get("dangerous") or (), rows)
 
 
 def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[str, float]] | None) -> Markup:
@@ -208,7 +244,7 @@ def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
 def _columns(figures: Mapping[str, Any]) -> Markup:
     rows = max(figures["release"]["rows"], 1)
     lines = [
-        (*(c[n] for n in ("name", "before", "after", "changed")), share(c["changed"], rows), c["hidden"], c["loss"])
+        (*(c[n] for n in ("name", "before", "after", "changed")), _share(c["changed"], rows), c["hidden"], c["loss"])
         for c in figures["columns"]
     ]
     head = ["column", "different values before", "after", "values changed", "of rows", "of them hidden", "mean loss"]
@@ -223,6 +259,11 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
         + (_together(figures["together"], rows) + _by_loss(figures["by_loss"], rows) if known else "")
         + table(("measure", "meaning", "value"), measures, 2, "Loss")
     )
+
+
+def _share(changed: int | None, rows: int) -> str:
+    """Of all rows; where labels do not say what they stand for, nobody can know."""
+    return "not shown" if changed is None else share(changed, rows)
 
 
 def _together(found: Mapping[str, Any], rows: int) -> Markup:
@@ -333,9 +374,14 @@ def _rows(figures: Mapping[str, Any]) -> Markup:
 
 def _certificate(figures: Mapping[str, Any]) -> Markup:
     certificate = figures["release"]["certificate"]
-    unit = certificate["unit"]
-    out = proof(certificate, certificate_words(figures["release"]), _guide(figures["release"]))
-    bounds = certificate["details"].get("bounds")
+    return proof(certificate, certificate_words(figures["release"]), _guide(figures["release"]))
+
+
+def _tried(figures: Mapping[str, Any]) -> Markup:
+    """Every bound that was computed and every method that ran; nothing of them in a public page."""
+    certificate, out = figures["release"]["certificate"], Markup()
+    unit, details = certificate["unit"], certificate.get("details", {})
+    bounds = details.get("bounds")
     if isinstance(bounds, Mapping):
         lines = [
             (name.replace("_", " "), value, in_guide(explained(name) or "The proof.", BOUNDS_PAGE))
@@ -343,7 +389,7 @@ def _certificate(figures: Mapping[str, Any]) -> Markup:
         ]
         head = ("argument", f"at least ({UNITS.get(unit, unit)})", "idea")
         out += table(head, lines, 3, "Every bound that was computed; the highest counts")
-    out += _curve(certificate["details"])
+    out += _curve(details)
     tried = figures["release"]["attempts"]
     if tried:
         lines = [(str(a["method"]).replace("_", " "), a.get("cost"), a.get("seconds")) for a in tried]
@@ -372,7 +418,7 @@ def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The pages of the guide that prove what the certificate says: its bound and its method's promise."""
     if release["certificate"]["unit"] == "distance":
         return [("docs/gathering.md", "")]
-    promised = METHOD_PAGES.get(release["method"])
+    promised = METHOD_PAGES.get(release.get("method", ""))
     return [BOUNDS_PAGE, *([promised] if promised else [])]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,12 +42,9 @@ def code(text: str) -> Markup:
 
 
 def in_guide(text: str, found: tuple[str, str]) -> Markup:
-    """A sentence that leads to a section of the guide, whose site lies in the folder ``guide`` beside the page."""
+    """A sentence, and where in the guide its proof is; no link, since whoever has the page need not have the guide."""
     page, section = found
-    place = page.removeprefix("docs/").removesuffix(".md")
-    words = re.sub(r"[^\w\s-]", "", section.replace("`", "")).strip().lower()
-    anchor = "#" + re.sub(r"[-\s]+", "-", words) if section else ""
-    return part("parts.html", "link", f"guide/{place}/index.html{anchor}", text)
+    return Markup("{} ({}{})").format(text, page, f", {section}" if section else "")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, caption: str = "") -> Markup:
@@ -68,15 +64,28 @@ def listed(texts: Sequence[str]) -> Markup:
 
 
 def whole(
-    kind: str, name: str, below: str, lead: str, sections: Sequence[tuple[str, Markup]], figures: Mapping[str, Any]
+    kind: str,
+    name: str,
+    below: str,
+    lead: str,
+    sections: Sequence[tuple[str, Markup]],
+    figures: Mapping[str, Any],
+    *,
+    first: Sequence[str] = (),
+    verdict: str = "",
+    appendix: Sequence[tuple[str, Markup]] = (),
 ) -> str:
     """The page: one file that fetches nothing; the figures stand in it as JSON too.
 
     kind      what it is a report of, for the heading;  name: of the file, or what stands for it
     below     a line below the heading;  lead: the answer in one paragraph
-    sections  (title, content) in order
+    sections  (title, content) in order;  appendix: the same, from a page of its own on
+    first     warnings that stand before all else;  verdict: a line
     """
-    return rendered("report.html", kind=kind, name=name, below=below, lead=lead, sections=sections, figures=figures)
+    return rendered(
+        "report.html", kind=kind, name=name, below=below, lead=lead, sections=sections, figures=figures, first=first,
+        verdict=verdict, appendix=appendix, internal=figures.get("internal", False),
+    )  # fmt: skip
 
 
 def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, str]]) -> Markup:
@@ -85,6 +94,8 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
     said   the whole in words
     found  pages of the guide, each with the section or "": what proves its bound, and last the promise of its method
     """
+    if "ratio_at_most" in certificate:
+        return paragraph(said)
     bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
     rows: list[tuple[Any, Any]] = [
         ("cost", shown(certificate["cost"], unit)),
@@ -97,8 +108,7 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
     pages = [code(page) + (f", \u201c{section}\u201d" if section else "") for page, section in
              dict.fromkeys((*found, bound_at, theorem_at))]  # fmt: skip
     rows.append(("proofs and sources", "in the guide: " + Markup("; ").join(pages)))
-    where = "Sentences that explain lead to the guide, where its site lies in the folder guide beside this page."
-    return paragraph(said) + table(("", ""), rows, 2, "Cost and proof") + paragraph(where, "soft")
+    return paragraph(said) + table(("", ""), rows, 2, "Cost and proof")
 
 
 def _linked(text: str, found: tuple[str, str]) -> Markup:
@@ -156,6 +166,19 @@ def released(figures: Mapping[str, Any], more: Sequence[tuple[Any, Any]] = ()) -
     if written and written.get("signed"):
         rows += [("signature", "in the certificate; shoal verify --signer PUBLIC says whether a key made it")]
     return table(("", ""), rows, 2, "The file")
+
+
+def decision(figures: Mapping[str, Any], why: str) -> Markup:
+    """Who decided what for whom, as far as it was given, with room to sign.  why: where the threshold comes from"""
+    given = figures.get("decision") or {}
+    rows = [
+        ("recipient", given.get("recipient") or ""),
+        ("purpose", given.get("purpose") or ""),
+        ("why this threshold", why),
+        ("decided by", given.get("decided_by") or ""),
+        ("date and signature", ""),
+    ]
+    return table(("", ""), rows, 2, "The decision")
 
 
 def glossary(words: Sequence[str] = ()) -> Markup:

@@ -27,7 +27,7 @@ def asked(figures: Mapping[str, Any]) -> Markup:
         *_forms(policy),
         ("missing values", missing_words(policy["missing"])),
         ("search", f"method {policy['method']}, effort {policy['effort']}"),
-        ("seed of the search", "fresh randomness" if policy["seed"] is None else str(policy["seed"])),
+        *([("seed of the search", str(policy["seed"]))] if policy.get("seed") is not None else []),
         ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
     ]
     return table(("", ""), rows, 2, "The request")
@@ -53,7 +53,7 @@ def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if policy["max_average_risk"] is not None:
         yield "mean risk", f"at most {number(policy['max_average_risk'])}"
     if policy["max_suppressed"]:
-        whole = release["certificate"]["details"].get("suppressed_rows")
+        whole = release["certificate"].get("details", {}).get("suppressed_rows")
         found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"
         yield "rows hidden whole", f"at most {100 * policy['max_suppressed']:g} % of all{found}"
 
@@ -73,7 +73,9 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def left(figures: Mapping[str, Any]) -> Markup:
     """The files that left, and the role of every column."""
     release = figures["release"]
-    more = [("rows", release["rows"]), ("method that won", release["method"].replace("_", " "))]
+    more = [("rows", release["rows"])]
+    if release.get("method"):
+        more.append(("method that won", release["method"].replace("_", " ")))
     filled = {n: count for n, count in (release.get("filled") or {}).items() if count}
     if filled:
         more.append(("missing values filled", ", ".join(f"{count:,} of {n}" for n, count in filled.items())))
@@ -91,8 +93,8 @@ def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield column["name"], "quasi-identifier", source or "none", number(column["weight"]), ceiling
     for name in policy["sensitive"]:
         yield name, "sensitive", policy["hierarchies"].get(name, ""), "", ""
-    for name in figures["release"]["carried"]["columns"]:
-        yield name, "carried along", "", "", ""
+    if figures["release"]["carried"]["columns"]:
+        yield ", ".join(figures["release"]["carried"]["columns"]), "carried along untouched", "", "", ""
     for name in policy["identifiers"]:
         counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
         weighs = "says how many people a row stands for" if policy.get("population_weights") == name else "identifier"
@@ -118,10 +120,11 @@ def carried(found: Mapping[str, Any], rows: int) -> Markup:
     """Columns that go along as they are, and how far they single people out."""
     if not found["columns"]:
         return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
-    lines = [
-        (name, "named insensitive" if name in found["insensitive"] else "no role named", found["alone"][name])
-        for name in found["columns"]
-    ]
+    known = [name for name in found["columns"] if name in found["insensitive"]]
+    others = [name for name in found["columns"] if name not in known]
+    listed = [f"{what}: {', '.join(names)}." for what, names in
+              (("Named insensitive", known), ("No role named", others)) if names]  # fmt: skip
+    lines = [(name, alone) for name, alone in found["alone"].items() if alone]
     together = found["together"]
     said = (
         paragraph(
@@ -132,4 +135,6 @@ def carried(found: Mapping[str, Any], rows: int) -> Markup:
         if together
         else paragraph("Together these columns single out nobody: every combination stands in two rows or more.")
     )
-    return said + table(("column", "", "rows whose value no other row holds"), lines, 2, "Carried columns")
+    said += paragraph(" ".join(listed))
+    head = ("column", "rows whose value no other row holds")
+    return said + (table(head, lines, 1, "Columns that single out rows by themselves") if lines else "")

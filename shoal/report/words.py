@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.model.cards import floored, times
-from shoal.model.certificate import ROUNDING
+from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
+
+ALL_BUT = 0.9  # from this share of a group with one value on, that is a warning and no promise
 
 
 def sentence(words: str) -> str:
@@ -38,17 +40,17 @@ def promise(figures: Mapping[str, Any]) -> str:
     for column, found in audit["sensitive"].items():
         if found["alpha"] is None:
             continue
-        if found["alpha"] < 1:
-            most = _percent_up(found["alpha"])
+        if found["alpha"] < ALL_BUT:
+            most = percent_up(found["alpha"])
             parts.append(f"in no group do more than {most} % of the rows share a value of {column}")
-        else:
-            parts.append(f"some group agrees on {column}, so who is known to be in it is known to have that value")
-    changed = release["loss"]["suppressed_tuples"]
+    changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
     first = f"The rule book made {ruled} coarser first; what is called before is the table after that. Beyond it "
-    cost = (first if ruled else "For this ") + (
-        f"{changed:,} of {release['rows']:,} rows were changed and {sum(release['stars'].values()):,} values hidden. "
-    )
+    cost = (first if ruled else "For this ") + f"{hidden:,} values were hidden. "
+    if changed is not None:  # which a public page of centers cannot know
+        cost = (first if ruled else "For this ") + (
+            f"{changed:,} of {release['rows']:,} rows were changed and {hidden:,} values hidden. "
+        )
     return "; ".join(parts) + ". " + cost + certificate_words(release)
 
 
@@ -59,7 +61,7 @@ def _persons(figures: Mapping[str, Any]) -> list[tuple[str, int]]:
     return [(f"{named.get(column, column)}s", n) for column, n in held.items()]
 
 
-def _percent_up(part_of: float) -> str:
+def percent_up(part_of: float) -> str:
     """A share below 1 in percent, rounded to the side of the truth, and never up to all."""
     digits = next(d for d in range(1, 16) if d == 15 or math.ceil(10 ** (d + 2) * part_of - 1e-9) < 10 ** (d + 2))
     return f"{math.ceil(10 ** (digits + 2) * part_of - 1e-9) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
@@ -99,6 +101,8 @@ def share(part_of: float, whole_of: float) -> str:
 
 def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: what was paid, what nobody can avoid, what follows."""
+    if "ratio_at_most" in release["certificate"]:
+        return public_words(release["certificate"])
     what, proof = _other(release), release["certificate"]
     if proof["unit"] not in UNITS:  # a length, of centers
         far = "from a center to the farthest row of its group (1 is the whole span of a column)"
@@ -109,6 +113,22 @@ def certificate_words(release: Mapping[str, Any]) -> str:
         if "weighted_ncp" in release.get("loss", ())
         else said
     )
+
+
+def public_words(certificate: Mapping[str, Any]) -> str:
+    """A public certificate in words: what the file shows to be lost, and how near the least that is proved to be."""
+    cost, unit, ratio = (certificate[name] for name in ("cost", "unit", "ratio_at_most"))
+    paid = "" if cost is None else f"The file shows {shown(cost, unit)}{_SCALE if unit == 'ncp' else ''}. "
+    if ratio is None:
+        text = f"{paid}How near that is to the least loss possible is not stated."
+    elif ratio == MORE:
+        text = f"{paid}It may lose more than {LADDER[-1]:g} times the least possible."
+    elif ratio == 1:
+        return f"{paid}No release of this kind that keeps these promises loses less: that is proved."
+    else:
+        text = f"{paid}It is proved to lose at most {ratio:g} times the least possible."
+    factor = certificate["guarantee"]["factor"]
+    return text if factor is None else f"{text} Of every table, at most {factor:g} times the least is promised."
 
 
 def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True, begins: str = "It costs") -> str:

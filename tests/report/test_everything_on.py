@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.report.verdict import warnings
 from shoal.report.words import promise
 from tests.report.test_page import figures_of
 
@@ -41,7 +42,7 @@ def told(folder: Path, frame: pl.DataFrame, **asked: Any) -> tuple[str, dict[str
     """The page, its figures, the release file as text."""
     release = shoal.anonymize(frame, **{**COLUMNS, **asked})
     release.write(folder / "r.csv")
-    text = release.report(folder / "r.html").read_text(encoding="utf-8")
+    text = release.report(folder / "r.html", internal=True).read_text(encoding="utf-8")
     return text.split("<script")[0], figures_of(text), pl.read_csv(folder / "r.csv", infer_schema=False)
 
 
@@ -110,7 +111,7 @@ def test_a_signed_release_says_so(tmp_path: Path) -> None:
     release = shoal.anonymize(FRAME.drop("who"), k=3, **COLUMNS)
     for signed in (None, key):
         release.write(tmp_path / "r.csv", sign=signed)
-        text = release.report(tmp_path / "r.html").read_text(encoding="utf-8")
+        text = release.report(tmp_path / "r.html", internal=True).read_text(encoding="utf-8")
         later = shoal.written(tmp_path / "r.csv", tmp_path / "r.certificate.json").report(tmp_path / "later.html")
         for page in (text, later.read_text(encoding="utf-8")):
             assert ("--signer PUBLIC" in page) is (signed is not None)
@@ -123,4 +124,8 @@ def test_a_share_below_all_is_never_said_to_be_all(alpha: float, said: str) -> N
     certificate = {"cost": 3, "lower_bound": 3, "unit": "stars", "ratio": 1.0, "optimal": True, "details": {}}
     release = {"rows": 10, "loss": {"suppressed_tuples": 2}, "stars": {"a": 3}, "certificate": certificate}
     audit = {"smallest_class": 5, "sensitive": {"d": {"alpha": alpha}}}
-    assert f"more than {said} % of the rows" in promise({"release": release, "audit": audit})
+    carried = {"together": 0, "columns": []}
+    figures = {"release": release | {"carried": carried}, "audit": audit}
+    warned = warnings(figures)
+    assert [f"up to {said} % of the rows" in text for text in warned] == [True] * (alpha >= 0.9)
+    assert (f"more than {said} % of the rows" in promise(figures)) is (alpha < 0.9), "a disclosure is no promise"

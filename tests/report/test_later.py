@@ -36,7 +36,7 @@ def test_what_it_says_is_what_the_report_said(tmp_path, publish, ending):
     release = shoal.anonymize(FRAME, publish=publish, **ASKED, **WAYS[publish])
     path = tmp_path / f"r{ending}"
     beside = release.write(path)
-    then, found = release.figures(), shoal.written(path, beside)
+    then, found = release.public_figures(), shoal.written(path, beside)
     now = found.figures()
     assert set(now) - set(then) == {"checked"}
     assert set(then) <= set(now)

@@ -152,17 +152,19 @@ def test_a_report_has_it_too(people, found, tmp_path):
     assert again.as_dict() == found.as_dict()
     asked = ("report", "r.csv", "r.certificate.json", "-o", "x.html", "--explored", "e.json")
     assert run(*asked, cwd=tmp_path).returncode == 0
-    figures = json.loads((tmp_path / "x.json").read_text())
+    figures = json.loads((tmp_path / "x.internal.json").read_text())
     assert figures["explored"] == found.as_dict()
     with pytest.raises(shoal.PolicyError, match=r"a table of 7 rows, and the release has \d+; explore its table"):
-        release.report(tmp_path / "r.html", explored=replace(found, rows=7))
-    for made, tried in ((release, found), (later, again)):
-        text = made.report(tmp_path / "r.html", explored=tried).read_text(encoding="utf-8")
+        release.report(tmp_path / "r.html", explored=replace(found, rows=7), internal=True)
+    with pytest.raises(shoal.PolicyError, match="say internal=True"):
+        release.report(tmp_path / "r.html", explored=found)
+    for made, tried, more in ((release, found, {"internal": True}), (later, again, {})):
+        text = made.report(tmp_path / "r.html", explored=tried, **more).read_text(encoding="utf-8")
         assert "What other choices would cost" in text
         assert text.count("<circle") >= 8
         assert '"explored"' in text
         with pytest.raises(shoal.PolicyError, match="explored is one dict"):
-            made.report(tmp_path / "r.html", explored={})
+            made.report(tmp_path / "r.html", explored={}, **more)
         assert "What other choices" not in made.report(tmp_path / "r.html").read_text(encoding="utf-8")
 
 

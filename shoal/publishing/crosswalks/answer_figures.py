@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.judge.places.clusters import values_told
+from shoal.model import shown_facts
 from shoal.publishing.bins import BINS, round_step
 from shoal.publishing.crosswalks.centers import multiset
 from shoal.publishing.crosswalks.tallied import tally
@@ -30,6 +32,7 @@ def figures(made: Any) -> dict[str, Any]:
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
     before = before_of(made.kind, made.sources.table, made.parameters)
     return {
+        "internal": True,
         **made_now(),
         "source": ", ".join(dict.fromkeys(Path(p).name for p in made.read)) or None,
         "written": made.__dict__.get("written"),
@@ -44,6 +47,35 @@ def figures(made: Any) -> dict[str, Any]:
         "k": least,
         "columns": list(made.content.columns),
         "before": None if before is None else {**size_figures(before, least), **risk(before)},
+        "after": {**size_figures(sizes, least), **risk(sizes)},
+        "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
+        "loss": losses(made.kind, made.content, made.parameters),
+        "shown": shown(made.kind, made.content, made.parameters),
+    }
+
+
+def public_figures(made: Any) -> dict[str, Any]:
+    """The same from what is written and its certificate file alone, so that they tell nothing of the source."""
+    written = {name: held for name, held in (made.__dict__.get("written") or {}).items() if name != "record"}
+    content = shown_facts.content(made.record(None, None), made.certificate, (), True, True)
+    content = json.loads(json.dumps(content, default=str))
+    sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
+    return {
+        "internal": False,
+        **made_now(),
+        "source": "not told",
+        "written": written or None,
+        "kind": made.kind,
+        "title": f"{len(sizes):,} groups of at least {least:,}",
+        "method": None,
+        "parameters": content["parameters"],
+        "facts": content["facts"],
+        "hierarchies": content["parameters"].get("hierarchies") or {},
+        "warnings": [],
+        "certificate": content["certificate"],
+        "k": least,
+        "columns": list(made.content.columns),
+        "before": None,
         "after": {**size_figures(sizes, least), **risk(sizes)},
         "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
         "loss": losses(made.kind, made.content, made.parameters),

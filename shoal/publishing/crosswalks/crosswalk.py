@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.atomic import Piece, publish_file, publish_page, publish_together
+from shoal.engines.atomic import SHARED, Piece, publish_file, publish_page, publish_together
 from shoal.engines.columns import without_levels
 from shoal.engines.store import store, usual_separator
 from shoal.engines.targets import (
@@ -24,6 +24,7 @@ from shoal.engines.targets import (
     certificate_path,
     check_outputs,
     check_place,
+    internal_path,
     record_path,
 )
 from shoal.errors import PolicyError, VerificationError
@@ -281,27 +282,49 @@ class Crosswalk(Shown):
         }
 
     @watched
-    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        internal: bool = False,
+        recipient: str = "",
+        purpose: str = "",
+        decided_by: str = "",
+        overwrite: bool = True,
+    ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
+        internal  False: a public page, made of what is written and its certificate alone.  True: the board's page, with
+                  figures of the source; its name then ends in .internal.html, and it must not be published
+        recipient, purpose, decided_by  who gets it, what for, and who decided; empty lines where not given
+
         After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.
+        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.  Returns
+        the page's path.
         """
         from shoal.publishing.crosswalks.answer_pictures import pictures
         from shoal.report.crosswalk import page
         from shoal.report.rendering import as_json
 
-        path = Path(path)
+        path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
-        figures = self.figures()
-        publish_page(path, page(figures, pictures(self)), as_json(figures), closed=closed)
+        figures = self.figures() if internal else self.public_figures()
+        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        drawn = page(figures, pictures(self))
+        publish_page(path, drawn, as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
 
     def figures(self) -> dict[str, Any]:
-        """What the report says, as plain values."""
+        """What an internal report says, as plain values: it tells figures of the source."""
         from shoal.publishing.crosswalks.answer_figures import figures
 
         return figures(self)
+
+    def public_figures(self) -> dict[str, Any]:
+        """What a public report says, as plain values: nothing that the files written do not show."""
+        from shoal.publishing.crosswalks.answer_figures import public_figures
+
+        return public_figures(self)
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """A picture of the groups; PolicyError where the problem has none."""

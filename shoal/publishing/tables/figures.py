@@ -31,6 +31,7 @@ def figures(release: Any) -> dict[str, Any]:
     for j, column in enumerate(columns):
         column["loss"] = float(lost[:, j] @ sizes) / max(release.rows, 1)
     return {
+        "internal": True,
         **made_now(),
         "source": None if release.from_path is None else Path(release.from_path).name,
         "written": release.__dict__.get("written"),
@@ -96,8 +97,12 @@ def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
     short = [f"c{i}" for i in range(len(grouped) + len(sensitive))]  # "*" would stand for all columns
     frame = pl.DataFrame([frame[n].alias(c) for n, c in zip([*grouped, *sensitive], short, strict=True)])
     by, held = short[: len(grouped)], short[len(grouped) :]
-    groups = frame.group_by(by, maintain_order=True).agg(pl.len().alias("rows"), *(pl.first(c) for c in held))
-    groups = groups.filter(pl.col("rows") >= least).gather_every(max(1, groups.height // ROWS)).head(ROWS)
+    groups = frame.group_by(by).agg(pl.len().alias("rows")).filter(pl.col("rows") >= least)
+    groups = groups.sort([pl.col(c).cast(pl.String) for c in by])  # the same in whatever order the rows stand
+    groups = groups.gather_every(max(1, groups.height // ROWS)).head(ROWS).with_row_index("group")
+    rows_of = frame.join(groups, on=by, how="inner", nulls_equal=True).sort([pl.col(c).cast(pl.String) for c in held])
+    first = rows_of.group_by("group", maintain_order=True).agg(pl.first("rows"), *(pl.first(c) for c in short))
+    groups = first.sort("group")
     rows: list[list[str]] = []
     common: Mapping[str, set[Any]] = {
         c: set(frame[c].value_counts(name="rows").filter(pl.col("rows") >= least)[c].to_list()) for c in held

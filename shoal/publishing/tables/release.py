@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.engines.atomic import SHARED
 from shoal.engines.carried import Carried
 from shoal.engines.expected import Expected
 from shoal.engines.parts import Parts
 from shoal.engines.table import Stored, Table, Tuples
-from shoal.errors import VerificationError
+from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
 from shoal.judge.tables.parts import hash_of
@@ -324,30 +325,61 @@ class Release:
         return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     @watched
-    def report(self, path: str | Path, *, explored: Any = None, overwrite: bool = True) -> Path:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        internal: bool = False,
+        explored: Any = None,
+        recipient: str = "",
+        purpose: str = "",
+        decided_by: str = "",
+        overwrite: bool = True,
+    ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        explored  what ``shoal.explore`` found, to stand in it: what other choices would have cost
+        internal  False: a public page, made of the published table and its certificate alone.  True: the board's page,
+                  with figures of the original, what was tried and what was proved; its name then ends in
+                  .internal.html, and it must not be published
+        explored  what ``shoal.explore`` found, for an internal page: what other choices would have cost
+        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
 
         After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json.
+        the same name that ends in .json.  Returns the page's path.
         """
         from shoal.engines.atomic import publish_page
-        from shoal.engines.targets import PAGE, check_outputs
+        from shoal.engines.targets import PAGE, check_outputs, internal_path
         from shoal.report.page import page
         from shoal.report.rendering import as_json
 
-        path = Path(path)
+        if explored is not None and not internal:
+            raise PolicyError(
+                "what explore found is told of the original, so it stands in an internal report alone: say "
+                "internal=True (--internal) too"
+            )
+        path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        figures = {**self.figures(), **statement.choices(explored, self.rows)}
-        publish_page(path, page(figures), as_json(figures), closed=closed)
+        figures = {**self.figures(), "internal": True} if internal else self.public_figures()
+        figures |= statement.choices(explored, self.rows)
+        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        publish_page(path, page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
 
     def figures(self) -> dict[str, Any]:
-        """What the report says, as plain values."""
+        """What an internal report says, as plain values: it tells figures of the original."""
         from shoal.publishing.tables.figures import figures
 
         return figures(self)
+
+    def public_figures(self) -> dict[str, Any]:
+        """What a public report says, as plain values: nothing that the released table does not show."""
+        from shoal.publishing.tables.public import public_figures
+
+        opened = self._opened()
+        content, audit = statement.shown_now(self)
+        file = self.__dict__.get("written") or {}
+        file = {name: held for name, held in file.items() if name != "record"}
+        return public_figures(opened.polars(opened.columns), content, audit, self.policy.privacy, file)
 
     @cached_property
     def decoded(self) -> Decoded:

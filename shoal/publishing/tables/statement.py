@@ -20,9 +20,10 @@ from shoal.engines.targets import JSON, RECORD, Wanted, certificate_path, record
 from shoal.errors import PolicyError
 from shoal.judge.file import seal
 from shoal.judge.tables.parts import Held
+from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import Published, Shown, shown_loss
 from shoal.model.arguments import known
-from shoal.model.audit import finite
+from shoal.model.audit import Audit, finite
 from shoal.model.cards import several
 from shoal.model.certificate import PublicCertificate, rung
 from shoal.model.hierarchy import GENERATED, Hierarchy
@@ -33,6 +34,7 @@ from shoal.model.record import FORMAT, PRIVATE_SETTINGS, digest
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing import signing
 from shoal.publishing.origin import made_now
+from shoal.publishing.tables.closeness import trees_of
 from shoal.report.words import certificate_words
 
 RECORDED = (
@@ -188,6 +190,23 @@ def certificate_file(
             guarantee=PROVED if step == 1 else promised(asked),
         ).as_dict(),
     }
+
+
+def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
+    """What the certificate file of a release says or would say, and an audit of the published rows alone."""
+    policy, opened = release.policy, release._opened()
+    cells, counts = opened.counts([*policy.grouped, *policy.sensitive])
+    held = Held(cells, counts, tuple(opened.columns))
+    hidden = blanks(release, held)
+    shown = shown_loss(held.cells, held.counts, published(release, hidden))
+    written = release.__dict__.get("written") or {"file": "release.csv"}
+    about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
+    content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
+    models = [m for m in policy.of_rows if m.speaks != "population"]
+    audit = judge(
+        held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy)
+    )  # fmt: skip
+    return json.loads(json.dumps(content, default=str)), audit
 
 
 def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def verify(
         >>> verify(place).holds, verify(place, beside, original=people).holds
         (True, True)
         >>> verify(place, original=people, record=place.with_name("release.record.json")).record.cost
-        0.037037037037037035
+        0.03571428571428571
     """
     path, beside_it = Path(release), certificate_of(release, certificate)
     given = (hierarchies or {}, beside_it.parent)

@@ -1,0 +1,86 @@
+"""What stands first in a report: warnings, the worst first, and a verdict in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.report.verdict import verdict, warnings
+
+
+def figures(*, alpha: float | None = 0.4, together: int = 0, risk: float = 0.1, rows: int = 1000) -> dict[str, Any]:
+    sensitive = {} if alpha is None else {"hiv": {"alpha": alpha}}
+    return {
+        "release": {"rows": rows, "carried": {"together": together, "columns": ["note", "ward"] if together else []}},
+        "audit": {"sensitive": sensitive, "checks": [], "risk": {"prosecutor_max": risk}},
+    }
+
+
+def test_carried_columns_that_single_people_out_stand_before_a_common_value() -> None:
+    found = warnings(figures(alpha=0.999, together=897))
+    assert found[0].startswith("2 columns carried along untouched single out 897 of 1,000 rows (89.7 %)")
+    assert "up to 99.9 % of the rows share a value of hiv" in found[1]
+    assert warnings(figures(alpha=1.0))[0].startswith("In some group all rows share a value of hiv")
+    assert not warnings(figures())
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ({}, "strong"),
+        ({"alpha": 0.7}, "fair"),
+        ({"risk": 0.34}, "fair"),
+        ({"together": 1}, "fair"),
+        ({"alpha": 0.95}, "weak"),
+        ({"together": 51}, "weak"),
+        ({"risk": 0.6}, "weak"),
+        ({"alpha": None}, "strong"),
+    ],
+)
+def test_the_verdict_follows_from_figures(more: dict[str, Any], word: str) -> None:
+    assert verdict(figures(**more)).startswith(f"Verdict: {word}. The highest risk")
+
+
+def test_a_model_that_does_not_hold_is_the_verdict() -> None:
+    found = figures()
+    found["audit"]["checks"] = [{"model": "l-diversity", "passes": False}]
+    assert verdict(found) == "Verdict: not to be published. l-diversity does not hold."
+
+
+@pytest.fixture(scope="module")
+def release() -> shoal.Release:
+    frame = pl.DataFrame(
+        {"age": [20, 20, 31, 31] * 5, "ill": ["flu", "flu", "flu", "gout"] * 5, "note": [f"n{i}" for i in range(20)]}
+    )
+    asked = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "insensitive": ["note"], "k": 5}
+    return shoal.anonymize(frame, **asked, effort="fast", seed=1)
+
+
+def test_the_page_says_the_worst_first_and_who_decided(release: shoal.Release, tmp_path: Path) -> None:
+    given = {"recipient": "The registry", "purpose": "A study", "decided_by": "Dr. Ada"}
+    text = release.report(tmp_path / "r.html", **given).read_text(encoding="utf-8").split("<script")[0]
+    alarm = text.index("singles out 20 of 20 rows")
+    assert alarm < text.index("Verdict: weak") < text.index("Every row of this release")
+    assert text.index('class="alarm"') < alarm
+    for said in given.values():
+        assert said in text
+    assert text.index("date and signature") < text.index(">Appendix<") < text.index("Rows as they are published")
+    assert "href" not in text
+
+
+def test_an_internal_page_says_so_in_its_name_and_figures(release: shoal.Release, tmp_path: Path) -> None:
+    page = release.report(tmp_path / "r.html", internal=True)
+    assert page.name == "r.internal.html"
+    assert page.read_text(encoding="utf-8").index("Do not publish it") < 20_000
+    assert json.loads((tmp_path / "r.internal.json").read_text())["internal"] is True
+    assert page.stat().st_mode & 0o077 == 0
+    again = release.report(tmp_path / "x.internal.html", internal=True)
+    assert again.name == "x.internal.html"
+    public = release.report(tmp_path / "r.html")
+    assert json.loads(public.with_suffix(".json").read_text())["internal"] is False
+    assert "Internal" not in public.read_text(encoding="utf-8").split("<script")[0]
