@@ -17,6 +17,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.privacy.base import said
+from shoal.model.privacy.persons import OfPersons
 from shoal.model.recoding import Recoding
 
 
@@ -74,8 +75,9 @@ class Shortfall:
     share    its share of the rows
     largest  the largest parameter that would be possible
     asked    the parameter asked
-    kind     "k", "frequency", "distinct" or "model"
-    says     for "model": the reason in words
+    kind     "k", "frequency", "distinct", "model" or "persons"
+    says     for "model": the reason in words; for "persons": the model, and the column that names them
+    Of "persons" asked is how many have the value, largest how many rows lack it, share the least share possible.
     """
 
     kind: str
@@ -98,6 +100,21 @@ def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | Non
             counts = rule.counts(histogram.sensitive, histogram.count)
             says = rule.model.refusal(counts, named, np.array(rule.table, np.int64))
             return Shortfall("model", 0, 0, rule.columns[0], says=says)
+    worst: tuple[float, Shortfall] | None = None
+    for rule in requirement.rules:
+        if not isinstance(rule.model, OfPersons):
+            continue
+        found = rule.model.most_common(
+            histogram.sensitive, histogram.count, np.array(rule.table, np.int64), rule.columns
+        )
+        if found.impossible and (worst is None or found.reach / found.asked < worst[0]):
+            short = Shortfall(
+                "persons", found.persons, found.without, rule.columns[0], found.code, 1 / found.reach,
+                f"{rule.model.short} by {histogram.sensitive_names[rule.columns[1]]!r}",
+            )  # fmt: skip
+            worst = (found.reach / found.asked, short)
+    if worst is not None:
+        return worst[1]
     if rows < requirement.k:
         return Shortfall("k", requirement.k, rows)
     for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
@@ -135,6 +152,16 @@ def refuse_infeasible(
         )
     assert found.column is not None
     name = histogram.sensitive_names[found.column]
+    if found.kind == "persons":
+        assert found.code is not None
+        value = repr(show(found.column, found.code)) if found.asked >= requirement.smallest else "has one value that"
+        best = int(1 / found.share + 1e-9)
+        raise InfeasibleError(
+            f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
+            f"{found.largest:,}. Every group needs enough others beside them, so no release reaches this {found.says}. "
+            f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}. Ask for "
+            "less, take the column out of the sensitive ones, or join its values"
+        )
     if found.kind == "frequency":
         assert found.code is not None
         shared = round(found.share * histogram.rows) >= requirement.smallest  # or its few rows would be told apart

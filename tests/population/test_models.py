@@ -102,11 +102,21 @@ def test_certificate_verify_and_flags(tmp_path) -> None:
     population.write_parquet(tmp_path / "all.parquet")
     sample.drop("w").write_csv(tmp_path / "some.csv")
     (tmp_path / "policy.toml").write_text('quasi_identifiers = ["age", "sex", "zip"]\npopulation = "all.parquet"\n')
-    flags = ["--policy", tmp_path / "policy.toml", "--sensitive", "s", "--k-map", "12", "--json", "--report"]
+    flags = [
+        "--policy",
+        tmp_path / "policy.toml",
+        "--sensitive",
+        "s",
+        "--k-map",
+        "12",
+        "--json",
+        "--internal",
+        "--report",
+    ]
     out = tmp_path / "out.csv"
     told = run("anonymize", tmp_path / "some.csv", *flags, tmp_path / "r.html", "-o", out).facts
     assert told["privacy"]["k_map"] == told["population"]["k_map"] >= 12
-    assert "of the 300 people of the population" in (tmp_path / "r.html").read_text()
+    assert "of the 300 people of the population" in (tmp_path / "r.internal.html").read_text()
     beside = tmp_path / "out.record.json"
     for original in (None, tmp_path / "some.csv"):
         for given_, how in ((None, "stated"), (tmp_path / "all.parquet", "recomputed"), (population, "recomputed")):

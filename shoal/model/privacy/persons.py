@@ -8,7 +8,7 @@ are asked of the values so counted.  Counts are int64[m + 1]: persons by value, 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,36 @@ class OfPersons(Model):
         assert own is not None  # what size, share and values say alone has a largest share
         return replace(own, kind=f"persons' {own.kind}")
 
+    def most_common(
+        self, sensitive: np.ndarray, count: np.ndarray, table: np.ndarray, columns: tuple[int, ...]
+    ) -> Common:
+        """The value that stands most in the way of the table's least share, by a count that every release must meet.
+
+        sensitive, count  cells and their rows;  columns: of the values, of the persons
+
+        Let at most 1/s of what is counted in a group be one value v.  Then the persons with v in a group need s - 1
+        times as many others counted there, and each of these takes a row without v.  A person with v is counted in at
+        least one group.  So a release exists only if the rows without v are at least s - 1 times the persons with v.
+        O(x log x) for x cells.
+        """
+        of_value, person = sensitive[:, columns[0]].astype(np.int64), sensitive[:, columns[1]].astype(np.int64)
+        values = table.size - 1
+        rows = np.bincount(of_value, weights=count, minlength=values)
+        held = np.unique(np.stack([of_value, person], axis=1), axis=0)
+        persons = np.bincount(held[:, 0], minlength=values)
+        without = rows.sum() - rows
+        reach = np.where(persons > 0, 1 + without / np.maximum(persons, 1), np.inf)
+        code = int(reach.argmin())
+        asked = 1 / self.asked.most if self.asked.most is not None else float(self.asked.implied(table[:-1]).share)
+        return Common(code, int(persons[code]), int(without[code]), float(reach[code]), asked)
+
+    def distance(self, counts: np.ndarray, table: np.ndarray) -> float:
+        """Level reached over level asked, the smaller the farther from it."""
+        value = getattr(self.asked, fields(self.asked)[0].name)  # type: ignore[arg-type]
+        level = self.level(counts, table)
+        near = level / value if self.weaker is min else value / max(level, 1e-12)
+        return float(near)
+
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         level = self.level(counts, table)
         value: Any = getattr(self.asked, fields(self.asked)[0].name)  # type: ignore[arg-type]
@@ -83,6 +113,21 @@ class OfPersons(Model):
             f"no groups were found that meet {self.short}={value} with each {self.person!r} counted once; all rows as "
             f"one group reach {said(level, up=self.weaker is max)} of {name}, so {self.short}={best} can be met"
         )
+
+
+class Common(NamedTuple):
+    """A value held by many persons: its code, the persons who have it, the rows without it, s reached and s asked."""
+
+    code: int
+    persons: int
+    without: int
+    reach: float
+    asked: float
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no release can keep the value's share as low as asked."""
+        return self.reach < self.asked - CLOSE * self.asked
 
 
 def counts_rows(model: Model) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Guarantee, tight
 from shoal.model.partition import Partition
+from shoal.model.privacy.persons import OfPersons
 from shoal.model.recoding import Published
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.eligible import good_groups
@@ -84,11 +85,15 @@ def _joined(task: Task, made: Partition, waiting: list[int]) -> Partition:
 def none_found(task: Task) -> InfeasibleError:
     """No groups hold, as far as was looked: what all rows as one group reach."""
     h = task.histogram
+    failing = []
     for rule in task.requirement.rules:
-        if rule.model.speaks == "persons" and not rule.holds(h.sensitive, h.count):
-            held, name = rule.counts(h.sensitive, h.count), h.sensitive_names[rule.columns[0]]
-            return InfeasibleError(rule.model.refusal(held, name, np.array(rule.table, np.int64)))
-    return InfeasibleError("all rows as one group do not meet the models")
+        if isinstance(rule.model, OfPersons) and not rule.holds(h.sensitive, h.count):
+            held, table = rule.counts(h.sensitive, h.count), np.array(rule.table, np.int64)
+            failing.append((rule.model.distance(held, table), rule, held, table))
+    if not failing:
+        return InfeasibleError("all rows as one group do not meet the models")
+    _, rule, held, table = min(failing, key=lambda one: one[0])
+    return InfeasibleError(rule.model.refusal(held, h.sensitive_names[rule.columns[0]], table))
 
 
 def _holds(task: Task, made: Partition, places: np.ndarray) -> bool:
