@@ -36,6 +36,7 @@ def _run() -> None:
     from shoal.errors import ShoalError
 
     try:
+        _refuse_servers(sys.argv[1:])
         status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
         _refuse(in_flags(str(error)), error.exit_status)
@@ -100,7 +101,32 @@ def _halted(status: int) -> NoReturn:
         os._exit(status)
 
 
+def _refuse_servers(words: list[str]) -> None:
+    """No command reads a server of databases: said before any looks for a file of that name."""
+    if not any("://" in word for word in words):
+        return
+    from shoal.engines.open import elsewhere
+    from shoal.engines.source import is_server
+
+    for word in words:
+        if is_server(word):
+            raise elsewhere(word)
+
+
+def _hidden(message: str) -> str:
+    """A message without the passwords that stand in the addresses typed."""
+    typed = [word.partition("=")[2] if word.startswith("--") else word for word in sys.argv[1:]]
+    addresses = [word for word in typed if "://" in word]
+    if addresses:
+        from shoal.engines.source import hidden_in
+
+        for address in addresses:
+            message = hidden_in(message, address)
+    return message
+
+
 def _refuse(message: str, status: int) -> None:
+    message = _hidden(message)
     if "--json" in sys.argv:
         print(json.dumps({"error": message, "status": status}, ensure_ascii=False))
     print(f"shoal: {message}", file=sys.stderr)

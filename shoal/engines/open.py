@@ -11,7 +11,7 @@ from shoal.engines.elsewhere import ENGINES, open_file
 from shoal.engines.frames import FrameTable
 from shoal.engines.parts import is_several
 from shoal.engines.scope import Scope
-from shoal.engines.source import database_kind, is_remote, without_secrets
+from shoal.engines.source import database_kind, is_remote, is_server, without_secrets
 from shoal.engines.table import Origin, Table
 from shoal.errors import InputError, PolicyError
 
@@ -44,7 +44,7 @@ def open_table(
     scope = scope or Scope()
     if isinstance(data, (str, Path)) or is_several(data):
         if is_remote(data) and engine != "spark":
-            raise _elsewhere(data)
+            raise elsewhere(data)
         engine = engine_of(data, engine, scope)
         scope.check(engine)
         table = _opened(data, engine, separator, encoding, coded, scope)
@@ -64,10 +64,10 @@ def open_table(
         ) from None
 
 
-def _elsewhere(address: str) -> InputError:
+def elsewhere(address: str) -> InputError:
     """The refusal of an address that is read by Spark alone, or by nobody here; it may hold a password."""
     shown = without_secrets(address)
-    if shown.partition("://")[0].partition("+")[0] in ("postgres", "postgresql", "mysql", "mariadb"):
+    if is_server(address):
         return InputError(
             f"{shown!r} is a server of databases: in Python attach it in DuckDB (install postgres; attach '...' as pg "
             "(type postgres, read_only)) and hand over connection.sql('from pg.people'), or save the table as Parquet"

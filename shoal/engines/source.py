@@ -122,6 +122,34 @@ def is_remote(path: Any) -> bool:
     return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
+SERVERS = ("postgres", "postgresql", "mysql", "mariadb", "mssql", "oracle", "snowflake", "bigquery", "trino")
+
+
+def is_server(path: Any) -> bool:
+    """Whether a path is the address of a server of databases."""
+    return is_remote(path) and path.partition("://")[0].partition("+")[0].lower() in SERVERS
+
+
+def hidden_in(text: str, address: str) -> str:
+    """A text without the secrets of an address: user, password and query stand in it in no form.
+
+    Also where the address was taken for a path, of which two slashes are one, or for a folder and a name.
+    """
+    shown = without_secrets(address)
+    rest = address.partition("://")[2]
+    before = rest.rpartition("@")[0]
+    query = re.split("[?#;]", rest.rpartition("@")[2] or rest, maxsplit=1)
+    for whole in (address, str(Path(address))):
+        for form in (whole, repr(whole)[1:-1]):
+            text = text.replace(form, shown)
+    user, _, password = before.partition(":")
+    parts = [before, str(Path(before)) if before else "", password, *query[1:]]
+    for secret in sorted({p for p in parts if p and p not in (".", user)}, key=len, reverse=True):
+        for form in (secret, repr(secret)[1:-1]):
+            text = text.replace(form, "...")
+    return text
+
+
 def without_secrets(address: str) -> str:
     """A remote address as it may be shown and kept: without user, password and what follows a question mark and alike.
 
