@@ -138,6 +138,11 @@ class FrameTable:
             return frame.to_arrow()
         return frame.lazy() if self.lazy else frame
 
+    def alike(self, frame: pl.DataFrame) -> Any:
+        """As ``bring``, with the index of a pandas frame: row i of both is the same row."""
+        found = self.bring(frame)
+        return found.set_axis(self.frame.to_native().index) if self.frame.implementation.is_pandas() else found
+
     def singled(self, columns: Sequence[str]) -> Singled:
         """How some columns single rows out.  O(n log n) per column."""
         return singled_in_memory(self.polars(columns))

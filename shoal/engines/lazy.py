@@ -318,6 +318,10 @@ class LazyTable:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
         return self.dialect.bring(self.native, frame)
 
+    def alike(self, frame: pl.DataFrame) -> Any:
+        """The same: rows of an engine have no names."""
+        return self.bring(frame)
+
     def singled(self, columns: Sequence[str]) -> Singled:
         """How some columns single rows out, counted inside the engine."""
         self._refuse_fields(columns)

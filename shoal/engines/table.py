@@ -192,6 +192,10 @@ class Table(Protocol):
         """A Polars frame as the kind of frame that came."""
         ...
 
+    def alike(self, frame: pl.DataFrame) -> Any:
+        """One answer for each row of the table, as the kind of frame that came, so that both go together."""
+        ...
+
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns in memory, every row."""
         ...

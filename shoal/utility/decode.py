@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from shoal.engines.open import open_table
 from shoal.engines.targets import certificate_of
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.meaning import Members, known_values, meanings, places, ruler_of
 from shoal.model.policy import Policy
 from shoal.model.record import read_json
@@ -29,6 +30,7 @@ class Column:
     cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
     known  every value that the release names, in their order
     ruler  "number", "date" or "moment" where all of them are; at: float64[known], their places
+    classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
     """
 
     cells: list[Members]
@@ -37,6 +39,12 @@ class Column:
     known: tuple[str | None, ...]
     ruler: str | None
     at: np.ndarray
+    classes: bool = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether it holds amounts, with a low and a high end, and not categories."""
+        return self.ruler is not None and not self.classes
 
     @cached_property
     def whole(self) -> bool:
@@ -71,13 +79,19 @@ _WHOLE = 2.0**62  # beyond it a column of whole numbers is drawn as floats
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """A published table whose cells are understood.  All answers are Polars frames in the table's row order.
+    """A published table with the meaning of each cell.
 
+    table    the published rows
+    columns  the quasi-identifiers
+    give     turns a Polars frame into the kind of frame that came in
+
+    Each answer has the rows of the table in their order and is a frame of the kind that came in; a path gives Polars.
     A star may stand for any value, so nothing can be read from it but what the rest of its column tells.
     """
 
     table: pl.DataFrame
     columns: Mapping[str, Column]
+    give: Callable[[pl.DataFrame], Any] = lambda frame: frame
 
     def __repr__(self) -> str:
         return (
@@ -113,28 +127,27 @@ class Decoded:
             cells = meanings(
                 labels.to_list(), policy.publish, policy.hierarchies.get(name), policy.star, stars.get(name, 0) > 0
             )
-            found[name] = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name])
-        return cls(frame, found)
+            made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name])
+            classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
+            found[name] = replace(made, classes=classes)
+        return cls(frame, found, opened.alike)
 
     def members(self, column: str) -> list[Members]:
         """Per row, what its cell stands for: ``"34" in release.members("age")[0]``.  O(rows)."""
         found = self._of(column)
         return [found.cells[i] for i in found.where.tolist()]
 
-    def numeric(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    def numeric(self, columns: Sequence[str] | None = None) -> Any:
         """Low, high and middle of every cell: ``age_low``, ``age_high``, ``age_mid``.
 
-        columns  quasi-identifiers of numbers or dates; None: all there are
+        columns  quasi-identifiers of numbers or dates; None: all there are, but for those published by a hierarchy of
+                 labels or prefixes, which are categories (name them to have them as numbers)
 
         A starred cell has none of them: the release does not say how far the column's own values went, and a mean over
         the middles speaks of the other rows alone.
-        Raises PolicyError for a column that holds neither numbers nor dates.  O(rows).
+        Raises PolicyError for a column that holds neither numbers nor dates, and where no column does.  O(rows).
         """
-        names = (
-            [n for n, c in self.columns.items() if c.ruler is not None]
-            if columns is None
-            else column_names("columns", columns)
-        )
+        names = self._chosen(columns, [n for n, c in self.columns.items() if c.measured], "numbers or dates", "one_hot")
         out: list[pl.Series] = []
         for name in names:
             found = self._of(name)
@@ -142,19 +155,18 @@ class Decoded:
                 raise PolicyError(f"column {name!r} holds neither numbers nor dates; one_hot() decodes it")
             ends = found.ends[found.where]
             out += [_typed(ends[:, i], found.ruler, f"{name}_{part}") for i, part in enumerate(("low", "high", "mid"))]
-        return pl.DataFrame(out)
+        return self.give(pl.DataFrame(out))
 
-    def one_hot(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    def one_hot(self, columns: Sequence[str] | None = None) -> Any:
         """Fractions: one column ``town=Ulm`` per known value, a cell of three members giving a third to each.
 
-        columns  quasi-identifiers; None: those of neither numbers nor dates.  The fractions of a row sum to 1 per
-        column; a star is spread over all known values.  O(rows values).
+        columns  quasi-identifiers; None: those that hold categories: neither numbers nor dates, or published by a
+                 hierarchy of labels or prefixes
+
+        The fractions of a row sum to 1 per column; a star is spread over all known values.
+        Raises PolicyError where no column holds categories.  O(rows values).
         """
-        names = (
-            [n for n, c in self.columns.items() if c.ruler is None]
-            if columns is None
-            else column_names("columns", columns)
-        )
+        names = self._chosen(columns, [n for n, c in self.columns.items() if not c.measured], "categories", "numeric")
         out: list[pl.Series] = []
         for name in names:
             found = self._of(name)
@@ -162,9 +174,9 @@ class Decoded:
             for j, label in enumerate(labels):
                 shown = "missing" if label is None else label
                 out.append(pl.Series(f"{name}={shown}", shares[found.where, j]))
-        return pl.DataFrame(out)
+        return self.give(pl.DataFrame(out))
 
-    def sample(self, seed: int | None = None) -> pl.DataFrame:
+    def sample(self, seed: int | None = None) -> Any:
         """The table with one value drawn for every cell, each of its members as likely as the others.
 
         Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known.
@@ -172,7 +184,17 @@ class Decoded:
         """
         rng = np.random.default_rng(seed_of(seed))
         drawn = [_draw(self.table[name], found, rng) for name, found in self.columns.items()]
-        return self.table.with_columns(drawn)
+        return self.give(self.table.with_columns(drawn))
+
+    def _chosen(self, columns: Sequence[str] | None, usual: list[str], what: str, other: str) -> Sequence[str]:
+        """The columns named, else the usual ones; PolicyError where there is none."""
+        names = usual if columns is None else column_names("columns", columns)
+        if not names:
+            raise PolicyError(
+                f"no quasi-identifier of this release holds {what}; {other}() decodes {', '.join(self.columns)}, or "
+                "name the columns you mean"
+            )
+        return names
 
     def _of(self, column: str) -> Column:
         if column not in self.columns:
@@ -205,6 +227,13 @@ def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, k
     if rulers:
         ruler = next(iter(rulers)) if ruler is None or ruler in rulers else "moment" if "moment" in rulers else ruler
     return Column(cells, labels, index, known, ruler, places(known, ruler))
+
+
+def _of_labels(hierarchy: Any) -> bool:
+    """Whether a hierarchy puts labels or prefixes in the place of values, so that these are categories."""
+    if hierarchy is None or (isinstance(hierarchy, str) and hierarchy in ("intervals", "labels", "tiles")):
+        return hierarchy == "labels"
+    return Hierarchy.of(hierarchy).kind in ("rows", "prefixes")
 
 
 def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:

@@ -172,8 +172,44 @@ def test_other_frames_are_decoded_too(people, kind):
     else:
         release = released(data[kind](), "ranges")
         assert all(v in m for v, m in zip(people["age"].to_list(), release.members("age"), strict=True))
-    assert release.numeric().height == 240
-    assert np.allclose(release.one_hot(["zip"]).to_numpy().sum(axis=1), 1)
+    for frame in (release.numeric(), release.one_hot(["zip"]), release.sample(1)):
+        assert type(frame) is type(release.table)  # the kind that came in
+        assert len(as_polars(frame)) == 240
+    assert np.allclose(as_polars(release.one_hot(["zip"])).to_numpy().sum(axis=1), 1)
+
+
+def as_polars(frame):
+    return frame if isinstance(frame, pl.DataFrame) else frame.pl() if hasattr(frame, "pl") else pl.DataFrame(frame)
+
+
+def test_rows_of_pandas_keep_their_index(people):
+    frame = people.to_pandas().set_index(np.arange(1000, 1240))
+    release = released(frame, "ranges")
+    for found in (release.numeric(), release.one_hot(), release.sample(1)):
+        assert list(found.index) == list(release.table.index)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas"])
+def test_a_column_with_a_hierarchy_of_labels_is_categorical_unless_said(kind):
+    frame = pl.DataFrame({"faith": [1, 2, 3, 4] * 6, "age": [20, 21, 35, 36] * 6})
+    release = shoal.anonymize(
+        frame if kind == "polars" else frame.to_pandas(), quasi_identifiers=["faith", "age"], k=7, publish="hierarchy",
+        hierarchies={"faith": {"west": ["1", "2"], "east": ["3", "4"]}, "age": "intervals:10,20"}, keep_order=True,
+    )  # fmt: skip
+    shares = list(release.one_hot().columns)
+    assert shares
+    assert all(c.startswith("faith=") for c in shares)
+    assert [c for c in release.numeric().columns if c.startswith("faith")] == []
+    assert list(release.numeric(["faith"]).columns) == ["faith_low", "faith_high", "faith_mid"]
+
+
+def test_no_column_of_the_kind_is_an_error_and_no_empty_frame(people):
+    release = shoal.anonymize(people.select("age", "wage"), quasi_identifiers=["age", "wage"], k=3, publish="ranges")
+    with pytest.raises(shoal.PolicyError, match=r"no quasi-identifier .* categories; numeric\(\) decodes age, wage"):
+        release.one_hot()
+    release = shoal.anonymize(people.select("town"), quasi_identifiers=["town"], k=3, publish="ranges")
+    with pytest.raises(shoal.PolicyError, match=r"numbers or dates; one_hot\(\) decodes town"):
+        release.numeric()
 
 
 def test_one_column_is_named_by_its_name(people):

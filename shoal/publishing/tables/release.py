@@ -386,7 +386,7 @@ class Release:
         """What every cell stands for, from what is published alone."""
         return Decoded.of(self.table, self.policy, self.stars)
 
-    def numeric(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    def numeric(self, columns: Sequence[str] | None = None) -> Any:
         """Low, high and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
         return self.decoded.numeric(columns)
 
@@ -394,11 +394,11 @@ class Release:
         """Per row, the values its cell may stand for; see ``Decoded.members``."""
         return self.decoded.members(column)
 
-    def one_hot(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    def one_hot(self, columns: Sequence[str] | None = None) -> Any:
         """A fraction per known value, a row's fractions summing to 1 per column; see ``Decoded.one_hot``."""
         return self.decoded.one_hot(columns)
 
-    def sample(self, seed: int | None = None) -> pl.DataFrame:
+    def sample(self, seed: int | None = None) -> Any:
         """The table with one value drawn for every cell; see ``Decoded.sample``."""
         return self.decoded.sample(seed)
 
