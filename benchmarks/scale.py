@@ -57,7 +57,7 @@ def run(source, target):
     return release, time.perf_counter() - clock
 run(small, out + "-warm")
 release, seconds = run(folder, out)
-cells = release.expected.histogram.cells
+cells = release._placement.expected.histogram.cells
 print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, cells, release.seconds]))
 """
 )

@@ -77,7 +77,8 @@ def main() -> None:
             release, seconds = whole(frame, root / "out", asked.carried)
             least = (before + floor(frame, root / "copy")) / 2
             laps = {step: round(lap, 2) for step, lap in release.seconds.items()}
-            rows.append({"rows": n, "cells": release.expected.histogram.cells, "seconds": seconds, "floor s": least,
+            cells = release._placement.expected.histogram.cells
+            rows.append({"rows": n, "cells": cells, "seconds": seconds, "floor s": least,
                          "ratio": seconds / least, **laps})  # fmt: skip
     spark.stop()
     words = " --carried" if asked.carried else ""

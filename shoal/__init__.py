@@ -38,4 +38,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_WHERE))
+    return sorted({*_WHERE, *(name for name in globals() if name.startswith("__"))})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -55,10 +55,12 @@ from shoal.publishing.tables.budget import within_budget
 from shoal.publishing.tables.closeness import on_trees
 from shoal.publishing.tables.exposed import exposed
 from shoal.publishing.tables.incomplete import FLAG, flagged, judged_apart, parts_of
-from shoal.publishing.tables.release import Release
+from shoal.publishing.tables.release import Facts, Placement, Release
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
+
+Frame = TypeVar("Frame")
 
 
 class TableSettings(Settings, ScopeSettings, total=False):
@@ -67,7 +69,7 @@ class TableSettings(Settings, ScopeSettings, total=False):
 
 @watched
 def anonymize(
-    data: Any,
+    data: Frame,
     policy: Policy | Mapping[str, Any] | None = None,
     *,
     engine: str | None = None,
@@ -76,7 +78,7 @@ def anonymize(
     secret: bytes | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
-) -> Release:
+) -> Release[Frame]:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
     data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder
@@ -138,7 +140,7 @@ def prepare(
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
-) -> Release:
+) -> Release[Any]:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
     target  where it will be written: what its format cannot hold is refused before the work
@@ -289,7 +291,7 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
 
 def _recode(
     read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
-) -> Release:
+) -> Release[Any]:
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for."""
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
@@ -305,48 +307,46 @@ def _recode(
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
-    return Release(
-        table=out,
-        policy=asked,
-        certificate=grouping.certificate,
-        method=grouping.method,
-        attempts=grouping.attempts,
+    facts = Facts(
         cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
-        view=partial(View, *seen),
-        measure=partial(measures, *seen),
         groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
+        stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
+        changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
+        before=before(counted),
         carried=read.carried,
         persons=persons, of_persons=checks,
         incomplete=incomplete,
         filled=read.filled,
-        census=read.census,
-        people=people,
         harbor=read.harbor,
+        # a center shows one row whole, which is another matter
+        exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
             *filled_words(read.filled), *of_columns(counted, columns, cells.texts, recoding, asked),
         ),
-        # a center shows one row whole, which is another matter
-        exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
-        stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
-        changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
-        published={c.name: frozenset(c.texts) for c in columns},
-        before=before(counted),
-        own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
-        from_path=read.source,
-        separator=read.separator,
-        parts=read.table.origin.parts,
-        row_key=lot.order if _nothing_carried(read.table, asked) else None,
-        slices=quicker,
-        tuples=tuples,
-        placed=out,
+    )  # fmt: skip
+    placement = Placement(
         expected=Expected(
             histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
             starred=[c.starred for c in columns], sensitive=counted.sensitive, plain=[c.code >= 0 for c in columns],
         ),
         order="kept" if asked.keep_order else lot.words,
+        own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
+        published={c.name: frozenset(c.texts) for c in columns},
+        path=read.source,
+        separator=read.separator,
+        view=partial(View, *seen),
+        measure=partial(measures, *seen),
+        parts=read.table.origin.parts,
+        census=read.census,
+        people=people,
+        row_key=lot.order if _nothing_carried(read.table, asked) else None,
+        slices=quicker,
+        tuples=tuples,
+        table=out,
     )  # fmt: skip
+    return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 
 
 def _cost(view: View, filled: Mapping[str, int] | None, centers: bool) -> dict[str, Any]:

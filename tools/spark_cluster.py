@@ -80,7 +80,7 @@ def main() -> None:
         for i, part in enumerate(frame.iter_slices(asked.rows // 8)):
             part.write_parquet(root / "in" / f"p{i}.parquet")
         release = prepare(session.read.parquet(str(root / "in")), **how)
-        split = int((np.bincount(release.expected.partition.cell) > 1).sum())
+        split = int((np.bincount(release._placement.expected.partition.cell) > 1).sum())
         killed: list[int] = []
 
         def kill() -> None:

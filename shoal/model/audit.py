@@ -97,9 +97,17 @@ class Audit:
         return all(c.passes for c in self.checks) if self.checks else None
 
     def __repr__(self) -> str:
+        from shoal.model.cards import in_one_line
+
+        return in_one_line(self._lines(), 3)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
         from shoal.model.cards import audit_rows, number
 
-        return "\n".join(["Audit", *(f"{name}: {number(value)}" for name, value in audit_rows(self.as_dict()))])
+        return ["Audit", *(f"{name}: {number(value)}" for name, value in audit_rows(self.as_dict()))]
 
     def _repr_html_(self) -> str:
         from shoal.model.cards import audit_card

@@ -53,8 +53,13 @@ def floored(value: float) -> str:
     return f"{float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(value)):,.4g}"
 
 
+def in_one_line(lines: Sequence[str], most: int = 2) -> str:
+    """What ``repr`` shows of an answer: its title and the first facts; ``print`` shows all of them."""
+    return f"<{'; '.join(lines[: most + 1])}>"
+
+
 class Shown(ABC):
-    """An answer that shows itself as a few lines, in a notebook as a card; never a record, an array or a place."""
+    """An answer that shows itself: repr a line, print some, a notebook a card; never a record, an array or a place."""
 
     __slots__ = ()
 
@@ -63,6 +68,9 @@ class Shown(ABC):
         """What it is, then lines "name: rest"."""
 
     def __repr__(self) -> str:
+        return in_one_line(self._lines())
+
+    def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:

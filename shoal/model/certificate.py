@@ -193,6 +193,11 @@ class Certificate:
         return self.cost == self.lower_bound
 
     def __repr__(self) -> str:
+        from shoal.model.cards import certificate_lines, in_one_line
+
+        return in_one_line(["Certificate", *certificate_lines(self.as_dict())], 3)
+
+    def __str__(self) -> str:
         from shoal.model.cards import certificate_lines
 
         return "\n".join(["Certificate", *certificate_lines(self.as_dict())])

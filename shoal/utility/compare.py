@@ -110,6 +110,9 @@ class Comparison:
         return out
 
     def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.releases)}, {self.rows:,} rows>"
+
+    def __str__(self) -> str:
         return "\n".join(
             f"{row[0]}: "
             + ", ".join(f"{h} {number(v)}" for h, v in zip(_HEAD[1:], row[1:], strict=True) if v is not None)

@@ -74,6 +74,9 @@ class Exploration:
     sources: tuple[str | Path, ...] = ()
 
     def __repr__(self) -> str:
+        return f"<{len(self.found)} of {self.asked} points on {self.rows:,} rows>"
+
+    def __str__(self) -> str:
         kept = ", ".join(f"k={p.k} l={p.l} {p.publish} (loss {p.loss:.4g})" for p in self.frontier[:5])
         more = f" and {len(self.frontier) - 5} more" if len(self.frontier) > 5 else ""
         return (

@@ -7,7 +7,6 @@ import pickle
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +102,10 @@ def test_what_is_written_is_the_table_row_by_row(publish: str) -> None:
     asked |= {"insensitive": ["row", "note"], "k": 9, "l": 2, "effort": "fast", "seed": 1, "publish": publish}
     relation = duckdb.connect().from_arrow(frame.to_arrow())
     release = shoal.anonymize(relation, secret=b"sixteen bytes or more", **asked)
-    assert (np.bincount(release.expected.partition.cell) > 1).any(), "no cell was split"
+    assert (np.bincount(release._placement.expected.partition.cell) > 1).any(), "no cell was split"
     whole = release.table.pl()
     for names in (whole.columns, ["note", "age"]):
-        got = pl.concat(release.slices(names, Path(), lambda _: None))
+        got = pl.concat(release._placement.slices(names, Path(), lambda _: None))
         assert got.schema == whole.select(names).schema
         assert got.equals(whole.select(names))
     again = shoal.anonymize(relation, secret=b"sixteen bytes or more", **asked)
@@ -125,18 +124,18 @@ def test_a_table_put_in_the_stead_of_the_one_placed_is_what_is_written(tmp_path:
     relation = duckdb.connect().from_arrow(frame.to_arrow())
     asked: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": ["s"], "k": 4, "effort": "fast"}
     release = shoal.anonymize(relation, insensitive=["note"] if carried else [], **asked)
-    turned = replace(release, table=release.table.order("a, s" + (", note" if carried else "")))
+    turned = release.with_table(release.table.order("a, s" + (", note" if carried else "")))
     turned.write(tmp_path / out)
     there = tmp_path / out
     got = pl.read_csv(there) if there.is_file() else pl.read_parquet(there / "*.parquet")
     assert got.rows() == turned.table.pl().rows()
-    less = replace(release, table=release.table.limit(59))
+    less = release.with_table(release.table.limit(59))
     with pytest.raises(VerificationError):
         less.write(tmp_path / "less")
     assert not (tmp_path / "less").exists()
     again = pickle.loads(pickle.dumps(release))
-    assert again.as_placed
-    assert not pickle.loads(pickle.dumps(turned)).as_placed
+    assert again._as_placed
+    assert not pickle.loads(pickle.dumps(turned))._as_placed
 
 
 def test_no_order_hangs_on_what_leaves_later() -> None:

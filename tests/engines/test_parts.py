@@ -117,7 +117,7 @@ def test_cells_that_are_split_between_groups(tmp_path: Path, publish: str, fresh
         "secret": None if fresh else SECRET,
     }
     release = shoal.anonymize(folder, **asked)
-    assert (np.bincount(release.expected.partition.cell) > 1).sum() >= 5, "few cells are split"
+    assert (np.bincount(release._placement.expected.partition.cell) > 1).sum() >= 5, "few cells are split"
     record = release.write(tmp_path / "out")
     found = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "out").glob("*.parquet"))])
     assert sorted(found["row"].to_list()) == list(range(n))
@@ -139,7 +139,7 @@ def test_rows_leave_in_an_order_of_what_is_published_alone() -> None:
     for given, threads in ((frame, 2), (frame.sample(fraction=1, shuffle=True, seed=3), 1)):
         connection = duckdb.connect(config={"threads": threads})
         release = shoal.anonymize(connection.from_arrow(given.to_arrow()), **asked)
-        assert (np.bincount(release.expected.partition.cell) > 1).any(), "no cell is split"
+        assert (np.bincount(release._placement.expected.partition.cell) > 1).any(), "no cell is split"
         left.append(release.table.fetchall())
     assert left[0] == left[1]
     assert [row[-1] for row in left[0]] != sorted(row[-1] for row in left[0])
@@ -476,7 +476,7 @@ def test_rows_are_dealt_in_an_order_of_chance(small: None) -> None:
     release = shoal.anonymize(relation, quasi_identifiers=["a"], sensitive=["s"], k=3, effort="fast")
     seen: Counter = Counter()
     for key in range(600):
-        made = list(release.expected.slices(["a", "s"], key.to_bytes(32, "big"), 2))
+        made = list(release._placement.expected.slices(["a", "s"], key.to_bytes(32, "big"), 2))
         seen[tuple(pl.concat(made)["s"].to_list())] += 1
     assert len(seen) == 6
     assert all(55 < n < 145 for n in seen.values()), seen

@@ -26,7 +26,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_shows_itself(name):
     answer = ANSWERS[name]()
-    text = repr(answer)
+    text = str(answer)
     assert 3 <= len(text.splitlines()) <= 8
     assert "array" not in text
     assert not any(repr(v) in text for v in POINTS.ravel().tolist())
@@ -39,7 +39,7 @@ def test_a_certificate_shows_itself_and_rounds_to_the_side_of_the_truth():
     found = Certificate(
         cost=0.24014, lower_bound=0.1, unit="ncp", guarantee=Guarantee(theorem="none"), bound="argument"
     )
-    lines = repr(found).splitlines()
+    lines = str(found).splitlines()
     assert lines[0] == "Certificate"
     assert "proved least: 0.1 ncp" in lines
     assert "that is at most: 2.402 times the least" in lines  # 2.4014 or more
@@ -49,12 +49,12 @@ def test_a_certificate_shows_itself_and_rounds_to_the_side_of_the_truth():
 def test_an_audit_shows_itself():
     frame = pl.DataFrame({"age": [30, 30, 30, 41], "ill": ["a", "a", "b", "b"]})
     found = shoal.audit(frame, quasi_identifiers=["age"], sensitive=["ill"], k=2)
-    assert repr(found).splitlines()[1:6] == [
+    assert str(found).splitlines()[1:6] == [
         "rows: 4", "groups of rows alike: 2", "smallest group: 1", "people alone: 1", "highest risk to be found: 1",
     ]  # fmt: skip
-    assert "largest share of a value of ill in a group: 1" in repr(found)
-    assert repr(found).splitlines()[-1] == "k-anonymity, k = 2: does not hold; the table reaches 1"
-    assert found._repr_html_().count("<tr>") == len(repr(found).splitlines())
+    assert "largest share of a value of ill in a group: 1" in str(found)
+    assert str(found).splitlines()[-1] == "k-anonymity, k = 2: does not hold; the table reaches 1"
+    assert found._repr_html_().count("<tr>") == len(str(found).splitlines())
 
 
 def test_a_bound_shown_is_rounded_down():

@@ -119,7 +119,7 @@ def test_the_figures_are_those_of_the_files(kind: str, tmp_path: Path) -> None:
                    f"<code>shoal {kind}</code> with the request above"):  # fmt: skip
         assert wanted in visible, wanted
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(|<link", re.sub(r'xmlns="[^"]*"', "", text))
-    assert "MARK" not in text
+    assert "MARK" not in re.sub(r"base64,[^\"]*", "", text)  # four letters happen to stand in a picture
     assert "{&#x27;" not in visible
     assert ("<img" in visible) is (kind in ("tiles", "gather", "cellular"))
 

@@ -63,7 +63,7 @@ def test_a_column_may_be_called_by_what_stands_for_all(tmp_path: Path) -> None:
     frame = pl.DataFrame({"*": ["p", "p", "q", "q"], "a": ["x"] * 4, "s": ["u", "v", "u", "v"]})
     assert "rows alike" in page(tmp_path, frame, quasi_identifiers=["*", "a"], sensitive=["s"])
     release = shoal.anonymize(frame, quasi_identifiers=["*", "a"], sensitive=["s"], k=2, effort="fast")
-    (dealt,) = release.expected.slices(["*", "a", "s"], bytes(32), 9)
+    (dealt,) = release._placement.expected.slices(["*", "a", "s"], bytes(32), 9)
     assert sorted(dealt.rows()) == sorted(frame.rows())
 
 

@@ -74,10 +74,10 @@ def test_combinations_on_few_rows_are_not_named():
     from shoal.publishing.tables.patterns import together
 
     release = shoal.anonymize(FRAME, quasi_identifiers=NAMES, k=3, effort="fast", seed=1)
-    every = together(release.expected, 1)
+    every = together(release._placement.expected, 1)
     most = max(line["rows"] for line in every["combinations"])
-    assert [line["rows"] for line in together(release.expected, most)["combinations"]] == [most]
-    assert together(release.expected, most + 1) == {"combinations": [], "others": 300}
+    assert [line["rows"] for line in together(release._placement.expected, most)["combinations"]] == [most]
+    assert together(release._placement.expected, most + 1) == {"combinations": [], "others": 300}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -145,7 +145,10 @@ def test_centers_and_other_columns_are_refused(people):
 
 def test_a_release_in_a_notebook(people):
     release = released(people, "ranges")
-    assert len(repr(release).splitlines()) == 5
+    assert len(str(release).splitlines()) == 5
+    for one in (release, release.audit, release.certificate, release.decoded):
+        assert len(repr(one).splitlines()) == 1
+        assert len(repr(one)) < 250
     assert len(repr(release.decoded)) < 200
     for shown in (release, release.certificate, release.audit):
         assert shown._repr_html_().startswith("<table>")

@@ -169,7 +169,7 @@ def test_a_report_has_it_too(people, found, tmp_path):
 
 
 def test_plot_returns_axes(found):
-    assert len(repr(found).splitlines()) == 2
+    assert len(str(found).splitlines()) == 2
     axes = found.plot()
     assert len(axes.get_lines()) >= 4
     assert "risk" in axes.get_xlabel()

@@ -26,15 +26,15 @@ def figures(release: Any) -> dict[str, Any]:
     policy = release.policy.describe()
     step = step_of(release.rows, least)
     columns = [_column(release, decoded, name, least) for name in release.policy.grouped]
-    view = release.view()
+    view = release._placement.view()
     lost, sizes = view.lost, view.sizes
     for j, column in enumerate(columns):
         column["loss"] = float(lost[:, j] @ sizes) / max(release.rows, 1)
     return {
         "internal": True,
         **made_now(),
-        "source": None if release.from_path is None else Path(release.from_path).name,
-        "written": release.__dict__.get("written"),
+        "source": None if release._placement.path is None else Path(release._placement.path).name,
+        "written": release._later.written,
         "release": {**release.as_dict(), "loss": dict(release.loss)},
         "audit": release.audit.as_dict(),
         "policy": policy,
@@ -43,7 +43,7 @@ def figures(release: Any) -> dict[str, Any]:
         "least": least,
         "step": step,
         "columns": columns,
-        "together": together(release.expected, least),
+        "together": together(release._placement.expected, least),
         "by_loss": by_loss(view),
         "at_risk": at_risk(release.audit.sizes),
         "pairs": pairs(release, decoded, columns, least, step),
@@ -70,8 +70,8 @@ def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, 
     column = decoded.columns[name]
     rows = np.bincount(column.where, minlength=len(column.cells))
     hidden = int(rows[[c.everything for c in column.cells]].sum())
-    at = next(i for i, c in enumerate(release.expected.columns) if c.name == name)
-    histogram = release.expected.histogram
+    at = next(i for i, c in enumerate(release._placement.expected.columns) if c.name == name)
+    histogram = release._placement.expected.histogram
     coded = histogram.quasi[:, at]
     before = np.bincount(coded, weights=histogram.count, minlength=histogram.quasi_sizes[at]).astype(np.int64)
     step = step_of(release.rows, least)
@@ -85,7 +85,7 @@ def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, 
         "hidden": hidden,
         "weight": float(release.policy.weights.get(name, 1.0)),
         "ceiling": release.policy.max_level.get(name),
-        "distribution": distribution(column, rows, (release.own[name], before), least, step if safe else 0),
+        "distribution": distribution(column, rows, (release._placement.own[name], before), least, step if safe else 0),
     }
 
 

@@ -34,7 +34,10 @@ class Written:
     verdict: Verdict
 
     def __repr__(self) -> str:
-        return f"Release {self.path.name} with {self.certificate.name}\n{self.verdict!r}"
+        return f"<Release {self.path.name} with {self.certificate.name}>"
+
+    def __str__(self) -> str:
+        return f"Release {self.path.name} with {self.certificate.name}\n{self.verdict}"
 
     def figures(self) -> dict[str, Any]:
         """What the report says: the figures of ``Release.public_figures`` and, as ``checked``, what was found."""

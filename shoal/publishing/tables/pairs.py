@@ -75,7 +75,7 @@ def _axis(release: Any, name: str, column: Column, at: np.ndarray, least: int) -
     rows = np.bincount(column.where, minlength=len(column.cells))
     bins = bins_of(column, rows, least, BINS)
     shares = shares_of(column, bins)
-    own = places_in(release.own[name], bins, column)
+    own = places_in(release._placement.own[name], bins, column)
     surely, maybe = possible(column, bins)
     return _Axis(name, [*(b[0] for b in bins), "all other values"], shares[at], own, surely[at], maybe[at])
 
@@ -118,7 +118,7 @@ def _line(changed: np.ndarray, step: int) -> np.ndarray:
 
 def _counted(release: Any, axes: tuple[_Axis, _Axis]) -> tuple[np.ndarray, np.ndarray]:
     """int64[bins, bins] twice: rows of the original, and those of them published otherwise in either column."""
-    expected = release.expected
+    expected = release._placement.expected
     cell, group, count = expected.partition.cell, expected.partition.group, expected.partition.count
     at, otherwise = [], np.zeros(cell.size, bool)
     for axis in axes:

@@ -36,7 +36,7 @@ Tell = Callable[[str, float | None], None]
 
 def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
     """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = not release.in_memory
+    large = not release._in_memory
     return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
@@ -87,16 +87,20 @@ def write_partwise(
     closed = check_target(path, papers.wanted(), read, overwrite=overwrite, folder=folder)
     if papers.sign is not None:
         signing.private_key(papers.sign)  # refused before any work
-    ending = parts or (ending_of(release.parts) if release.parts is not None else "parquet") if folder else ""
+    ending = (
+        parts or (ending_of(release._placement.parts) if release._placement.parts is not None else "parquet")
+        if folder
+        else ""
+    )
     text = (ending if folder else kind_of(path)) == "csv"
     separator = release._separator(path.with_name(f"part.{ending}") if folder else path)
     if text:
-        refuse_both({**release.own, **{c.name: c.texts() for c in release.expected.sensitive}})
+        refuse_both({**release._placement.own, **{c.name: c.texts() for c in release._placement.expected.sensitive}})
     shown = shown_stars(release, text)
     facts: dict[str, Any] = {"folder": True} if folder else {}
     work = _Writing(release, ending, text, separator, shown, facts, papers, tell)
     publish_together([Piece(path, work.fill, work.judge, folder), *papers.pieces(facts, shown)], closed=closed)
-    release.__dict__["written"] = papers.files(facts)
+    release._later.written = papers.files(facts)
     return papers.certificate
 
 
@@ -128,7 +132,7 @@ class _Writing:
         """Write what was decided."""
         self.tell("writing", 0.0)
         if self.ending:
-            dealt = self.release.row_key is not None and self.release.as_placed
+            dealt = self.release._placement.row_key is not None and self.release._as_placed
             self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
@@ -143,8 +147,8 @@ class _Writing:
         columns = open_table(release.table).columns if self.text else ()
         held = judge_written(release, temporary, self.separator, self.shown, columns)
         self.papers.seen(held)
-        if release.parts is not None:
-            release.parts.refuse_change()
+        if release._placement.parts is not None:
+            release._placement.parts.refuse_change()
         if self.ending:
             facts["parts"] = write_manifest(temporary, self.rows)
         facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
@@ -162,12 +166,12 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    if release.row_key is None or not release.as_placed:
-        quicker = release.slices if release.as_placed else None
+    if release._placement.row_key is None or not release._as_placed:
+        quicker = release._placement.slices if release._as_placed else None
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
         return
     done = 0
-    for frame in release.expected.slices(table.columns, release.row_key, PART_ROWS):
+    for frame in release._placement.expected.slices(table.columns, release._placement.row_key, PART_ROWS):
         yield frame
         done += frame.height
         tell(done)
@@ -176,16 +180,18 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
     """The stars every quasi-identifier shows: in CSV none where a column has missing values of its own."""
     shown = dict(release.stars)
-    for column in release.expected.columns if text else ():
+    for column in release._placement.expected.columns if text else ():
         recoded = column.values.dtype == pl.String
-        if shown[column.name] and not recoded and None in release.published[column.name]:
+        if shown[column.name] and not recoded and None in release._placement.published[column.name]:
             shown[column.name] = 0
     return shown
 
 
 def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
-    text, _ = starred_text(frame, release.stars, release.published, release.policy.star, release.policy.sensitive)
+    text, _ = starred_text(
+        frame, release.stars, release._placement.published, release.policy.star, release.policy.sensitive
+    )
     return text
 
 
@@ -204,17 +210,17 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         models=policy.of_rows,
         star=policy.star if policy.publish != "centers" else None,
         stars=shown,
-        expected=release.expected.counts(text=text, blank=blank),
+        expected=release._placement.expected.counts(text=text, blank=blank),
         orders=release.orders,
         trees=trees_of(policy),
     )
     audit = judge_held(held, asked, form)
-    if release.harbor is not None:
+    if release._facts.harbor is not None:
         audit = release._outside(blank, form == "excel")(read_rows(path, separator), audit)
     elif policy.population is not None or policy.weighed:
         audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
-    release.__dict__["audit"] = release._with_exposed(audit)
+    release._later.audit = release._with_exposed(audit)
     return held
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,7 @@ from shoal.judge.originals.population import Census, Covered, beside, outside, r
 from shoal.judge.tables.parts import hash_of
 from shoal.judge.tables.safe_harbor import breach
 from shoal.model.audit import Audit, Check
+from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.meaning import Members
@@ -38,146 +39,268 @@ from shoal.watching import watched
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
-    """What may be published, with what it cost.
+class Facts:
+    """What is counted of a release.
 
-    table        the same kind of frame as came in (a path gives Polars)
-    certificate  cost, lower bound and the theorem behind each
-    cost         {"stars", "suppressed_tuples", "ncp"}; ``loss`` has the other measures too, ``measure`` computes them
-    view         makes what they are computed from
-    groups       number of classes of rows published alike; rows: number of rows
-    stars        per quasi-identifier, the number of starred cells; changed: of cells published coarser
-    before       privacy of the table as it came
-    carried      the columns carried along, and how many rows they single out
-    persons      per column that names persons, the fewest in a class, counted on the placed rows before it left them
-    of_persons   of the models that count persons the levels, likewise counted
-    incomplete   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
-                 "smallest_of_others", counted on the placed rows; and the "columns" that lack values
-    filled       where missing="filled": the cells of every quasi-identifier that were
-    census       the population, people what its weights say of each class, where they were given; never shown
-    harbor       what the Safe Harbor did to which columns, where it was asked for
-    exposed      shares of the groups that show a value which only one of their rows holds
-    notes        sentences on what the published table cannot tell
-    own          the table's own values per quasi-identifier, in the histogram's order; for counts, never shown.  A
-                 pickled release holds them and is as private as the original: only what ``write`` makes may leave
-    expected     what must stand in the table, from the partition alone; order: where the row order comes from
-    parts        the files it was read from, where DuckDB or Spark read them
-    row_key      where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
-    slices       the rows of an engine's table as it gives them quickest, see ``Placed``
-    tuples       what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
-    placed       the table that row_key, slices and tuples speak of: of one put in its stead they say nothing
+    cost        {"stars", "suppressed_tuples", "ncp"}; ``Release.loss`` has the other measures too
+    groups      number of classes of rows published alike; rows: number of rows
+    stars       per quasi-identifier, the number of starred cells; changed: of cells published coarser
+    before      privacy of the table as it came
+    carried     the columns carried along, and how many rows they single out
+    persons     per column that names persons, the fewest in a class, counted on the placed rows before it left them
+    of_persons  of the models that count persons the levels, likewise counted
+    incomplete  where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
+                "smallest_of_others", counted on the placed rows; and the "columns" that lack values
+    filled      where missing="filled": the cells of every quasi-identifier that were
+    harbor      what the Safe Harbor did to which columns, where it was asked for
+    exposed     shares of the groups that show a value which only one of their rows holds
+    notes       sentences on what the published table cannot tell
     """
 
-    table: Any
-    policy: Policy
-    certificate: Certificate
-    method: str
-    attempts: tuple[Mapping[str, Any], ...]
     cost: Mapping[str, float]
-    measure: Callable[[], Mapping[str, float]]
-    view: Callable[[], View]
     groups: int
     rows: int
     stars: Mapping[str, int]
     changed: Mapping[str, int]
-    published: Mapping[str, frozenset[str | None]]
     before: Mapping[str, Any]
-    from_path: str | None
-    separator: str | None
-    expected: Expected = field(repr=False)
-    order: str
     carried: Carried = field(default_factory=Carried)
     persons: Mapping[str, int] = field(default_factory=dict)
     of_persons: tuple[Check, ...] = ()
     incomplete: Mapping[str, Any] | None = None
     filled: Mapping[str, int] | None = None
-    census: Census | None = field(default=None, repr=False)
-    people: Covered | None = field(default=None, repr=False)
     harbor: Harbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
-    own: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placement:
+    """What a release was made from and how its rows were dealt out: what writing and judging it needs, never shown.
+
+    expected   what must stand in the table, from the partition alone; order: where the row order comes from
+    own        the table's own values per quasi-identifier, in the histogram's order; for counts.  A pickled release
+               holds them and is as private as the original: only what ``write`` makes may leave
+    published  the texts that stand in each quasi-identifier
+    path       the file that was read, and its separator; parts: the files, where DuckDB or Spark read them
+    census     the population, people what its weights say of each class, where they were given
+    view       makes what the losses are computed from; measure computes them
+    row_key    where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
+    slices     the rows of an engine's table as it gives them quickest, see ``Placed``
+    tuples     what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
+    table      the placed table, None where it is dealt out of ``tuples``.  row_key, slices and tuples speak of it: of
+               a table put in its stead they say nothing
+    """
+
+    expected: Expected
+    order: str
+    own: Mapping[str, Sequence[str | None]]
+    published: Mapping[str, frozenset[str | None]]
+    path: str | None
+    separator: str | None
+    view: Callable[[], View]
+    measure: Callable[[], Mapping[str, float]]
     parts: Parts | None = None
-    row_key: bytes | None = field(default=None, repr=False)
-    slices: Any = field(default=None, repr=False)
-    tuples: Tuples | None = field(default=None, repr=False)
-    placed: Any = field(default=None, repr=False)
+    census: Census | None = None
+    people: Covered | None = None
+    row_key: bytes | None = None
+    slices: Any = None
+    tuples: Tuples | None = None
+    table: Any = None
+
+
+@dataclass(eq=False)
+class Later:
+    """What becomes known of a release after it is made: its table, the audit of what was written, and the files."""
+
+    table: Any = None
+    audit: Audit | None = None
+    written: Mapping[str, Any] | None = None
+
+
+Frame = TypeVar("Frame", covariant=True)
+Some = TypeVar("Some")
+Files = str | Path | Sequence[str | Path]
+
+
+class _Published:
+    """The published table of a release, dealt out when it is first asked for; typed as what the release was made of."""
+
+    @overload
+    def __get__(self, release: None, owner: type) -> _Published: ...
+    @overload
+    def __get__(self, release: Release[Files], owner: type) -> Any: ...
+    @overload
+    def __get__(self, release: Release[Some], owner: type) -> Some: ...
+
+    def __get__(self, release: Any, owner: type) -> Any:
+        if release is None:
+            return self
+        placed, later = release._placement, release._later
+        if later.table is None:
+            later.table = placed.table if release._instead is None else release._instead
+        if later.table is None and placed.tuples is not None:
+            later.table = placed.tuples.frame()
+        return later.table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Generic[Frame]):
+    """What may be published, with what it cost.
+
+    policy       what was asked
+    certificate  cost, lower bound and the theorem behind each
+    method       the method of the catalogue that answered; attempts: every one that was tried
+    seconds      how long each step took
+    table        the published table, the same kind of frame as came in (a path gives Polars)
+    audit        the published table judged by code that shares nothing with what made it
+    loss         every loss measure by its name; ``cost`` has the main ones
+    """
+
+    policy: Policy
+    certificate: Certificate
+    method: str
+    attempts: tuple[Mapping[str, Any], ...]
+    _facts: Facts
+    _placement: Placement
+    _instead: Any = None  # a table put in the place of the one that was placed
     seconds: dict[str, float] = field(default_factory=dict)
+    _later: Later = field(default_factory=Later)
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        held = self.as_placed
-        return {**self.__dict__, "table": self._opened().stored(), "slices": None, "tuples": None, "placed": held}
+        placement = replace(self._placement, slices=None, tuples=None, table=None)
+        held, later = (self._opened().stored(), self._as_placed), replace(self._later, table=None)
+        return {**self.__dict__, "_placement": placement, "_instead": None, "_later": later, "stored": held}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        table = state["table"]
-        table = table.revive(table.held) if isinstance(table, Stored) else table
-        self.__dict__.update(state, table=table, placed=table if state["placed"] else None)
+        state = dict(state)
+        stored, placed = state.pop("stored")
+        table = stored.revive(stored.held) if isinstance(stored, Stored) else stored
+        where = {"_placement": replace(state["_placement"], table=table)} if placed else {"_instead": table}
+        self.__dict__.update({**state, **where})
 
-    def __post_init__(self) -> None:
-        if self.table is None:
-            del self.__dict__["table"]
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))
 
-    def __getattr__(self, name: str) -> Any:
-        """The table where it was not dealt out yet."""
-        tuples = self.__dict__.get("tuples")
-        if name != "table" or tuples is None:
-            raise AttributeError(name)
-        made = tuples.frame()
-        self.__dict__.update(table=made, placed=made)
-        return made
+    table = _Published()
+
+    def with_table(self, table: Any) -> Release[Any]:
+        """The same release with another table in the place of its own; ``check`` says whether it is as good."""
+        return replace(self, _instead=table, _later=Later(), seconds=dict(self.seconds))
 
     @property
-    def in_memory(self) -> bool:
+    def rows(self) -> int:
+        """Number of rows."""
+        return self._facts.rows
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of rows that are published alike."""
+        return self._facts.groups
+
+    @property
+    def cost(self) -> Mapping[str, float]:
+        """The main losses: "stars", "suppressed_tuples" and "ncp"."""
+        return self._facts.cost
+
+    @property
+    def stars(self) -> Mapping[str, int]:
+        """Per quasi-identifier, the number of starred cells."""
+        return self._facts.stars
+
+    @property
+    def changed(self) -> Mapping[str, int]:
+        """Per quasi-identifier, the number of cells published coarser than they were."""
+        return self._facts.changed
+
+    @property
+    def before(self) -> Mapping[str, Any]:
+        """Privacy of the table as it came."""
+        return self._facts.before
+
+    @property
+    def carried(self) -> Carried:
+        """The columns carried along, and how many rows they single out."""
+        return self._facts.carried
+
+    @property
+    def persons(self) -> Mapping[str, int]:
+        """Per column that names persons, the fewest in a group."""
+        return self._facts.persons
+
+    @property
+    def incomplete(self) -> Mapping[str, Any] | None:
+        """Where missing="apart": how many rows lack a quasi-identifier, and their smallest group."""
+        return self._facts.incomplete
+
+    @property
+    def filled(self) -> Mapping[str, int] | None:
+        """Where missing="filled": the number of cells of each quasi-identifier that were filled."""
+        return self._facts.filled
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what the published table cannot tell."""
+        return self._facts.notes
+
+    @property
+    def _in_memory(self) -> bool:
         """Whether the rows are in this process, or dealt out in it."""
-        return "table" not in self.__dict__ or self._opened().in_memory
+        dealt = self._instead is None and self._placement.table is None
+        return dealt or self._opened().in_memory
 
     @property
-    def as_placed(self) -> bool:
+    def _as_placed(self) -> bool:
         """Whether the table is the one that was placed, and not another put in its stead."""
-        return "table" not in self.__dict__ or self.table is self.placed
+        return self._instead is None
 
     def _opened(self) -> Table:
         from shoal.engines.open import open_table
 
         return open_table(self.table)
 
-    @cached_property
+    @property
     def audit(self) -> Audit:
         """The published table judged by code that shares nothing with what made it."""
+        if self._later.audit is None:
+            self._later.audit = self._judged()
+        return self._later.audit
+
+    def _judged(self) -> Audit:
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
         opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
         cells, counts = opened.counts(names)
-        refuse_other(self.expected.counts(), (cells, counts))
+        refuse_other(self._placement.expected.counts(), (cells, counts))
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
-        if self.harbor is not None or policy.population is not None or policy.weighed:
+        if self._facts.harbor is not None or policy.population is not None or policy.weighed:
             beside = [n for n in policy.weighed if n in opened.columns]
             found = self._outside()(opened.polars([*names, *beside]), found)
         self.seconds["verify"] = time.perf_counter() - clock
         return self._with_exposed(found)
 
     def _with_exposed(self, audit: Audit) -> Audit:
+        facts = self._facts
         return replace(
-            audit, checks=(*audit.checks, *self.of_persons), exposed=dict(self.exposed.columns),
-            exposed_classes=self.exposed.groups, notes=self.notes,
+            audit, checks=(*audit.checks, *facts.of_persons), exposed=dict(facts.exposed.columns),
+            exposed_classes=facts.exposed.groups, notes=facts.notes,
         )  # fmt: skip
 
     @cached_property
     def loss(self) -> Mapping[str, float]:
         """Every loss measure by its name; computed when first asked for."""
-        return {**self.measure(), **self.cost}
+        return {**self._placement.measure(), **self.cost}
 
     def _outside(self, blanks: Sequence[str] = (), sheet: bool = False) -> Callable[[pl.DataFrame, Audit], Audit]:
         """What adds to an audit what the population tells of the table as it is published, or as it was written."""
         read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.stars, blanks, sheet)
 
         def add(frame: pl.DataFrame, audit: Audit) -> Audit:
-            wrong = None if self.harbor is None else breach(frame, self.harbor)
+            wrong = None if self._facts.harbor is None else breach(frame, self._facts.harbor)
             if wrong is not None:
                 raise VerificationError(f"{wrong}; nothing was published. This is a defect of shoal: please report it")
-            found = outside(frame, self.policy, self.census, read, self.people)
+            found = outside(frame, self.policy, self._placement.census, read, self._placement.people)
             return audit if found is None else beside(audit, found, self.policy.privacy)
 
         return add
@@ -271,13 +394,13 @@ class Release:
             self.seconds["verify"] = time.perf_counter() - clock
 
         publish_together([Piece(path, fill, judge_bytes), *papers.pieces(facts, shown)], closed=closed)
-        self.__dict__["written"] = papers.files(facts)
+        self._later.written = papers.files(facts)
         return papers.certificate
 
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""
-        parts = () if self.parts is None else (source.path for source in self.parts.sources)
-        return [p for p in (self.from_path, *parts, *self.policy.files) if p is not None]
+        parts = () if self._placement.parts is None else (source.path for source in self._placement.parts.sources)
+        return [p for p in (self._placement.path, *parts, *self.policy.files) if p is not None]
 
     def _content(self, path: Path) -> tuple[pl.DataFrame, np.ndarray | None, dict[str, int], Collection[str]]:
         """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text.
@@ -289,16 +412,18 @@ class Release:
         from shoal.engines.store import refuse_both, text_in_excel
 
         kind = kind_of(path)
-        few = self.tuples if kind == "csv" and self.as_placed else None
+        few = self._placement.tuples if kind == "csv" and self._as_placed else None
         if few is None:
             opened = self._opened()
-            content = self.expected.typed(opened.polars(opened.columns))
+            content = self._placement.expected.typed(opened.polars(opened.columns))
         else:
-            content = self.expected.typed(few.tuples)
+            content = self._placement.expected.typed(few.tuples)
         if kind != "parquet":
-            refuse_both({**self.own, **{c.name: c.texts() for c in self.expected.sensitive}})
+            refuse_both({**self._placement.own, **{c.name: c.texts() for c in self._placement.expected.sensitive}})
         if kind == "csv":
-            rows, shown = starred_text(content, self.stars, self.published, self.policy.star, self.policy.sensitive)
+            rows, shown = starred_text(
+                content, self.stars, self._placement.published, self.policy.star, self.policy.sensitive
+            )
             return rows, None if few is None else few.rows, shown, content.columns
         if kind == "parquet":
             return content, None, dict(self.stars), ()
@@ -309,7 +434,7 @@ class Release:
             for name, count in self.stars.items()
             if count and (bare or name in as_text or not content[name].count())
         }
-        content, shown = starred_text(content, hidden, self.published, self.policy.star)
+        content, shown = starred_text(content, hidden, self._placement.published, self.policy.star)
         return content, None, dict(self.stars) | shown, as_text | set(hidden)
 
     def _separator(self, path: Path) -> str:
@@ -317,12 +442,14 @@ class Release:
         from shoal.engines.store import usual_separator
 
         usual = usual_separator(path)
-        return usual if usual != "," else self.separator or usual
+        return usual if usual != "," else self._placement.separator or usual
 
     @property
     def orders(self) -> dict[str, list[str]]:
         """Values of each sensitive column that has an order of its own, from lowest to highest."""
-        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
+        return {
+            c.name: [t for t in c.texts() if t is not None] for c in self._placement.expected.sensitive if c.ordered
+        }
 
     @watched
     def report(
@@ -377,7 +504,7 @@ class Release:
 
         opened = self._opened()
         content, audit = statement.shown_now(self)
-        file = self.__dict__.get("written") or {}
+        file = self._later.written or {}
         file = {name: held for name, held in file.items() if name != "record"}
         return public_figures(opened.polars(opened.columns), content, audit, self.policy.privacy, file)
 
@@ -403,6 +530,9 @@ class Release:
         return self.decoded.sample(seed)
 
     def __repr__(self) -> str:
+        return in_one_line(statement.summary(self))
+
+    def __str__(self) -> str:
         return "\n".join(statement.summary(self))
 
     def _repr_html_(self) -> str:

@@ -85,9 +85,9 @@ def facts(release: Any) -> dict[str, Any]:
         "incomplete": None if release.incomplete is None else dict(release.incomplete),
         "filled": None if release.filled is None else dict(release.filled),
         "population": None if release.audit.population is None else dict(release.audit.population),
-        "exposed": release.exposed.as_dict(),
+        "exposed": release._facts.exposed.as_dict(),
         "rule_book": _rule_book(release),
-        "safe_harbor": None if release.harbor is None else release.harbor.as_dict(),
+        "safe_harbor": None if release._facts.harbor is None else release._facts.harbor.as_dict(),
         "certificate": release.certificate.as_dict(),
         "method": release.method,
         "attempts": [dict(a) for a in release.attempts],
@@ -122,7 +122,7 @@ def blanks(release: Any, held: Held) -> list[str]:
     A column of numbers, dates or booleans that shows missing cells is one of them whether it has stars or not: the file
     would be the same with and without, so nobody who reads it can tell.
     """
-    typed = [c.name for c in release.expected.columns if c.values.dtype != pl.String]
+    typed = [c.name for c in release._placement.expected.columns if c.values.dtype != pl.String]
     return [name for name in typed if held.cells[name].null_count()]
 
 
@@ -170,7 +170,7 @@ def certificate_file(
         "policy": asked,
         "hierarchies": hierarchies(release),
         "shuffled": not policy.keep_order,
-        "order": release.order,
+        "order": release._placement.order,
         "orders": release.orders,
         "missing_values": missing_words(policy.missing),
         "groups": release.audit.classes,
@@ -181,7 +181,7 @@ def certificate_file(
         "changed": shown.changed,
         "carried": release.carried.as_dict(),
         "rule_book": _rule_book(release),
-        "safe_harbor": None if release.harbor is None else release.harbor.as_dict(),
+        "safe_harbor": None if release._facts.harbor is None else release._facts.harbor.as_dict(),
         "separator": release._separator(path),
         "certificate": PublicCertificate(
             unit=proof.unit,
@@ -199,7 +199,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     held = Held(cells, counts, tuple(opened.columns))
     hidden = blanks(release, held)
     shown = shown_loss(held.cells, held.counts, published(release, hidden))
-    written = release.__dict__.get("written") or {"file": "release.csv"}
+    written = release._later.written or {"file": "release.csv"}
     about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
     content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
     models = [m for m in policy.of_rows if m.speaks != "population"]
