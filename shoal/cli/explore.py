@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,7 +91,8 @@ def explore(
     halted: BaseException | None = None
     try:
         with progress() as listener:
-            found = look(table, asked, **tried, **source._asdict(), progress=listener)
+            keep = None if output is None else partial(_keep, output)
+            found = look(table, asked, **tried, **source._asdict(), progress=listener, partial=keep)
     except BaseException as stop:
         if not hasattr(stop, "found"):
             raise
@@ -106,6 +108,11 @@ def explore(
     if all(p["loss"] is None for p in facts["points"]):
         print("shoal: nothing that was asked has an answer; the reasons stand above", file=sys.stderr)
         sys.exit(3)
+
+
+def _keep(output: Path, so_far: Any) -> None:
+    """The page of what is there already: whoever ends a long look early, even at once, keeps the points it found."""
+    so_far.report(output)
 
 
 def _numbers(text: str, option: str) -> list[int]:

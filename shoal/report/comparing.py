@@ -18,8 +18,9 @@ def page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[
     lines = [[head[i], *("–" if row[i] is None else row[i] for row in rows)] for i in kept[1:]]
     readings = [f"{name.replace(chr(95), chr(32))}: {said}" for name, said in found["readings"].items()]
     lead = (
-        f"{len(rows)} {'release' if len(rows) == 1 else 'releases'} of a table of {found['rows']:,} rows, each judged "
-        "and used in the same way. Of k and l more is better, of losses, errors and distances less."
+        f"{len(rows) - 1} {'release' if len(rows) == 2 else 'releases'} of a table of {found['rows']:,} rows, each "
+        "judged and used in the same way, beside the original. Of k and l more is better, of losses, errors and "
+        "distances less."
     )
     sections = [
         ("Side by side", table(("", *(row[0] for row in rows)), lines, 1, "Releases of one table")),
@@ -28,7 +29,7 @@ def page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[
         ("What the figures mean", meanings([(head[i], MEANINGS[head[i]]) for i in kept if head[i] in MEANINGS])),
     ]
     return whole(
-        "Releases compared", ", ".join(str(row[0]) for row in rows), "Releases of one table", lead, sections, found
+        "Releases compared", ", ".join(str(row[0]) for row in rows[1:]), "Releases of one table", lead, sections, found
     )
 
 

@@ -102,4 +102,31 @@ def _round_end(most: float) -> float:
 
 def page(explored: Mapping[str, Any]) -> str:
     """The whole page.  explored: ``Exploration.as_dict()``."""
-    return rendered("explore.html", **explored, picture=picture(explored["points"]))
+    return rendered("explore.html", **explored, picture=picture(explored["points"]), asked_words=_asked(explored))
+
+
+def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was asked of every point, (what, how); nothing where the figures of an older version do not say it."""
+    request = explored["request"]
+    if not request:
+        return []
+    policy, grid = request["policy"], request["grid"]
+    limits = {
+        "one person": policy["person"] and f"the rows with one value of {policy['person']}",
+        "mean risk": policy["max_average_risk"] and f"at most {policy['max_average_risk']:g}",
+        "rows hidden whole": policy["max_suppressed"] and f"at most {100 * policy['max_suppressed']:g} %",
+        "hierarchies": ", ".join(f"{name}: {held}" for name, held in policy["hierarchies"].items()),
+        "weights": ", ".join(f"{name} {held:g}" for name, held in policy["weights"].items()),
+        "range ends": ", ".join(f"{name} every {held}" for name, held in policy["range_step"].items()),
+        "identifiers (left out)": ", ".join(policy["identifiers"]),
+    }
+    return [
+        ("file", request["file"] or "a table in memory"),
+        ("quasi-identifiers", ", ".join(policy["quasi_identifiers"])),
+        ("sensitive", ", ".join(policy["sensitive"]) or "none"),
+        ("tried", "; ".join(f"{name} = {', '.join(map(str, held))}" for name, held in grid.items())),
+        ("also asked of every point", "; ".join(request["models"]) or "nothing: k and l alone"),
+        *((what, how) for what, how in limits.items() if how),
+        ("missing values", policy["missing"]),
+        ("effort of each point", str(policy["effort"])),
+    ]

@@ -67,23 +67,27 @@ class Original(NamedTuple):
 class Comparison:
     """Per release its privacy, loss and utility; ``as_dict()`` has every figure, ``table`` the main ones.
 
+    original the same figures of the table that the releases were made of, to hold theirs against
     sources  the files compared: no page replaces them, or is more public than they are
     """
 
     releases: Mapping[str, Mapping[str, Any]]
+    original: Mapping[str, Any]
     rows: int
     notes: tuple[str, ...] = ()
     sources: tuple[str | Path, ...] = ()
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a release."""
+        """A row for the original, then one for each release."""
         return pl.DataFrame([dict(zip(_HEAD, row, strict=True)) for row in self._rows()])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: {"releases": {name: {"privacy", "loss", "utility"}}, "readings", ...}."""
         return {
             "releases": {name: dict(facts) for name, facts in self.releases.items()},
+            "original": dict(self.original),
+            "internal": True,
             "rows": self.rows,
             "readings": dict(READINGS),
             "notes": list(self.notes),
@@ -91,7 +95,7 @@ class Comparison:
 
     def _rows(self) -> list[list[Any]]:
         out = []
-        for name, facts in self.releases.items():
+        for name, facts in [("the original", self.original), *self.releases.items()]:
             privacy, utility = facts["privacy"], facts["utility"]
             error, learned = utility["query_error"], utility["classifier"] or {}
             levels = [found["l"] for found in privacy["strict"]["sensitive"].values()]
@@ -120,15 +124,18 @@ class Comparison:
         )
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it."""
-        from shoal.engines.atomic import publish_page
+        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it.
+
+        Both tell figures of the original: the page says so, and new files are readable by their owner alone.
+        """
+        from shoal.engines.atomic import SHARED, publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.comparing import page
         from shoal.report.rendering import as_json
 
         closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
         figures = self.as_dict()
-        publish_page(path, page(figures, _HEAD, self._rows()), as_json(figures), closed=closed)
+        publish_page(path, page(figures, _HEAD, self._rows()), as_json(figures), closed=closed | SHARED)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -184,6 +191,7 @@ def compare(
     whole = _original(original, quasi, sensitive, target, (held_out, population), separator, seed_of(seed) or 0)
     found: dict[str, Any] = {}
     notes: list[str] = []
+    as_it_is = _facts(_read(whole.table, whole, {}, None), whole)
     for name, given in releases.items():
         with within(f"the release {name!r}"):
             read = _read(given, whole, read_by, separator)
@@ -196,7 +204,7 @@ def compare(
     elif held_out is None:
         notes.append("the classifier is judged on the original's rows, from which the releases were made")
     files = (p for p in (original, held_out, population, *releases.values()) if isinstance(p, (str, Path)))
-    return Comparison(found, whole.table.height, tuple(notes), tuple(files))
+    return Comparison(found, as_it_is, whole.table.height, tuple(notes), tuple(files))
 
 
 def _original(

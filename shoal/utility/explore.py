@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,7 +16,8 @@ from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.policy import Policy
-from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.privacy import KAnonymity, LDiversity, describe
+from shoal.model.privacy.base import Model
 from shoal.model.record import read_json
 from shoal.model.settings import OtherSettings
 from shoal.model.task import nothing
@@ -65,12 +66,16 @@ class Point:
 class Exploration:
     """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted.
 
+    request  what was asked: "file", "grid" with what was tried, "policy" and "models" with what all points share
     sources  the files they were made from: no page replaces them, or is more public than they are
+
+    Its figures are of the original table, so its page and its JSON are internal: they must not be published.
     """
 
     found: tuple[Point, ...]
     rows: int
     asked: int
+    request: Mapping[str, Any] = field(default_factory=dict)
     sources: tuple[str | Path, ...] = ()
 
     def __repr__(self) -> str:
@@ -93,7 +98,8 @@ class Exploration:
         what = "file of figures that shoal explore wrote beside its page"
         record = read_json(path, what)
         try:
-            made = cls(tuple(Point(**p) for p in record["points"]), int(record["rows"]), int(record["asked"]))
+            points = tuple(Point(**p) for p in record["points"])
+            made = cls(points, int(record["rows"]), int(record["asked"]), dict(record.get("request") or {}))
             if made.points.height:  # a frame of them has checked their kinds
                 return made
         except (ValueError, TypeError, KeyError, OverflowError, pl.exceptions.PolarsError):
@@ -125,6 +131,8 @@ class Exploration:
             "rows": self.rows,
             "asked": self.asked,
             "complete": len(points) == self.asked,
+            "request": dict(self.request),
+            "internal": True,
         }
 
     def plot(self, axes: Any = None) -> Any:
@@ -134,14 +142,17 @@ class Exploration:
         return draw(self.as_dict()["points"], axes)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes."""
-        from shoal.engines.atomic import publish_page
+        """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes.
+
+        Both tell figures of the original: the page says so, and new files are readable by their owner alone.
+        """
+        from shoal.engines.atomic import SHARED, publish_page
         from shoal.engines.targets import PAGE, check_outputs
         from shoal.report.exploring import page
         from shoal.report.rendering import as_json
 
         closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
-        publish_page(path, page(self.as_dict()), as_json(self.as_dict()), closed=closed)
+        publish_page(path, page(self.as_dict()), as_json(self.as_dict()), closed=closed | SHARED)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -164,6 +175,7 @@ def explore(
     encoding: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     each: Callable[[Point], None] | None = None,
+    partial: Callable[[Exploration], None] | None = None,
     **settings: Unpack[OtherSettings],
 ) -> Exploration:
     """Loss, groups and risk for every combination of k, l, way to publish and method.
@@ -174,7 +186,7 @@ def explore(
     publish   ways to publish; the policy's own when None.  Hierarchies are used where the way is "hierarchy"
     method    methods of the catalogue; the policy's own when None
     progress  called with (what is being done, share done)
-    each      called with every point as it is found
+    each      called with every point as it is found; partial: with everything found so far, after every point
 
     Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
     a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises as
@@ -196,30 +208,53 @@ def explore(
     found, rows = dict[_Asking, Point](), 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer
     sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
+    tried = {"k": ks, "l": ls, "publish": ways, "method": methods}
+    request = {"file": _named(data), "grid": tried, **_everywhere(asked, asked.range_step if steps is None else steps)}
     try:
         for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
             way, how, want_l, want_k = asking
             progress(f"k = {want_k}, l = {want_l}, {way}", i / len(grid))
-            request = _request(asked, asking, asked.range_step if steps is None else steps)
-            own, rows = _point(frame, request, (want_k, want_l), rows)
+            one = _request(asked, asking, asked.range_step if steps is None else steps)
+            own, rows = _point(frame, one, (want_k, want_l), rows)
             same = [p for (*at, _, _), p in found.items() if at == [way, how]]
             found[asking] = _least(own, [p for p in same if p.k >= want_k and p.l >= want_l])
             if each is not None:
                 each(found[asking])
+            if partial is not None and i + 1 < len(grid):
+                partial(_together(grid, found, rows, request, sources))
     except BaseException as stop:
         if found and not isinstance(stop, Exception):  # Ctrl-C, or a request to end
-            vars(stop)["found"] = _together(grid, found, rows, sources)
+            vars(stop)["found"] = _together(grid, found, rows, request, sources)
         raise
-    return _together(grid, found, rows, sources)
+    return _together(grid, found, rows, request, sources)
+
+
+def _named(data: Any) -> str | None:
+    """The name of the file that was read; None for a frame."""
+    return Path(data).name if isinstance(data, (str, Path)) else None
+
+
+def _common(asked: Policy) -> tuple[Model, ...]:
+    """The models that every point keeps: all but k and l, which the grid replaces."""
+    return tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
+
+
+def _everywhere(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, Any]:
+    """What all points have in common, as plain values; what the grid replaces is left out."""
+    held = {name: value for name, value in asked.describe().items() if name not in ("publish", "method", "preset")}
+    models = _common(asked)
+    held |= {"privacy": [describe(m) for m in models], "range_step": dict(steps)}
+    return {"policy": held, "models": [f"{m.name}: {m.words()}" for m in models]}
 
 
 def _together(
-    grid: Sequence[_Asking], found: Mapping[_Asking, Point], rows: int, sources: tuple[str | Path, ...]
-) -> Exploration:
+    grid: Sequence[_Asking], found: Mapping[_Asking, Point], rows: int, request: Mapping[str, Any],
+    sources: tuple[str | Path, ...],
+) -> Exploration:  # fmt: skip
     """What was found of a grid, in the grid's order."""
     there = [asking for asking in grid if asking in found]
     points = with_bounds([found[asking] for asking in there], [how for _, how, _, _ in there])
-    return Exploration(with_frontier(points), rows, len(grid), sources)
+    return Exploration(with_frontier(points), rows, len(grid), request, sources)
 
 
 def _looked_at(table: Table, asked: Policy) -> Any:
@@ -308,10 +343,9 @@ def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -
     """The policy of one point: hierarchies, ceilings and steps only where they are published."""
     way, method, l, k = asking
     levels = way == "hierarchy"
-    others = (m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
     return replace(
         asked,
-        privacy=(KAnonymity(k), *((LDiversity(l),) if l > 1 else ()), *others),
+        privacy=(KAnonymity(k), *((LDiversity(l),) if l > 1 else ()), *_common(asked)),
         preset=None,  # its k, too, is what is tried
         publish=way,
         method=method,

@@ -218,6 +218,40 @@ def test_an_interrupted_command_keeps_what_it_found(people, tmp_path, monkeypatc
     assert "interrupted after 2 of 3 points" in (tmp_path / "e.html").read_text(encoding="utf-8")
 
 
+def test_a_command_killed_at_once_leaves_the_points_it_found(people, tmp_path, monkeypatch):
+    people.write_csv(tmp_path / "p.csv")
+    real, calls = Exploration.report, []
+
+    def report(self, path, **more):
+        made = real(self, path, **more)
+        calls.append(len(self.found))
+        if len(calls) == 2:  # as by kill -9: nothing that could clean up runs
+            raise SystemError("killed")
+        return made
+
+    monkeypatch.setattr(Exploration, "report", report)
+    assert run("explore", "p.csv", "--quasi", "sex,town", "--k", "2,3,4", "-o", "e.html", cwd=tmp_path).returncode
+    kept = Exploration.read(tmp_path / "e.json")
+    assert (len(kept.found), kept.asked, kept.as_dict()["complete"]) == (2, 3, False)
+
+
+def test_page_and_json_say_what_was_asked(people, tmp_path):
+    people.write_csv(tmp_path / "people.csv")
+    found = shoal.explore(
+        tmp_path / "people.csv", quasi_identifiers=["sex", "town"], sensitive=["d"], distinct_l=2, k=[2, 4], l=[1],
+        publish=["stars"], weights={"town": 2.0},
+    )  # fmt: skip
+    text = found.report(tmp_path / "e.html").read_text(encoding="utf-8")
+    held = json.loads((tmp_path / "e.json").read_text())
+    assert held["internal"] is True
+    assert held["request"]["file"] == "people.csv"
+    assert held["request"]["grid"] == {"k": [2, 4], "l": [1], "publish": ["stars"], "method": ["auto"]}
+    assert held["request"]["policy"]["privacy"] == [{"model": "DistinctLDiversity", "l": 2}]
+    for said in ("people.csv", "sex, town", "k = 2, 4", "distinct l-diversity", "town 2", "Do not publish"):
+        assert said in text, said
+    assert ((tmp_path / "e.html").stat().st_mode & 0o077, (tmp_path / "e.json").stat().st_mode & 0o077) == (0, 0)
+
+
 def test_an_interruption_carries_what_was_found(people):
     def stop(point):
         if point.k == 4:
