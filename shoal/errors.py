@@ -3,7 +3,7 @@
 Every error shoal raises on purpose is a ``ShoalError``.  Its text is a sentence that names the
 column, the value found and a way out, and it never holds a row of the user's table.  The class
 decides the exit status of the command line: 1 a check failed, 2 bad usage or bad input,
-3 no feasible answer exists.
+3 no feasible answer exists, 4 an output exists already.
 """
 
 from __future__ import annotations
@@ -53,6 +53,16 @@ class PolicyError(ShoalError):
 def is_number(name: str) -> bool:
     """Whether a name of a column looks like a value of one: then the first row could stand where names should."""
     return re.fullmatch(r"\s*-?\d+([.,]\d+)?\s*", name) is not None
+
+
+class UnaskedError(PolicyError):
+    """A request lacks what no release can do without.  What is wrong in the rest of it is said first."""
+
+
+class ExistsError(PolicyError):
+    """An output exists already, and nobody said that it may be replaced: a job that runs again can tell."""
+
+    exit_status = 4
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,8 @@ from shoal.engines.scope import Scope, ScopeSettings
 from shoal.engines.source import is_remote, without_secrets
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
-from shoal.errors import InputError
+from shoal.errors import InputError, UnaskedError
+from shoal.model.arguments import column_names
 from shoal.model.effort import Effort
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.missing import filled_words, with_filled
@@ -146,7 +148,9 @@ def prepare(
     target  where it will be written: what its format cannot hold is refused before the work
     """
     scope, wanted = Scope.among(settings)
-    asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
+    with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
+        asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
+    scope, engine = scope.as_asked(data, engine, asked)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     Lot.of(secret)  # one that is too short is refused before the work
     clock = Clock(progress)
@@ -162,6 +166,21 @@ def prepare(
     if not cells.study.strict:
         refuse_uncovered(release.audit)
     return release
+
+
+@contextmanager
+def misspelled_first(
+    data: Any, policy: Any, settings: Mapping[str, Any], opened: Callable[[Any], Table]
+) -> Iterator[None]:
+    """Where a request lacks its model or its quasi-identifiers, a file or a column that is not there is said first."""
+    try:
+        yield
+    except UnaskedError:
+        given = {**(policy if isinstance(policy, Mapping) else {}), **settings}
+        roles = [given.get(role) for role in ("quasi_identifiers", "sensitive", "identifiers", "insensitive")]
+        named = [name for role in roles if role is not None for name in column_names("columns", role)]
+        require(opened(data).columns, named)
+        raise
 
 
 class _Read(NamedTuple):

@@ -20,7 +20,8 @@ def _stop(_number: int, _frame: Any) -> None:
 
 
 def main() -> None:
-    """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible."""
+    """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible,
+    4 an output exists already."""
     try:
         signal.signal(signal.SIGTERM, _stop)
         _run()

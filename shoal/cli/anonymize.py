@@ -68,6 +68,7 @@ class Wanted(NamedTuple):
         "column's most frequent value and counts as lost.",
     )
     star: str | None = flag(None, "--star", "Text of a suppressed value; * by default.")
+    strict_roles: bool = flag(False, "--strict-roles", "Refuse a column that is named in no role.")
     no_bound: bool = NO_BOUND
 
     def settings(self) -> dict[str, Any]:
@@ -84,6 +85,7 @@ class Wanted(NamedTuple):
             "range_step": pairs(self.range_step, "--range-step", step_of) or None,
             "global_recoding": self.global_recoding or None,
             "keep_order": self.keep_order or None,
+            "strict_roles": self.strict_roles or None,
             "bound": "none" if self.no_bound else None,
         }
         return {name: value for name, value in asked.items() if value is not None}
@@ -124,21 +126,24 @@ def anonymize(
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.open import engine_of
+    from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.targets import JSON, PAGE, RECORD
-    from shoal.pipeline import prepare
+    from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.tables.partwise import check_target, is_folder
     from shoal.publishing.tables.statement import papers_beside
 
     files = files._replace(report=decision.page(files.report))
-    asked = _asked(policy, {**roles.settings(), **wanted.settings(), **models})
+    said = {**roles.settings(), **wanted.settings(), **models}
     data = source_of(tables, source.glob)
+    with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
+        asked = _asked(policy, said)
+    scope, engine = source.scope().as_asked(data, source.engine, asked)
     target = files.output or _beside_table(data, source.glob)
     beside, record = papers_beside(target, files.certificate, not files.no_record)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
-    folder = is_folder(target, parts, engine_of(data, source.engine, source.scope()) != "polars")
+    folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
     aim = target if not folder else None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)

@@ -70,6 +70,12 @@ def look(table: Table, policy: Policy) -> Carried:
     columns = [c for c in table.columns if c not in roles]
     if not columns:
         return Carried()
+    if policy.strict_roles and (unnamed := [c for c in columns if c not in policy.insensitive]):
+        shown = ", ".join(repr(c) for c in unnamed[:10]) + (f" and {len(unnamed) - 10} more" * (len(unnamed) > 10))
+        raise InputError(
+            f"strict_roles=True asks for a role of every column, and {shown} {'has' if len(unnamed) == 1 else 'have'} "
+            "none; name each among the quasi-identifiers, sensitive, identifiers or insensitive"
+        )
     found = table.singled(columns)
     refuse_pointing(found, policy.insensitive)
     named = tuple(c for c in columns if c in policy.insensitive)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.carried import SHARE, counts_of, sample
 from shoal.engines.codes import Coded, encode
-from shoal.engines.dangerous import Danger, dangerous, words
+from shoal.engines.dangerous import Danger, dangerous, foremost, words
 from shoal.engines.files import read_table
 from shoal.engines.going_around import period_of
 from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
 from shoal.engines.recognize import DIRECT, FEW, by_name, named_words, recognize
 
+SHARES = (0.6, 0.7, 0.8, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
 
@@ -27,6 +29,7 @@ class Proposal:
 
     measured  a quasi-identifier of numbers or dates in an order of their own, more than a list of codes would have
     person    an identifier whose values stand in many rows, each row having one: k should count them
+    share     of a sensitive column: no group of all rows can have a smaller largest share of one value
     """
 
     name: str
@@ -37,6 +40,7 @@ class Proposal:
     warnings: tuple[str, ...] = ()
     measured: bool = False
     person: bool = False
+    share: float = 0.0
 
 
 def propose(
@@ -59,7 +63,52 @@ def looked_at(
     stay = [c.name for c in found if c.role != DIRECT and c.distinct > 1]
     coded = {name: encode(frame[name]) for name in stay}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
+    found = [_with_share(c, frame, person_of(found), coded) for c in found]
+    found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
     return found, dangerous([coded[name].codes for name in stay], stay), frame.height
+
+
+def person_of(found: Sequence[Proposal]) -> str | None:
+    """The column that names persons who have several rows; None where there is none."""
+    who = max((c for c in found if c.person), key=lambda c: c.distinct, default=None)
+    return None if who is None else who.name
+
+
+def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded: Mapping[str, Coded]) -> Proposal:
+    """A sensitive column with the least largest share that a release can have.  One that no share protects leaves."""
+    if column.role != "sensitive" or not frame.height or column.name not in coded:
+        return column
+    values = coded[column.name].codes.astype(np.int64)
+    rows = np.bincount(values)
+    share = float(rows.max()) / frame.height
+    if person is not None:
+        who = encode(frame[person]).codes.astype(np.int64)
+        held = np.bincount(np.unique(np.stack([values, who], axis=1), axis=0)[:, 0])
+        # the table as one group has to hold, and beside the persons with a value stand rows without it
+        share = max(share, float(held.max()) / np.unique(who).size, float((held / (frame.height - rows + held)).max()))
+    if share <= SHARES[-1]:
+        return replace(column, share=share)
+    why = f"it tells something people keep to themselves, and {100 * share:.1f} % share one value, so no group hides it"
+    return replace(column, role=DIRECT, reason=why, warnings=())
+
+
+def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], rows: int) -> list[Proposal]:
+    """The same; columns that would be carried along leave where together they single out more than 5 % of the rows.
+
+    Those of the fewest values stay: each is taken while it does not single out more beside the ones taken before.
+    O(n log n) per column.
+    """
+    carried = sorted((c for c in found if c.role == "insensitive" and c.name in codes), key=lambda c: c.distinct)
+    key, leave = np.zeros(rows, np.int64), set()
+    for column in carried:
+        both = key * (int(codes[column.name].max()) + 2) + codes[column.name] + 1
+        _, index, count = np.unique(both, return_inverse=True, return_counts=True)
+        if (count == 1).sum() > SHARE * rows:
+            leave.add(column.name)
+        else:
+            key = index.reshape(-1).astype(np.int64)
+    why = "carried along beside the columns below it would help to single out more than 5 % of the rows"
+    return [replace(c, role=DIRECT, reason=why) if c.name in leave else c for c in found]
 
 
 def _with_order(column: Proposal, coded: Coded) -> Proposal:
@@ -77,13 +126,14 @@ _CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers 
 
 def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
     """The proposed way to publish and why: what loses least for what the quasi-identifiers are."""
-    measured = [quoted(c.name) for c in found if c.measured]
-    if not measured:
-        why = "no quasi-identifier holds numbers or dates alone: values stay words that can be counted, or are hidden"
-        return "stars", why
+    several = [c for c in found if c.role == "quasi-identifier" and c.distinct > 2]
+    if not several:
+        return "stars", "no quasi-identifier has more than two values, so a set would say no more than a star"
+    measured = [quoted(c.name) for c in several if c.measured]
     named = ", ".join(measured[:3]) + (f" and {len(measured) - 3} more" if len(measured) > 3 else "")
-    are = "is a number or a date" if len(measured) == 1 else "are numbers or dates"
-    return "ranges", f"{named} {are}: a range such as [30, 34] keeps what a star would hide; other columns show sets"
+    ranges = f"ranges of {named} such as [30, 34]" if measured else ""
+    sets = "sets such as {Bonn, Ulm}" if len(measured) < len(several) else ""
+    return "ranges", f"{' and '.join(filter(None, (ranges, sets)))} keep what a star would hide"
 
 
 _X, _Y = {"lon", "lng", "long", "longitude"}, {"lat", "latitude"}
@@ -187,6 +237,24 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Iterator[str]:
+    """The models of the sensitive columns: l where it can be had, of a column where it cannot the least share."""
+    if all(c.share * l <= 1 for c in sensitive):
+        if sensitive:
+            yield f"l = {l}  # at most 1/{l} of a group{whose} share a sensitive value"
+        return
+    yield f"privacy = [  # l = {l} is out of reach for some columns, because one value is too frequent there"
+    for c in sensitive:
+        if c.share * l <= 1:
+            yield f'    {{model = "LDiversity", l = {l}, column = {quoted(c.name)}}},'
+            continue
+        most = next(s for s in SHARES if c.share <= s)
+        yield f'    {{model = "AlphaKAnonymity", alpha = {most}, k = {k}, column = {quoted(c.name)}}},'
+        what = f"at most {100 * most:g} % of a group{whose} share a value"
+        yield f"    #   {what}; the least possible is {100 * c.share:.1f} %"
+    yield "]"
+
+
 def write_policy(
     file: str, found: Sequence[Proposal], *, k: int, l: int, together: Sequence[Danger] = (), rows: int = 0
 ) -> str:
@@ -200,9 +268,7 @@ def write_policy(
                 lines += [f"    #   warning: {w}" for w in c.warnings]
         return [*lines, "]", ""]
 
-    who = max((c for c in found if c.person), key=lambda c: c.distinct, default=None)
-    sensitive = [c for c in found if c.role == "sensitive"]
-    blocked = any("too frequent" in w for c in sensitive for w in c.warnings)
+    who = person_of(found)
     lines = [
         f"# Policy for {file}: a proposal from names and numbers of values. Read it: you know what others may know.",
         "",
@@ -211,23 +277,16 @@ def write_policy(
         ),
         *block("sensitive", "sensitive", "Columns that nobody may learn about a person; published as they are."),
         *block("identifiers", "identifier", "Columns that leave the table."),
-        "# Carried along unchanged, row by row; insensitive = [...] carries one that would be refused:",
-        *[f"#   {quoted(c.name)}  {c.distinct:,} values; {c.reason}" for c in found if c.role == "insensitive"],
+        *block("insensitive", "insensitive", "Columns carried along unchanged, row by row."),
+        "strict_roles = true  # a column that is in none of these lists is refused, and not published by accident",
         "",
         *(["# What columns single out together, the worst sets of one, two, three and more:"] if together else []),
-        *[f"#   {words(d, rows)}".replace("\n", " ") for d in together],
+        *[f"#   {words(d, rows)}".replace("\n", " ") for d in foremost(together)],
         *([""] if together else []),
-        *([] if who is None else [f"person = {quoted(who.name)}  # k counts its different values, not rows"]),
-        f"k = {k}  # at least {k} rows in every group",
+        *([] if who is None else [f"person = {quoted(who)}  # k counts its different values, not rows"]),
+        f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
+        *_diversity([c for c in found if c.role == "sensitive"], k, l, "" if who is None else "'s persons"),
     ]
-    if sensitive and who is not None:
-        off = "# " if any(c.distinct < l for c in sensitive) else ""
-        more = f"l = {l}: no more than 1/{l} of its persons share one"
-        lines.append(f"{off}distinct_l = {l}  # at least {l} sensitive values in a group; {more}")
-    elif sensitive:
-        off = "# " if blocked else ""
-        why = "; a sensitive column above is too unequal for it" if blocked else ""
-        lines.append(f"{off}l = {l}  # at most 1/{l} of a group share a sensitive value{why}")
     way, why = publishing(found)
     round_ends = "; range_step = {age = 5} rounds the ends of ranges" if way == "ranges" else ""
     other = "stars" if way == "ranges" else "ranges"

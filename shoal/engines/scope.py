@@ -52,6 +52,16 @@ class Scope(NamedTuple):
         own = {name: value for name, value in settings.items() if name in cls._fields}
         return cls(**own), {name: value for name, value in settings.items() if name not in own}
 
+    def as_asked(self, data: Any, engine: str | None, asked: Any) -> tuple[Scope, str | None]:
+        """With what a policy says of reading where the call says nothing; a frame has been read already.
+
+        asked  a ``Policy``
+        """
+        if not isinstance(data, (str, Path, list, tuple)):
+            return self, engine
+        own = {name: getattr(asked, name) for name in ("memory", "threads", "temporary") if getattr(self, name) is None}
+        return self._replace(**own), engine or asked.engine
+
     def check(self, engine: str | None) -> None:
         """PolicyError or InputError for settings that cannot be met, or that the engine does not have.
 

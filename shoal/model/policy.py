@@ -10,7 +10,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Fixed, column_names, known, mapping, number, seed_of
 from shoal.model.effort import Effort
 from shoal.model.hierarchy import GENERATED, is_built
@@ -26,7 +26,7 @@ from shoal.model.refusals import (
     refuse_nameless,
     refuse_population,
 )
-from shoal.model.settings import Settings
+from shoal.model.settings import PolicySettings
 from shoal.model.shorthands import SHORTHANDS
 from shoal.model.ways import WAYS
 
@@ -83,6 +83,9 @@ class Policy:
     numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
     bound              "ratio": the certificate states how near the least loss the release is proved to be, rounded up;
                        "none": it does not, so that it says nothing about the original
+    strict_roles       whether a column without a role is refused by name; without it such a column is carried along,
+                       unless it is a direct identifier or singles people out
+    engine, memory, threads, temporary  how a file is read, see ``shoal.anonymize``; a frame needs none of them
     source             the file it was read from
 
     Raises PolicyError for what is unknown or contradicts itself; docs/tables.md has the settings with their sources.
@@ -123,9 +126,14 @@ class Policy:
     star: str = "*"
     numeric_stars: str = "null"
     bound: str = "ratio"
+    strict_roles: bool = False
+    engine: str | None = field(default=None, compare=False)
+    memory: str | None = field(default=None, compare=False)
+    threads: int | None = field(default=None, compare=False)
+    temporary: str | Path | None = field(default=None, compare=False)
     source: Path | None = field(default=None, compare=False)
 
-    def __init__(self, **asked: Unpack[Settings]) -> None:
+    def __init__(self, **asked: Unpack[PolicySettings]) -> None:
         """Raises PolicyError with a suggestion for anything unknown, and for what contradicts itself."""
         values: dict[str, Any] = dict(asked)
         settings = {f.name: f for f in fields(self)}
@@ -153,8 +161,6 @@ class Policy:
         refuse_population(self)
         refuse_missing(self)
         self._check_roles()
-        if not self.privacy:
-            raise PolicyError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
         self._check_words()
         self._check_columns()
         if self.publish == "hierarchy" and not any(name in self.grouped for name in self.hierarchies):
@@ -169,6 +175,8 @@ class Policy:
             object.__setattr__(self, name, value)
         effort = Effort.of(self.effort)
         object.__setattr__(self, "effort", effort.name if effort.seconds is None else effort.seconds)
+        if not self.privacy:
+            raise UnaskedError("no privacy model is asked for; say k=5, or l=3 beside a sensitive column")
 
     def _check_roles(self) -> None:
         """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""
@@ -190,7 +198,9 @@ class Policy:
                 raise PolicyError("coordinates are published as tiles; say publish='hierarchy'")
             object.__setattr__(self, "hierarchies", {**self.hierarchies, PLACE: "tiles"})
         if not self.grouped:
-            raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
+            raise UnaskedError(
+                "no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)"
+            )
         seen: dict[str, str] = {}
         for role, names in roles.items():
             for name in names:
@@ -206,7 +216,7 @@ class Policy:
         """Settings that are a word, a flag or a seed."""
         if not isinstance(self.method, str):
             raise PolicyError(f"method={self.method!r}: a method is the name of one")
-        for flag in ("global_recoding", "keep_order"):
+        for flag in ("global_recoding", "keep_order", "strict_roles"):
             if not isinstance(getattr(self, flag), bool):
                 raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
@@ -396,4 +406,5 @@ class Policy:
             "star": self.star,
             "numeric_stars": self.numeric_stars,
             "bound": self.bound,
+            **({"strict_roles": True} if self.strict_roles else {}),
         }

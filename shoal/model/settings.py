@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from shoal.model.privacy import PrivacyModel
@@ -50,10 +51,20 @@ class OtherSettings(OtherModels, total=False):
     star: str
     numeric_stars: str
     bound: str
+    strict_roles: bool
 
 
 class Settings(OtherSettings, ModelSettings, total=False):
-    """Every keyword of ``Policy``."""
+    """Every keyword of ``Policy`` that says what is published."""
 
     publish: str
     method: str
+
+
+class PolicySettings(Settings, total=False):
+    """Every keyword of ``Policy``: those of reading a file, too."""
+
+    engine: str | None
+    memory: str | None
+    threads: int | None
+    temporary: str | Path | None

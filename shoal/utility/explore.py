@@ -12,6 +12,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from shoal.engines.open import open_table
+from shoal.engines.scope import Scope
 from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import column_names, mapping, whole_number
@@ -203,7 +204,8 @@ def explore(
         raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
-    frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding), asked)
+    scope, engine = Scope().as_asked(data, engine, asked)
+    frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
     found, rows = dict[_Asking, Point](), 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer

@@ -63,7 +63,7 @@ def meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
             held[sensitive[cells[i], j]] = 0
         if frequency[j] * top > n or kinds < distinct[j]:
             return False
-    return group_gap(rules, sensitive, cells, many, cells.size, held, seen) <= 0.0
+    return group_gap(rules, sensitive, cells, many, cells.size, held, seen, 0.0) <= 0.0
 
 
 @njit(**INNER)

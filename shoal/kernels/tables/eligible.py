@@ -29,6 +29,7 @@ BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 
 PERSONS = 8
 OF_PERSONS = 2  # ``whole`` of a PERSONS + BAND whose shares are of the persons, not of their values
 CLOSE = 1e-9
+FEW_ROWS = 32  # of one person, among which a linear look finds a value sooner than sorting
 
 
 class Rules(NamedTuple):
@@ -196,10 +197,54 @@ def names_persons(rules, j):
 
 
 @njit(**INNER)
+def _by_person(values, j, p, who, many, size, held, seen):
+    """Persons by value of column j, counted in held[seen[:kinds]], where the rows come in the order of persons.
+
+    Returns (kinds, pairs of a person and a value, persons); kinds -1, and held as it was, where they come in another
+    order or a person has more than ``FEW_ROWS`` of them, so that sorting is quicker.
+    """
+    kinds, total, persons = 0, np.int64(0), np.int64(0)
+    begin, last = 0, np.int64(-1)
+    for y in range(size):
+        if _held(many, y) == 0:
+            continue
+        here = np.int64(values[who[y], p])
+        if here < last or (here == last and y - begin > FEW_ROWS):
+            for z in range(kinds):
+                held[seen[z]] = 0
+            return -1, total, persons
+        if here > last:
+            begin, last = y, here
+            persons += 1
+        v = values[who[y], j]
+        again = False
+        for z in range(begin, y):
+            again |= values[who[z], j] == v and _held(many, z) > 0
+        if again:
+            continue
+        if held[v] == 0:
+            seen[kinds] = v
+            kinds += 1
+        held[v] += 1
+        total += 1
+    return kinds, total, persons
+
+
+@njit(**INNER)
 def _persons_gap(rules, i, values, who, many, size, held, seen):
-    """How far rule i, which counts different persons by value, is from holding.  O(size log size)."""
+    """How far rule i, which counts different persons by value, is from holding.
+
+    O(size) where the rows of a person lie together, in the order of persons, and are few; else O(size log size).
+    """
     j, p = rules.column[i], rules.person[i]
     people = rules.size[p]
+    kinds, total, persons = _by_person(values, j, p, who, many, size, held, seen)
+    if kinds >= 0:
+        of_persons = rules.kind[i] == PERSONS + BAND and rules.whole[i] == OF_PERSONS
+        gap = _column_gap(rules, i, held, seen, kinds, persons if of_persons else total)
+        for y in range(kinds):
+            held[seen[y]] = 0
+        return gap
     pair, person = np.empty(size, np.int64), np.empty(size, np.int64)
     n = 0
     for y in range(size):
@@ -229,9 +274,19 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
     return gap
 
 
+@njit(**INNER)
+def in_order_of_persons(rules, values, m):
+    """The m cells, int64[m]; where a rule counts persons in the order of its column, so that counting is linear."""
+    if rules is not None:
+        for i in range(rules.person.size):
+            if rules.person[i] >= 0:
+                return np.argsort(values[:, rules.person[i]], kind="mergesort")
+    return np.arange(m)
+
+
 @njit(**LEAN_INNER)
-def group_gap(rules, values, who, many, size, held, seen):
-    """How far a group is from meeting all rules, 0 when it does.
+def group_gap(rules, values, who, many, size, held, seen, enough):
+    """How far a group is from meeting all rules, 0 when it does; above ``enough`` no further rule is asked.
 
     values int[x, s] sensitive values of rows or cells; who int64[>= size] some of them, many int64[>= size] how many
     of each, None where they are rows; held int64[widest column], all 0 before and after, seen int64[widest column]
@@ -262,10 +317,13 @@ def group_gap(rules, values, who, many, size, held, seen):
                             seen[kinds] = v
                             kinds += 1
                         held[v] += more
-            gap += _column_gap(rules, i, held, seen, kinds, n)
+            if gap <= enough:
+                gap += _column_gap(rules, i, held, seen, kinds, n)
         for y in range(kinds):
             held[seen[y]] = 0
     for i in range(rules.kind.size):
+        if gap > enough:
+            break
         if rules.kind[i] == TUPLES and not _tuples_hold(values, who, many, size, rules.whole[i]):
             gap += 1.0
         if rules.kind[i] >= PERSONS:
@@ -281,5 +339,5 @@ def good(rules, values, who, many, start):
     out = np.empty(start.size - 1, np.bool_)
     for g in range(out.size):
         a, b = start[g], start[g + 1]
-        out[g] = group_gap(rules, values, who[a:b], many[a:b], b - a, held, seen) <= 0.0
+        out[g] = group_gap(rules, values, who[a:b], many[a:b], b - a, held, seen, 0.0) <= 0.0
     return out

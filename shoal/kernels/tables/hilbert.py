@@ -221,7 +221,7 @@ def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_
                 fits = fits and frequency[j] * top[j] <= rows and different[j] >= distinct[j]
             if fits and ruled:
                 here, many = out_cell[opened:used], out_count[opened:used]
-                fits = group_gap(rules, sensitive, here, many, here.size, other, seen) <= 0.0
+                fits = group_gap(rules, sensitive, here, many, here.size, other, seen, 0.0) <= 0.0
             if fits:
                 for x in range(opened, used):
                     for j in range(s):
@@ -249,7 +249,7 @@ def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_
                 fits = fits and frequency[j] * top[j] <= rows and different[j] >= distinct[j]
             if fits and ruled:
                 here, many = out_cell[x + 1 : used], out_count[x + 1 : used]
-                fits = group_gap(rules, sensitive, here, many, here.size, other, seen) <= 0.0
+                fits = group_gap(rules, sensitive, here, many, here.size, other, seen, 0.0) <= 0.0
         last = out_group[x + 1]
         for y in range(x + 1, used):
             out_group[y] = last

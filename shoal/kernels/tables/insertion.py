@@ -56,7 +56,7 @@ def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
         who[together] = z
         together += 1
         z = hosts.following[z]
-    return group_gap(rules, sensitive, who, many, together, count, seen) <= 0.0
+    return group_gap(rules, sensitive, who, many, together, count, seen, 0.0) <= 0.0
 
 
 class Best(NamedTuple):

@@ -18,6 +18,7 @@ from numba import njit
 
 from shoal.kernels import INNER
 from shoal.kernels.tables.class_part import keep_of, part_of
+from shoal.kernels.tables.eligible import in_order_of_persons
 
 
 class Raised(NamedTuple):
@@ -327,7 +328,7 @@ def publish(raised, levels, sensitive, values, left, k, frequency, distinct, rul
     Space O(m), time O(cells left * d) per node.
     """
     m, s = left.size, frequency.size
-    active = np.arange(m)
+    active = in_order_of_persons(rules, sensitive, m)
     active = active[: still(active, left, loans.spare)]
     none = np.zeros(m, np.int64)
     slots, key_at, first_at, of = room_of(m, active.size)

@@ -239,7 +239,7 @@ def gap_of(near, rules, g, gone, come):
     if come >= 0:
         near.who[n] = come
         n += 1
-    return group_gap(rules, near.code, near.who, None, n, near.count, near.seen)
+    return group_gap(rules, near.code, near.who, None, n, near.count, near.seen, np.inf)
 
 
 @njit(**LEAN_INNER)

@@ -237,7 +237,7 @@ def _pool(slots, near, rules, made):
             for i in range(near.size[pool]):
                 near.who[n] = near.member[pool, i]
                 n += 1
-            gap = group_gap(rules, near.code, near.who, None, n, near.count, near.seen)
+            gap = group_gap(rules, near.code, near.who, None, n, near.count, near.seen, np.inf)
             price = n * joined(slots, near.state[g], near.state[pool], np.inf) - near.size[g] * near.price[g]
             price += 10.0 * n * gap
             if price < least:

@@ -132,7 +132,7 @@ def eligible_groups(types, asked, rules, places, found):
             good = _meets(asked, f, g, total, held)
             if good and rules is not None:
                 held[:] = 0
-                good = group_gap(rules, value, who, g, m, held, kinds_seen) <= 0.0
+                good = group_gap(rules, value, who, g, m, held, kinds_seen, 0.0) <= 0.0
             if good:
                 if done == found.word.size:
                     return -1

@@ -91,6 +91,7 @@ def audit(
     keywords("setting of an audit", settings, AuditSettings)
     scope, given = Scope.among(settings)
     asked, trees, wanted = _asked(policy, given)
+    scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]
     needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.beside if n in named)]
     opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)

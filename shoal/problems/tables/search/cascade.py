@@ -27,6 +27,7 @@ from shoal.problems.tables.search.row_groups import Rows
 from shoal.problems.tables.search.thinning import finished
 
 BATCH = 256
+SPENT = 0.01  # of the rows left: where persons are counted a node costs much, and nodes that place fewer are the last
 HURRY = 0.05  # share of the seconds after which the other cascade is left out where t-closeness has one of its own
 
 
@@ -87,6 +88,7 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     done, group = 0, 0
     while done < len(nodes) and left.any():
         task.progress("cascade", done / len(nodes))
+        before = int(left.sum())
         batch = nodes[done : done + BATCH]
         steps, written, group = quick(publish, np.inf if rules is not None else histogram.quasi.size * len(batch))(
             raised, batch, sensitive, values, left, need.smallest if not asked else need.k, frequency, distinct, rules,
@@ -94,6 +96,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         )  # fmt: skip
         done += steps
         found.append(tuple(a[:written].copy() for a in out))
+        if not need.closed and left.sum() > (1 - SPENT) * before:
+            break
     kept = np.flatnonzero(loans.spare)
     found.append((kept, loans.home[kept], loans.spare[kept]))
     cell, group_of, count = (np.concatenate(a) for a in zip(*found, strict=True))

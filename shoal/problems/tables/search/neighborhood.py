@@ -53,6 +53,8 @@ def steps_of(task: Task) -> int:
     rows, name = task.histogram.rows, task.effort.name
     few = min(10 * rows, FEW) if name == "balanced" else 0  # a small table can afford more for each row
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
+    if not task.requirement.closed:  # each question about a group is asked once for each model that counts persons
+        slow /= 1 + len(task.requirement.rules) / 2
     return min(int(max(STEPS.get(name, 0) * rows, few) * slow + 0.5), CAP.get(name, 0))
 
 
