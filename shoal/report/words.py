@@ -10,6 +10,7 @@ from shoal.model.cards import floored, times
 from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
 
+NAMED = 3  # columns at most in a sentence
 ALL_BUT = 0.9  # from this share of a group with one value on, that is a warning and no promise
 
 
@@ -37,12 +38,13 @@ def promise(figures: Mapping[str, Any]) -> str:
             f"what every group shows fits at least {people['k_map']:,} of the {people['rows']:,} people of the "
             f"population, {source}"
         )
-    for column, found in audit["sensitive"].items():
-        if found["alpha"] is None:
-            continue
-        if found["alpha"] < ALL_BUT:
-            most = percent_up(found["alpha"])
-            parts.append(f"in no group do more than {most} % of the rows share a value of {column}")
+    shares = {n: found["alpha"] for n, found in audit["sensitive"].items() if found["alpha"] is not None}
+    kept = sorted((n for n in shares if shares[n] < ALL_BUT), key=lambda n: -shares[n])
+    if kept:
+        text = f"in no group do more than {percent_up(shares[kept[0]])} % of the rows share a value of {kept[0]}"
+        more = [f"{percent_up(shares[n])} % one of {n}" for n in kept[1:NAMED]]
+        more += [f"less of {len(kept) - NAMED} more columns"] * (len(kept) > NAMED)
+        parts.append(", ".join([text, *more]))
     changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
     first = f"The rule book made {ruled} coarser first; what is called before is the table after that. Beyond it "
