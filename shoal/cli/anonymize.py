@@ -98,7 +98,8 @@ class Files(NamedTuple):
         None,
         "-o",
         "--output",
-        "The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
+        "The release, a file or a folder; by default people.release.csv of people.csv, people.xlsx.release.xlsx of "
+        "people.xlsx, and TABLE-release of a folder.",
     )
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
@@ -185,15 +186,18 @@ def _beside_table(data: Any, glob: bool) -> Path:
     if data.is_dir():
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")
-    return data.with_name(_release_name(data.name))
+    return data.with_name(_release_name(data))
 
 
-def _release_name(name: str) -> str:
-    """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
-    packed = ".gz" if name.lower().endswith(".gz") else ""
-    stem, ending = os.path.splitext(name[: len(name) - len(packed)])
+def _release_name(table: Path) -> str:
+    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
+    from shoal.engines.targets import named_after
+
+    name = table.name.lower()
+    packed = ".gz" if name.endswith(".gz") else ""
+    ending = os.path.splitext(name.removesuffix(packed))[1]
     known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", ".parquet", ".pq", ".tsv", ".txt")}
-    return f"{stem}.release{known.get(ending.lower(), '.csv')}{packed}"
+    return f"{named_after(table)}.release{known.get(ending, '.csv')}{packed}"
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:

@@ -79,10 +79,10 @@ def report(
     as_json: bool = JSON_,
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
-    from shoal.engines.targets import PAGE, check_outputs
+    from shoal.engines.targets import PAGE, check_outputs, named_after
     from shoal.publishing.tables.later import written
 
-    target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
+    target = output or release.with_name(f"{named_after(release)}.report.html")
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
     tried = exploration(explored, target)
     with progress() as listener:

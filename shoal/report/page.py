@@ -114,7 +114,7 @@ def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
-    checks = [
+    checks: list[tuple[Any, ...]] = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
             model_words(c),
