@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from shoal.model.policy import Policy
 
 
+COMPOSITION = (
+    "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked for "
+    "in both: the rows that fit in each may have fewer than k people in common (composition). Publish new people "
+    "alone, or the earlier release again"
+)
+
+
 class Wanted(NamedTuple):
     """What is asked for, what is published, and how it is found; None and nothing: as the policy file says."""
 
@@ -116,7 +123,11 @@ class Files(NamedTuple):
 @with_options
 def anonymize(
     tables: list[str] = TABLES,
-    policy: Path | None = flag(None, "--policy", "A TOML file with the same settings, or a certificate."),
+    policy: Path | None = flag(
+        None,
+        "--policy",
+        "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
+    ),
     roles: Roles = Roles(),
     wanted: Wanted = Wanted(),
     files: Files = Files(),
@@ -160,7 +171,8 @@ def anonymize(
         page = reported(release, files.report, explored=tried, **decision._asdict())
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    again = policy is not None and policy.suffix.lower() == ".json"
+    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, COMPOSITION * again) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
