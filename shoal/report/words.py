@@ -234,6 +234,8 @@ BOUNDS = {
     "boxes": "Each row is charged the cheapest box of values with enough rows for it; no group costs its rows less.",
     "raised boxes": "Prices are found under which every possible box of values costs at least what its rows pay; their "
     "sum is a bound.",
+    "columns of boxes": "Prices are found with which no possible box of values costs less than its rows pay, boxes being "
+    "added until none is missing; their sum is a bound.",
     "shards": "Every shard has prices that hold for the whole table; they add up.",
 }
 
