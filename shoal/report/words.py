@@ -222,6 +222,11 @@ _FITTING = "Each row is charged the cheapest of what it may show so that enough 
 _NEAREST = "Each row is charged what it must lose beside its nearest rows, as many as the smallest group needs."
 _WIDENED = "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all."
 
+_BOXES = (
+    "Prices are found with which no possible box of values costs less than its rows pay: boxes are added until none "
+    "does; their sum is a bound."
+)
+
 # bounds by their own short names
 BOUNDS = {
     "nothing": "A loss is never below 0.",
@@ -234,8 +239,7 @@ BOUNDS = {
     "boxes": "Each row is charged the cheapest box of values with enough rows for it; no group costs its rows less.",
     "raised boxes": "Prices are found under which every possible box of values costs at least what its rows pay; their "
     "sum is a bound.",
-    "columns of boxes": "Prices are found with which no possible box of values costs less than its rows pay, boxes being "
-    "added until none is missing; their sum is a bound.",
+    "columns of boxes": _BOXES,
     "shards": "Every shard has prices that hold for the whole table; they add up.",
 }
 
@@ -243,6 +247,7 @@ BOUNDS = {
 THEOREMS = {
     "tolls": "Each row is given the cheapest group that it could be in, and values too common to fill groups alone pay "
     "for the rarer ones they need; no release can do with less than these prices add up to.",
+    "by column generation": _BOXES,
     "dynamic programming": "The best cut of the first values is known for every number of values; each longer one is "
     "made of a shorter one and one more interval, so that no cut is missed.",
     "no loss is below": "A loss is never below 0.",
