@@ -19,7 +19,7 @@ from tests.engines.test_arx import TABLE, project
 
 ELSEWHERE = {"commands.md", "start.md"}  # run by tests of their own
 SETTINGS = 'quasi_identifiers = ["age", "zip"]\nsensitive = ["disease"]\nidentifiers = ["name", "sex"]\nk = 5\n'
-NEEDS = {"tables.md": "cryptography", "using.md": "duckdb", "places.md": "shapely", "regions.md": "shapely",
+NEEDS = {"tables.md": "cryptography", "larger-than-memory.md": "duckdb", "places.md": "shapely", "regions.md": "shapely",
          "gathering.md": "matplotlib"}  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _visits(folder: Path) -> None:
 
 MADE: dict[str, Callable[[Path], None]] = {
     "README.md": _people, "choosing.md": _people, "tables.md": _people, "gathering.md": _records, "intervals.md": _ages,
-    "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups, "using.md": _visits,
+    "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups, "larger-than-memory.md": _visits,
 }  # fmt: skip
 
 
