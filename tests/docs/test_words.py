@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-REWRITTEN = ["choosing.md", "installation.md", "models.md", "places.md", "questions.md", "size.md", "start.md", "tables.md", "using.md"]
+REWRITTEN = ["choosing.md", "installation.md", "models.md", "places.md", "questions.md", "size.md", "start.md", "runs.md", "tables.md", "trust.md", "using.md"]
 PAGES = [DOCS / name for name in REWRITTEN] + sorted(p for at in ("tutorials", "how-to") for p in (DOCS / at).glob("*.md"))
 
 # what is retired, and what the guide writes instead
