@@ -1,6 +1,7 @@
 """The first ten minutes and every tutorial run from top to bottom: Python and commands, in the order of the page, in an empty folder.
 
-A command whose line ends in ``# exit 3`` must leave with that status, every other with 0.
+A command whose line ends in ``# exit 3`` must leave with that status, every other with 0. A block of TOML that begins with the
+name of a file, as ``# people.policy.toml``, is that file.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def test_it_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypatch: pyt
     for kind, text in re.findall(r"(?ms)^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8")):
         if kind == "python":
             exec(compile(text, str(page), "exec"), names)
+        elif kind == "toml" and (file := re.match(r"# (\S+\.toml)\n", text)):
+            Path(file[1]).write_text(text, encoding="utf-8")
         elif not kind:
             for words, status in commands(text):
                 done = run(*words)
