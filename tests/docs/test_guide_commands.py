@@ -24,8 +24,9 @@ NEEDS = {"tables.md": "cryptography", "larger-than-memory.md": "duckdb", "places
 
 
 def commands(page: Path) -> list[str]:
-    """The commands of a page's blocks that hold no Python, without remarks."""
-    text = "\n".join(re.findall(r"(?ms)^```\w*\n(.*?)^```", page.read_text(encoding="utf-8")))
+    """The commands of a page's blocks without a language, or of a console, without remarks."""
+    found = re.findall(r"(?ms)^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"))
+    text = "\n".join(text for kind, text in found if kind in ("", "console", "bash"))
     return re.findall(r"(?m)^(?:\$ )?shoal (.*)$", text.replace("\\\n", " "))
 
 
