@@ -19,8 +19,8 @@ from tests.engines.test_arx import TABLE, project
 
 ELSEWHERE = {"commands.md", "start.md"}  # run by tests of their own
 SETTINGS = 'quasi_identifiers = ["age", "zip"]\nsensitive = ["disease"]\nidentifiers = ["name", "sex"]\nk = 5\n'
-NEEDS = {"tables.md": "cryptography", "larger-than-memory.md": "duckdb", "places.md": "shapely", "regions.md": "shapely",
-         "gathering.md": "matplotlib"}  # fmt: skip
+NEEDS = {"tables.md": "cryptography", "larger-than-memory.md": "duckdb", "places.md": "shapely",
+         "regions.md": "shapely", "gathering.md": "matplotlib"}  # fmt: skip
 
 
 def commands(page: Path) -> list[str]:
@@ -101,7 +101,8 @@ def _visits(folder: Path) -> None:
 
 MADE: dict[str, Callable[[Path], None]] = {
     "README.md": _people, "choosing.md": _people, "tables.md": _people, "gathering.md": _records, "intervals.md": _ages,
-    "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups, "larger-than-memory.md": _visits,
+    "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups,
+    "larger-than-memory.md": _visits,
 }  # fmt: skip
 
 

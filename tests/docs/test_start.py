@@ -1,7 +1,7 @@
-"""The first ten minutes and every tutorial run from top to bottom: Python and commands, in the order of the page, in an empty folder.
+"""The first ten minutes and every tutorial run from top to bottom, Python and commands, in an empty folder.
 
-A command whose line ends in ``# exit 3`` must leave with that status, every other with 0. A block of TOML that begins with the
-name of a file, as ``# people.policy.toml``, is that file.
+A command whose line ends in ``# exit 3`` must leave with that status, every other with 0. A block of TOML that begins
+with the name of a file, as ``# people.policy.toml``, is that file.
 """
 
 from __future__ import annotations
