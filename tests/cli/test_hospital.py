@@ -38,16 +38,16 @@ def test_what_cannot_be_is_refused_by_the_column_farthest_from_it(folder: Path) 
 
 
 def test_what_is_proposed_ends_in_a_release_whose_page_begins_with_the_worst(folder: Path) -> None:
-    words = ("anonymize", "visits.csv", "--policy", "visits.policy.toml", "--effort", "fast", "--report", "report.html")
-    done = run(*words, "--recipient", "The registry", "--json", cwd=folder)
+    words = ("anonymize", "visits.csv", "--policy", "visits.policy.toml", "--effort", "fast", "--report", "worst.html")
+    done = run(*words, "--recipient", "The registry", "--json", "-o", "proposed.csv", cwd=folder)
     assert done.returncode == 0, done.said
     assert min(done.facts["persons"].values()) >= 5
     carried = done.facts["carried"]
     assert carried["together"] <= 0.05 * ROWS, "init leaves out what would single out more"
-    page = (folder / "report.html").read_text(encoding="utf-8").split("<script")[0]
+    page = (folder / "worst.html").read_text(encoding="utf-8").split("<script")[0]
     assert page.index('class="alarm"') < page.index('class="verdict"') < page.index('class="lead"')
     if carried["together"]:
         assert f"single out {carried['together']:,} of {ROWS:,} rows" in page[: page.index('class="verdict"')]
-    kept = pl.read_csv(folder / "visits.release.csv", infer_schema=False)
+    kept = pl.read_csv(folder / "proposed.csv", infer_schema=False)
     assert "patient_nbr" not in kept.columns
     assert "stated, not judged" in page, "models that count persons are stated: who they count left the table"
