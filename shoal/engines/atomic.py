@@ -89,6 +89,9 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     targets = [real_path(piece.path) for piece in pieces]
     for folder in {target.parent for target in targets}:
         clear_stale(folder)
+    for target in targets:
+        with _told(target):
+            system.refuse_read_only(target)
     made: list[Path] = []
     beside: list[tuple[Path, Path]] = []
     try:
@@ -174,7 +177,6 @@ def _copy_kept(target: Path, made: list[Path]) -> Path | None:
     """Another name for the file that is about to be replaced; a copy where the file system knows no links."""
     if not target.exists() or target.is_dir():
         return None
-    system.refuse_read_only(target)
     kept = _temporary(target)
     made.append(kept)
     kept.unlink()
@@ -239,8 +241,8 @@ def _told(target: Path) -> Iterator[None]:
             said = f"no space left in {str(target.parent)!r} for {target.name!r}, which is as it was"
         elif number in _HELD and target.exists():
             said = (
-                f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was; if another program has "
-                "it open, close it there"
+                f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was; if another program "
+                "has it open, close it there"
             )
         else:
             said = f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was"

@@ -69,8 +69,8 @@ def alive(process: int) -> bool | None:
 
 
 def refuse_read_only(target: Path) -> None:
-    """PermissionError for an existing file that Windows would not let go, before any other name of it is made."""
-    if on_windows() and not target.stat().st_mode & stat.S_IWRITE:
+    """PermissionError for a read-only file, which Windows replaces with nothing; ask before its mode is copied."""
+    if on_windows() and target.is_file() and not target.stat().st_mode & stat.S_IWRITE:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
 
 
