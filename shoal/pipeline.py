@@ -18,6 +18,7 @@ from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.filled import filled
 from shoal.engines.frames import classes
 from shoal.engines.index import row_numbers
+from shoal.engines.memory import refuse_too_many
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
@@ -159,6 +160,7 @@ def prepare(
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
+        refuse_too_many(cells.counted.histogram.cells, progress)
         solved = _solve(cells, asked, progress)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)

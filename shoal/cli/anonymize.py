@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from shoal.model.policy import Policy
 
 
+COMPOSITION = (
+    "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked for "
+    "in both: the rows that fit in each may have fewer than k people in common (composition). Publish new people "
+    "alone, or the earlier release again"
+)
+
+
 class Wanted(NamedTuple):
     """What is asked for, what is published, and how it is found; None and nothing: as the policy file says."""
 
@@ -98,7 +105,8 @@ class Files(NamedTuple):
         None,
         "-o",
         "--output",
-        "The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
+        "The release, a file or a folder; by default people.release.csv of people.csv, people.xlsx.release.xlsx of "
+        "people.xlsx, and TABLE-release of a folder.",
     )
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
@@ -115,7 +123,11 @@ class Files(NamedTuple):
 @with_options
 def anonymize(
     tables: list[str] = TABLES,
-    policy: Path | None = flag(None, "--policy", "A TOML file with the same settings, or a certificate."),
+    policy: Path | None = flag(
+        None,
+        "--policy",
+        "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
+    ),
     roles: Roles = Roles(),
     wanted: Wanted = Wanted(),
     files: Files = Files(),
@@ -159,7 +171,8 @@ def anonymize(
         page = reported(release, files.report, explored=tried, **decision._asdict())
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    again = policy is not None and policy.suffix.lower() == ".json"
+    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, COMPOSITION * again) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
@@ -185,15 +198,18 @@ def _beside_table(data: Any, glob: bool) -> Path:
     if data.is_dir():
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")
-    return data.with_name(_release_name(data.name))
+    return data.with_name(_release_name(data))
 
 
-def _release_name(name: str) -> str:
-    """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
-    packed = ".gz" if name.lower().endswith(".gz") else ""
-    stem, ending = os.path.splitext(name[: len(name) - len(packed)])
+def _release_name(table: Path) -> str:
+    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
+    from shoal.engines.targets import named_after
+
+    name = table.name.lower()
+    packed = ".gz" if name.endswith(".gz") else ""
+    ending = os.path.splitext(name.removesuffix(packed))[1]
     known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", ".parquet", ".pq", ".tsv", ".txt")}
-    return f"{stem}.release{known.get(ending.lower(), '.csv')}{packed}"
+    return f"{named_after(table)}.release{known.get(ending, '.csv')}{packed}"
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:

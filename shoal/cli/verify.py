@@ -10,7 +10,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, pairs, progress, refuse_unmet, reported
 from shoal.cli.models import with_options
-from shoal.cli.options import EXPLORED, FORCE, JSON_, Text, flag
+from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag
 
 CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
@@ -72,18 +72,23 @@ def report(
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
     explored: Path | None = EXPLORED,
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    recipient: str = RECIPIENT,
+    purpose: str = PURPOSE,
+    decided_by: str = DECIDED_BY,
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
-    from shoal.engines.targets import PAGE, check_outputs
+    from shoal.engines.targets import PAGE, check_outputs, named_after
     from shoal.publishing.tables.later import written
 
-    target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
+    target = output or release.with_name(f"{named_after(release)}.report.html")
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
     tried = exploration(explored, target)
     with progress() as listener:
-        page = reported(written(release, certificate, signer=signer, progress=listener), target, explored=tried)
+        made = written(release, certificate, signer=signer, progress=listener)
+        decided = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        page = reported(made, target, explored=tried, **decided)
     answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 

@@ -155,6 +155,15 @@ def check_place(path: Path) -> None:
         raise InputError(f"the folder {str(named.parent)!r} cannot be written to")
 
 
+def named_after(table: Path) -> str:
+    """What outputs that were given no name are called after: visits.csv -> visits, visits.xlsx -> visits.xlsx.
+
+    Only .csv goes, so that no two tables of one folder share a policy, a certificate or a record.
+    """
+    name = table.name or table.resolve().name
+    return name[: -len(".csv")] if name.lower().endswith(".csv") and len(name) > len(".csv") else name
+
+
 def certificate_path(path: Path) -> Path:
     """release.csv -> release.certificate.json, beside it."""
     path = path if path.name else path.resolve()
