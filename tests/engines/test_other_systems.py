@@ -82,6 +82,8 @@ def windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for name, made in (("open", opened), ("replace", replaced), ("rename", moved), ("unlink", gone), ("kill", killed)):
         monkeypatch.setattr(os, name, made)
     monkeypatch.setattr(shutil, "_use_fd_functions", False, raising=False)
+    if hasattr(shutil, "_rmtree_impl"):  # Python 3.13 and newer choose when they begin
+        monkeypatch.setattr(shutil, "_rmtree_impl", shutil._rmtree_unsafe)
     monkeypatch.setattr(system, "on_windows", lambda: True)
     monkeypatch.setattr(system, "_exchanged", lambda _one, _other: False)
     monkeypatch.setattr(system, "WAITS", (0.0, 0.0))
