@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -74,7 +75,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 raise InputError(
                     f"the output {named} is a file that is read; what is read is never changed, name another file"
                 )
-            taken = next((said for other, said in targets if _one(one, other)), "")
+            taken = next((said for other, said in targets if _one(one, other) or _alike(one, other)), "")
             if taken:
                 said = named if "beside" in named or "beside" not in taken else taken
                 raise PolicyError(f"{said} is named for two outputs; name another file")
@@ -126,6 +127,12 @@ def _one(path: Path, other: Path) -> bool:
     if real_path(path) == real_path(other):
         return True
     return path.exists() and other.exists() and os.path.samefile(path, other)
+
+
+def _alike(path: Path, other: Path) -> bool:
+    """Whether macOS and Windows take two names of new files for one: capitals and composed letters are the same."""
+    one, two = (unicodedata.normalize("NFC", str(real_path(p))).casefold() for p in (path, other))
+    return one == two
 
 
 def check_place(path: Path) -> None:
