@@ -1,0 +1,548 @@
+"""Two or more releases of overlapping people, set against each other: what their groups have in common.
+
+A group (equivalence class) of a release is the rows that it publishes alike.  Whoever stands in two releases stands in
+a group of each, and an adversary who knows that knows more than either release tells: among how few people the two
+groups hide a person together, and which sensitive values they share (Ganta, Kasiviswanathan, Smith 2008).
+
+Two adversaries are told apart.  *Groups known*: who knows in which group of each release a person stands.  *Groups
+unknown*: who has a register of the quasi-identifiers of everybody and knows who is in which release.
+
+The posterior is that of an adversary to whom all ways to give everybody a group and a value that agree with every
+release are equally likely.  It is found by iterative proportional fitting (Deming, Stephan 1940): the expected number
+of people of a kind t with value v is a(t) S1(t, v) S2(t, v) ..., where Sr(t, v) adds up a factor A(g, v) of each group
+g of release r that a person of the kind may stand in; the factors are fitted until every group has the values it shows
+and every kind its people.  For few people it approximates the exact posterior, which is hard to count.  Of one release
+alone it is the mean of its groups' shares, so that no value passes 1/l where every group meets l.
+
+Shares no code with what makes releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.sparse import csr_matrix
+
+from shoal.errors import InputError
+from shoal.judge.multiset import canonical
+from shoal.judge.tuples import codes, number
+from shoal.model.hierarchy import GENERATED
+from shoal.utility.foreign import domain_of, spread
+
+CLOSE = 1e-3  # a posterior counts as above 1/l when it is that much above
+_STEPS = 300
+_STILL = 1e-5  # the largest change of a posterior at which the fitting ends
+_AT_ONCE = 1 << 24  # pairs of a tuple and a group looked at in one go
+_LARGEST = 400_000_000  # numbers that the fitting may hold
+_FEW = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """One release, with the table it was made from where that is at hand.
+
+    table              the published rows; quasi_identifiers, and the sensitive column, name columns of it
+    hierarchies        per column what ``Hierarchy.of`` takes, for labels; other notations are read as they stand
+    original           one row for each person of the release, with the same columns as they came
+    placed             int64[rows of the original]: the published row of each, where that is known
+    """
+
+    table: pl.DataFrame
+    quasi_identifiers: Sequence[str]
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    original: pl.DataFrame | None = None
+    placed: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The people for whom a release more tells most; alike in all that the adversary knows of them.
+
+    people     how many they are;  values: sensitive values that remain possible, None without a sensitive column
+    posterior  of the likeliest value, None where it was not asked for
+    rows       per release the number of the first published row of their group, None where groups are unknown or the
+               people are not in that release
+    """
+
+    people: int
+    values: int | None
+    posterior: float | None
+    rows: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one adversary learns of the people who stand in two releases or more.
+
+    fewer_than_k  people who share all their groups with fewer than k; None where groups are unknown
+    one_value     people for whom exactly one sensitive value is common to the groups they may stand in
+    contradicted  people for whom none is: the value changed between the releases, or a cell is not what it covers
+    above         people for whom some value's posterior is above 1/l; alone: the most of them by one release alone
+    right         of those above, the share for whom the likeliest value is the true one; None where nobody is
+    highest       the highest posterior
+    truth         mean posterior of the true value;  truth_alone: the highest such mean by one release alone
+    worst         the people for whom it tells most
+
+    What needs a sensitive column, or l, is None without it.
+    """
+
+    fewer_than_k: int | None = None
+    one_value: int | None = None
+    contradicted: int | None = None
+    above: int | None = None
+    alone: int | None = None
+    right: float | None = None
+    highest: float | None = None
+    truth: float | None = None
+    truth_alone: float | None = None
+    worst: Worst | None = None
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The figures of two or more releases set against each other.
+
+    people     who stand in two releases or more;  rows: of each release
+    k, l       what the figures are held against;  sensitive: the column, None without one
+    known      what an adversary learns who knows everybody's groups;  unknown: one who knows quasi-identifiers
+    placed     per release how the group of each person was found: "given"; "order", the rows stand in the original's;
+               "matched", one placement of the original's rows that agrees with the release, among several
+    unplaced   people whose row no published row of their release covers
+    """
+
+    people: int
+    rows: tuple[int, ...]
+    k: int
+    l: float | None
+    sensitive: str | None
+    known: Learned | None
+    unknown: Learned | None
+    placed: tuple[str, ...]
+    unplaced: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as JSON takes them."""
+        return asdict(self)
+
+
+class _Release(NamedTuple):
+    """Groups of a release: int64 group of each row, first row and size of each, int64[groups, values] of its values."""
+
+    group: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+    counts: np.ndarray
+
+
+class _Register(NamedTuple):
+    """Original rows of a release: tuple of each row, one row of each tuple, csr[tuples, groups] of what covers what."""
+
+    of: np.ndarray
+    fits: csr_matrix
+
+
+def compose(
+    releases: Sequence[Published],
+    *,
+    sensitive: str | None = None,
+    k: int = 2,
+    l: float | None = None,
+    person: str | None = None,
+) -> Composition:
+    """Figures of releases whose originals are at hand.
+
+    sensitive  column of every release and every original; None: only who shares groups with whom
+    person     column of every original that says who a row is about; None: the originals are one table, row by row
+    l          the frequency form: no value is to be likelier than 1/l
+
+    Raises InputError for columns that are missing, for a person in two rows of an original, and without originals.
+    O(n + e v) for n rows, e pairs of a tuple and a group that covers it and v sensitive values, times the rounds of
+    fitting; finding the pairs is O(tuples groups / 8) in bit operations.
+    """
+    if len(releases) < 2:
+        raise InputError("composition sets two or more releases against each other")
+    originals = [_original(r, number_, sensitive, person) for number_, r in enumerate(releases, 1)]
+    rows = _people(originals, person)
+    values = _values(releases, originals, sensitive)
+    seen = [_groups(r, v) for r, v in zip(releases, values.published, strict=True)]
+    registers = [_register(r, o, s) for r, o, s in zip(releases, originals, seen, strict=True)]
+    placements = [
+        _placed(r, s, g, v, p)
+        for r, s, g, v, p in zip(releases, seen, registers, values.original, values.published, strict=True)
+    ]
+    both = (rows >= 0).sum(axis=0) >= 2
+    stand = np.full(rows.shape, -1)
+    tuples = np.full(rows.shape, -1)
+    truth = np.full(rows.shape[1], -1)
+    for r, at in enumerate(rows):
+        there = at >= 0
+        stand[r, there] = placements[r].group[at[there]]
+        tuples[r, there] = registers[r].of[at[there]]
+        if sensitive is not None:
+            truth[there] = values.original[r][at[there]]
+    unplaced = ((stand < 0) & (rows >= 0)).any(axis=0)
+    identity = [_one_each(s.size.size) for s in seen]
+    fits = [g.fits for g in registers]
+    held = stand[:, ~unplaced], both[~unplaced], truth[~unplaced]
+    return Composition(
+        people=int(both.sum()),
+        rows=tuple(r.table.height for r in releases),
+        k=k,
+        l=l,
+        sensitive=sensitive,
+        known=_learned(*held, identity, seen, k, l, sensitive is not None, known=True),
+        unknown=None
+        if sensitive is None
+        else _learned(tuples, both, truth, fits, seen, k, l, sensitive is not None, known=False),
+        placed=tuple(p.how for p in placements),
+        unplaced=int((unplaced & both).sum()),
+    )
+
+
+def _original(release: Published, number_: int, sensitive: str | None, person: str | None) -> pl.DataFrame:
+    if release.original is None:
+        raise InputError(f"release {number_} came without the table it was made from")
+    names = [*release.quasi_identifiers, *([] if sensitive is None else [sensitive])]
+    for name in names:
+        if name not in release.table.columns:
+            raise InputError(f"release {number_} has no column {name!r}")
+    for name in [*names, *([] if person is None else [person])]:
+        if name not in release.original.columns:
+            raise InputError(f"the original of release {number_} has no column {name!r}")
+    return release.original
+
+
+def _people(originals: Sequence[pl.DataFrame], person: str | None) -> np.ndarray:
+    """int64[releases, people]: the original's row of everybody, -1 where somebody is not in a release."""
+    if person is None:
+        if len({o.height for o in originals}) > 1:
+            raise InputError(
+                "the originals differ in their number of rows; name the column that says who a row is about"
+            )
+        return np.tile(np.arange(originals[0].height), (len(originals), 1))
+    texts = [canonical(o[person]).alias("p") for o in originals]
+    if any(t.null_count() for t in texts):
+        raise InputError(f"column {person!r} names nobody in some row")
+    who = codes(pl.concat(texts))
+    out = np.full((len(originals), int(who.max(initial=-1)) + 1), -1)
+    start = 0
+    for r, text in enumerate(texts):
+        own = who[start : start + len(text)]
+        if np.unique(own).size < own.size:
+            raise InputError(
+                f"column {person!r} names somebody in two rows of one original; give one row for each person"
+            )
+        out[r, own] = np.arange(own.size)
+        start += len(text)
+    return out[:, (out >= 0).any(axis=0)]
+
+
+class _Values(NamedTuple):
+    """Numbers of the sensitive values, alike in all tables: int64 per row of each release and each original."""
+
+    published: list[np.ndarray]
+    original: list[np.ndarray]
+
+
+def _values(releases: Sequence[Published], originals: Sequence[pl.DataFrame], sensitive: str | None) -> _Values:
+    if sensitive is None:
+        return _Values(
+            [np.zeros(r.table.height, np.int64) for r in releases], [np.zeros(o.height, np.int64) for o in originals]
+        )
+    tables = [*(r.table for r in releases), *originals]
+    number_ = codes(pl.concat([_text(t[sensitive]).alias("v") for t in tables]))
+    parts = np.split(number_, np.cumsum([t.height for t in tables])[:-1])
+    return _Values(parts[: len(releases)], parts[len(releases) :])
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """A column as text, an empty text missing: a CSV knows no other."""
+    text = canonical(column)
+    return text.set((text == "").fill_null(False), None) if len(text) else text
+
+
+def _groups(release: Published, values: np.ndarray) -> _Release:
+    n = release.table.height
+    group = number([codes(_text(release.table[q])) for q in release.quasi_identifiers], n)
+    groups = int(group.max(initial=-1)) + 1
+    first = np.full(groups, n)
+    np.minimum.at(first, group, np.arange(n))
+    width = int(values.max(initial=-1)) + 1
+    if groups * width > _LARGEST:
+        raise InputError(
+            f"{groups:,} groups with {width:,} sensitive values are more than can be set against each other"
+        )
+    counts = np.bincount(group * width + values, minlength=groups * width).reshape(groups, width)
+    return _Release(group, first, np.bincount(group, minlength=groups), counts)
+
+
+def _register(release: Published, original: pl.DataFrame, seen: _Release) -> _Register:
+    """Which groups may hold which tuples.  O(tuples groups q / 8) on bits."""
+    columns = [_text(original[q]) for q in release.quasi_identifiers]
+    numbers, masks = [], []
+    for name, column in zip(release.quasi_identifiers, columns, strict=True):
+        distinct = column.unique(maintain_order=True)
+        domain = domain_of(distinct.to_list())
+        place = pl.DataFrame({"v": pl.Series(domain.values, dtype=pl.String), "i": np.arange(len(domain.values))})
+        joined = column.alias("v").to_frame().join(place, on="v", how="left", nulls_equal=True, maintain_order="left")
+        numbers.append(joined["i"].to_numpy().astype(np.int64))
+        shown = _text(release.table[name]).gather(seen.first)
+        texts = shown.unique(maintain_order=True)
+        source = release.hierarchies.get(name)
+        tree = None if isinstance(source, str) and source in GENERATED else source
+        cover = spread(texts.to_list(), domain, tree)
+        mask = np.zeros((len(domain.values), len(texts)), bool)
+        for cell, start, stop in zip(cover.cell.tolist(), cover.start.tolist(), cover.stop.tolist(), strict=True):
+            mask[start:stop, cell] = True
+        token = shown.alias("v").to_frame().join(
+            pl.DataFrame({"v": texts, "i": np.arange(len(texts))}), on="v", how="left", nulls_equal=True,
+            maintain_order="left",
+        )["i"].to_numpy()  # fmt: skip
+        masks.append(np.packbits(mask[:, token], axis=1))
+    of = number(numbers, original.height)
+    tuples = int(of.max(initial=-1)) + 1
+    row = np.zeros(tuples, np.int64)
+    row[of] = np.arange(of.size)
+    return _Register(of, _covering([m[n[row]] for m, n in _lazily(masks, numbers)], tuples, seen.size.size))
+
+
+def _lazily(masks: list[np.ndarray], numbers: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+    return list(zip(masks, numbers, strict=True))
+
+
+def _covering(bits: list[np.ndarray], tuples: int, groups: int) -> csr_matrix:
+    step = max(1, _AT_ONCE // max(groups, 1))
+    heads, tails = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for start in range(0, tuples, step):
+        whole = bits[0][start : start + step]
+        for more in bits[1:]:
+            whole = whole & more[start : start + step]
+        head, tail = np.nonzero(np.unpackbits(whole, axis=1, count=groups))
+        heads.append(head + start)
+        tails.append(tail)
+    head, tail = np.concatenate(heads), np.concatenate(tails)
+    return csr_matrix((np.ones(head.size), (head, tail)), shape=(tuples, groups))
+
+
+class _Placement(NamedTuple):
+    """int64[rows of the original]: the group of each, -1 where none covers it; how it was found."""
+
+    group: np.ndarray
+    how: str
+
+
+def _placed(
+    release: Published, seen: _Release, register: _Register, own: np.ndarray, published: np.ndarray
+) -> _Placement:
+    """The group of every row of the original.
+
+    own, published  int64 sensitive value of every original and every published row
+    """
+    if release.placed is not None:
+        return _Placement(seen.group[release.placed], "given")
+    fits = register.fits
+    if own.size == seen.group.size and np.array_equal(own, published):
+        inside = np.asarray(fits[register.of, seen.group]).reshape(-1) > 0
+        if inside.all():
+            return _Placement(seen.group.copy(), "order")
+    return _Placement(_matched(fits, register.of, own, seen), "matched")
+
+
+def _matched(fits: csr_matrix, of: np.ndarray, own: np.ndarray, seen: _Release) -> np.ndarray:
+    """A placement of the original's rows that agrees with the release, by a maximum flow; rows left over have -1."""
+    from scipy.sparse.csgraph import maximum_flow
+
+    width = seen.counts.shape[1]
+    cell, rows = np.unique(of * width + own, return_inverse=True)
+    supply = np.bincount(rows)
+    edges = fits[cell // width].tocoo()
+    value = (cell % width)[edges.row]
+    demand = seen.counts[edges.col, value]
+    live = demand > 0
+    left, right, demand = edges.row[live], (edges.col * np.int64(width) + value)[live], demand[live]
+    slots, right = np.unique(right, return_inverse=True)
+    n, m = cell.size, slots.size
+    full = np.zeros(m, np.int64)
+    full[right] = demand
+    source, sink = n + m, n + m + 1
+    tail = np.concatenate([left, np.full(n, source), n + np.arange(m)])
+    head = np.concatenate([n + right, np.arange(n), np.full(m, sink)])
+    room = np.concatenate([np.minimum(supply[left], demand), supply, full]).astype(np.int32)
+    flow = maximum_flow(csr_matrix((room, (tail, head)), shape=(sink + 1, sink + 1)), source, sink).flow.tocoo()
+    used = (flow.data > 0) & (flow.row < n) & (flow.col >= n) & (flow.col < n + m)
+    order = np.lexsort((flow.col[used], flow.row[used]))
+    taker, taken, many = flow.row[used][order], flow.col[used][order] - n, flow.data[used][order]
+    out = np.full(of.size, -1)
+    by_cell = np.argsort(rows, kind="stable")
+    start = np.concatenate([[0], np.cumsum(supply)])
+    given = np.concatenate([[0], np.cumsum(many)])
+    before = np.searchsorted(taker, np.arange(n))
+    place = np.repeat(slots[taken] // width, many)
+    whose = np.repeat(taker, many)
+    rank = np.arange(place.size) - given[before[whose]]
+    out[by_cell[start[whose] + rank]] = place
+    return out
+
+
+def _one_each(groups: int) -> csr_matrix:
+    return csr_matrix((np.ones(groups), np.arange(groups), np.arange(groups + 1)), shape=(groups, groups))
+
+
+def _learned(
+    state: np.ndarray,
+    both: np.ndarray,
+    truth: np.ndarray,
+    fits: Sequence[csr_matrix],
+    seen: Sequence[_Release],
+    k: int,
+    l: float | None,
+    valued: bool,
+    *,
+    known: bool,
+) -> Learned:
+    """What is learned of people by who they are alike with.
+
+    state  int64[releases, people]: the group, or the tuple, of everybody in each release, -1 where somebody is in none
+    fits   per release csr[states, groups]: the groups that each may mean
+    """
+    n = state.shape[1]
+    kind = number([s + 1 for s in state], n)
+    kinds = int(kind.max(initial=-1)) + 1
+    people = np.bincount(kind, minlength=kinds)
+    example = np.zeros(kinds, np.int64)
+    example[kind] = np.arange(n)
+    state = state[:, example]
+    two = (state >= 0).sum(axis=0) >= 2
+    few = int(people[two & (people < k)].sum()) if known else None
+    if not valued:
+        return Learned(few, worst=_worst(two, people, None, None, state, seen, known))
+    faces = [_faced(s, f) for s, f in zip(state, fits, strict=True)]
+    left = np.ones((kinds, seen[0].counts.shape[1]), bool)
+    for s, face, release in zip(state, faces, seen, strict=True):
+        left &= (face @ (release.counts > 0)).astype(bool) | (s < 0)[:, None]
+    remain = left.sum(axis=1)
+    posterior = fitted(people, faces, [s >= 0 for s in state], [r.counts for r in seen])
+    alone = [_alone(people, face, s >= 0, r.counts) for face, s, r in zip(faces, state, seen, strict=True)]
+    high, likeliest = posterior.max(axis=1, initial=0), posterior.argmax(axis=1)
+    told = (truth[:, None] == likeliest[kind][:, None]).reshape(-1)
+    over = None if l is None else two & (high > 1 / l + CLOSE)
+    single = [(a.max(axis=1, initial=0) > (1 / l if l else 1) + CLOSE) & two for a in alone]
+    above = None if over is None else int(people[over].sum())
+    of_above = None if over is None else over[kind]
+    mean = [float(p[kind[both], truth[both]].mean()) if both.any() else None for p in (posterior, *alone)]
+    return Learned(
+        fewer_than_k=few,
+        one_value=int(people[two & (remain == 1)].sum()),
+        contradicted=int(people[two & (remain == 0)].sum()),
+        above=above,
+        alone=None if l is None else max(int(people[o].sum()) for o in single),
+        right=float(told[of_above].mean()) if of_above is not None and of_above.any() else None,
+        highest=float(high[two].max()) if two.any() else None,
+        truth=mean[0],
+        truth_alone=max((m for m in mean[1:] if m is not None), default=None),
+        worst=_worst(two, people, remain, high, state, seen, known),
+    )
+
+
+def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
+    """csr[kinds, groups]: what a kind may mean in a release, nothing where it is not in it."""
+    face = fits[np.maximum(state, 0)].tocsr()
+    face.data *= np.repeat(state >= 0, np.diff(face.indptr))
+    face.eliminate_zeros()
+    return face
+
+
+def fitted(
+    people: np.ndarray, faces: Sequence[csr_matrix], there: Sequence[np.ndarray], counts: Sequence[np.ndarray]
+) -> np.ndarray:
+    """float64[kinds, values]: the posterior of each kind of people, by iterative proportional fitting.
+
+    people  int64[kinds]: how many there are of each kind, alike in all that the adversary knows of them
+    faces   per release csr[kinds, groups]: the groups in which they may stand;  there: bool[kinds], who is in it
+    counts  per release int64[groups, values]
+
+    A row of a release that is nobody's of these is somebody's of whom nothing else is known.
+    O(rounds (pairs of kind and group) values).
+    """
+    kinds, width = people.size, counts[0].shape[1]
+    if kinds * width * (len(faces) + 2) > _LARGEST:
+        raise InputError(f"{kinds:,} kinds of people with {width:,} sensitive values are more than can be set together")
+    strangers = [max(float(c.sum()) - float(people[t].sum()), 0.0) for c, t in zip(counts, there, strict=True)]
+    factor = [c / np.maximum(f.T @ people.astype(float), 1)[:, None] for c, f in zip(counts, faces, strict=True)]
+    weight = [np.where(t[:, None], f @ a, 1.0) for t, f, a in zip(there, faces, factor, strict=True)]
+    joint = np.prod(weight, axis=0)
+    posterior = np.zeros((kinds, width))
+    for _ in range(_STEPS):
+        for r, (face, here) in enumerate(zip(faces, there, strict=True)):
+            each = people / np.maximum(joint.sum(axis=1), 1e-300)
+            others = np.prod([w for i, w in enumerate(weight) if i != r], axis=0) if len(faces) > 1 else 1.0
+            load = face.T @ (here[:, None] * each[:, None] * others)
+            if strangers[r]:
+                load = load + strangers[r] / max(float(factor[r].sum()), 1e-300)
+            factor[r] = np.where((counts[r] > 0) & (load > 0), counts[r] / np.maximum(load, 1e-300), 0.0)
+            weight[r] = np.where(here[:, None], face @ factor[r], 1.0)
+            joint = np.prod(weight, axis=0)
+        whole = joint.sum(axis=1, keepdims=True)
+        now = np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
+        change = np.abs(now - posterior).max(initial=0)
+        posterior = now
+        if change < _STILL:
+            break
+    return posterior
+
+
+def _alone(people: np.ndarray, face: csr_matrix, here: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The posterior by one release: the shares of its groups, each as likely as people are to stand in it."""
+    size = counts.sum(axis=1)
+    stood = fitted_places(people * here, face, size)
+    share = counts / np.maximum(size, 1)[:, None]
+    whole = np.asarray(stood.sum(axis=1)).reshape(-1, 1)
+    out: np.ndarray = np.divide(stood @ share, whole, out=np.zeros((people.size, counts.shape[1])), where=whole > 0)
+    return out
+
+
+def fitted_places(people: np.ndarray, face: csr_matrix, size: np.ndarray) -> csr_matrix:
+    """csr[kinds, groups]: the expected people of each kind in each group of one release."""
+    strangers = max(float(size.sum() - people.sum()), 0.0)
+    factor = size / np.maximum(face.T @ people.astype(float), 1)
+    for _ in range(_STEPS):
+        each = people / np.maximum(face @ factor, 1e-300)
+        load = face.T @ each + strangers / max(float(factor.sum()), 1e-300)
+        after = np.where(load > 0, size / np.maximum(load, 1e-300), 0.0)
+        still = np.abs(after - factor).max(initial=0) <= _STILL * max(float(after.max(initial=0)), _FEW)
+        factor = after
+        if still:
+            break
+    each = people / np.maximum(face @ factor, 1e-300)
+    out = face.copy()
+    out.data = out.data * np.repeat(each, np.diff(out.indptr)) * factor[out.indices]
+    return out
+
+
+def _worst(
+    two: np.ndarray,
+    people: np.ndarray,
+    remain: np.ndarray | None,
+    high: np.ndarray | None,
+    state: np.ndarray,
+    seen: Sequence[_Release],
+    known: bool,
+) -> Worst | None:
+    at = np.flatnonzero(two)
+    if not at.size:
+        return None
+    keys = [people[at]] if remain is None or high is None else [people[at], -np.round(high[at], 6), remain[at]]
+    worst = int(at[np.lexsort(keys)[0]])
+    rows = None
+    if known:
+        rows = tuple(None if s[worst] < 0 else int(r.first[s[worst]]) for s, r in zip(state, seen, strict=True))
+    return Worst(
+        people=int(people[worst]),
+        values=None if remain is None else int(remain[worst]),
+        posterior=None if high is None else float(high[worst]),
+        rows=rows,
+    )
