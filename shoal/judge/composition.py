@@ -12,7 +12,8 @@ release are equally likely.  It is found by iterative proportional fitting (Demi
 of people of a kind t with value v is a(t) S1(t, v) S2(t, v) ..., where Sr(t, v) adds up a factor A(g, v) of each group
 g of release r that a person of the kind may stand in; the factors are fitted until every group has the values it shows
 and every kind its people.  For few people it approximates the exact posterior, which is hard to count.  Of one release
-alone it is the mean of its groups' shares, so that no value passes 1/l where every group meets l.
+alone it is the mean of its groups' shares, so that no value passes 1/l where every group meets l.  A group that every
+release shows with the same texts and the same values is taken for the same people.
 
 Shares no code with what makes releases.
 """
@@ -130,12 +131,17 @@ class Composition:
 
 
 class _Release(NamedTuple):
-    """Groups of a release: int64 group of each row, first row and size of each, int64[groups, values] of its values."""
+    """Groups of a release: int64 group of each row, first row and size of each, int64[groups, values] of its values.
+
+    names, texts  the quasi-identifiers, and the published texts of each group
+    """
 
     group: np.ndarray
     first: np.ndarray
     size: np.ndarray
     counts: np.ndarray
+    names: tuple[str, ...]
+    texts: pl.DataFrame
 
 
 class _Register(NamedTuple):
@@ -168,7 +174,7 @@ def compose(
     originals = [_original(r, number_, sensitive, person) for number_, r in enumerate(releases, 1)]
     rows = _people(originals, person)
     values = _values(releases, originals, sensitive)
-    seen = [_groups(r, v) for r, v in zip(releases, values.published, strict=True)]
+    seen = [_groups(r, v, values.width) for r, v in zip(releases, values.published, strict=True)]
     registers = [_register(r, o, s) for r, o, s in zip(releases, originals, seen, strict=True)]
     placements = [
         _placed(r, s, g, v, p)
@@ -246,17 +252,20 @@ class _Values(NamedTuple):
 
     published: list[np.ndarray]
     original: list[np.ndarray]
+    width: int
 
 
 def _values(releases: Sequence[Published], originals: Sequence[pl.DataFrame], sensitive: str | None) -> _Values:
     if sensitive is None:
         return _Values(
-            [np.zeros(r.table.height, np.int64) for r in releases], [np.zeros(o.height, np.int64) for o in originals]
+            [np.zeros(r.table.height, np.int64) for r in releases],
+            [np.zeros(o.height, np.int64) for o in originals],
+            1,
         )
     tables = [*(r.table for r in releases), *originals]
     number_ = codes(pl.concat([_text(t[sensitive]).alias("v") for t in tables]))
     parts = np.split(number_, np.cumsum([t.height for t in tables])[:-1])
-    return _Values(parts[: len(releases)], parts[len(releases) :])
+    return _Values(parts[: len(releases)], parts[len(releases) :], int(number_.max(initial=-1)) + 1)
 
 
 def _text(column: pl.Series) -> pl.Series:
@@ -265,19 +274,20 @@ def _text(column: pl.Series) -> pl.Series:
     return text.set((text == "").fill_null(False), None) if len(text) else text
 
 
-def _groups(release: Published, values: np.ndarray) -> _Release:
+def _groups(release: Published, values: np.ndarray, width: int) -> _Release:
     n = release.table.height
-    group = number([codes(_text(release.table[q])) for q in release.quasi_identifiers], n)
+    names = tuple(release.quasi_identifiers)
+    texts = pl.DataFrame([_text(release.table[q]).alias(q) for q in names])
+    group = number([codes(texts[q]) for q in names], n)
     groups = int(group.max(initial=-1)) + 1
     first = np.full(groups, n)
     np.minimum.at(first, group, np.arange(n))
-    width = int(values.max(initial=-1)) + 1
     if groups * width > _LARGEST:
         raise InputError(
             f"{groups:,} groups with {width:,} sensitive values are more than can be set against each other"
         )
     counts = np.bincount(group * width + values, minlength=groups * width).reshape(groups, width)
-    return _Release(group, first, np.bincount(group, minlength=groups), counts)
+    return _Release(group, first, np.bincount(group, minlength=groups), counts, names, texts[first])
 
 
 def _register(release: Published, original: pl.DataFrame, seen: _Release) -> _Register:
@@ -290,7 +300,7 @@ def _register(release: Published, original: pl.DataFrame, seen: _Release) -> _Re
         place = pl.DataFrame({"v": pl.Series(domain.values, dtype=pl.String), "i": np.arange(len(domain.values))})
         joined = column.alias("v").to_frame().join(place, on="v", how="left", nulls_equal=True, maintain_order="left")
         numbers.append(joined["i"].to_numpy().astype(np.int64))
-        shown = _text(release.table[name]).gather(seen.first)
+        shown = seen.texts[name]
         texts = shown.unique(maintain_order=True)
         source = release.hierarchies.get(name)
         tree = None if isinstance(source, str) and source in GENERATED else source
@@ -425,7 +435,8 @@ def _learned(
     for s, face, release in zip(state, faces, seen, strict=True):
         left &= (face @ (release.counts > 0)).astype(bool) | (s < 0)[:, None]
     remain = left.sum(axis=1)
-    posterior = fitted(people, faces, [s >= 0 for s in state], [r.counts for r in seen])
+    alike = [] if known else _twins(seen)
+    posterior = fitted(people, faces, [s >= 0 for s in state], [r.counts for r in seen], alike)
     alone = [_alone(people, face, s >= 0, r.counts) for face, s, r in zip(faces, state, seen, strict=True)]
     high, likeliest = posterior.max(axis=1, initial=0), posterior.argmax(axis=1)
     told = (truth[:, None] == likeliest[kind][:, None]).reshape(-1)
@@ -448,6 +459,28 @@ def _learned(
     )
 
 
+def _twins(seen: Sequence[_Release]) -> list[np.ndarray]:
+    """Per release int64[s]: the groups that every release shows with the same texts and the same values."""
+    names = seen[0].names
+    if any(sorted(r.names) != sorted(names) for r in seen):
+        return []
+    values = pl.DataFrame(
+        {f"v{i}": np.concatenate([r.counts[:, i] for r in seen]) for i in range(seen[0].counts.shape[1])}
+    )
+    both = pl.concat([r.texts.select(names) for r in seen])
+    same = number([codes(c) for c in (*both, *values)], both.height)
+    parts = np.split(same, np.cumsum([r.size.size for r in seen])[:-1])
+    kept = parts[0]
+    for part in parts[1:]:
+        kept = np.intersect1d(kept, part)
+    found = []
+    for part in parts:
+        place = np.zeros(int(same.max(initial=-1)) + 1, np.int64)
+        place[part] = np.arange(part.size)
+        found.append(place[kept])
+    return found
+
+
 def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
     """csr[kinds, groups]: what a kind may mean in a release, nothing where it is not in it."""
     face = fits[np.maximum(state, 0)].tocsr()
@@ -457,13 +490,18 @@ def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
 
 
 def fitted(
-    people: np.ndarray, faces: Sequence[csr_matrix], there: Sequence[np.ndarray], counts: Sequence[np.ndarray]
+    people: np.ndarray,
+    faces: Sequence[csr_matrix],
+    there: Sequence[np.ndarray],
+    counts: Sequence[np.ndarray],
+    twins: Sequence[np.ndarray] = (),
 ) -> np.ndarray:
     """float64[kinds, values]: the posterior of each kind of people, by iterative proportional fitting.
 
     people  int64[kinds]: how many there are of each kind, alike in all that the adversary knows of them
     faces   per release csr[kinds, groups]: the groups in which they may stand;  there: bool[kinds], who is in it
     counts  per release int64[groups, values]
+    twins   per release int64[s]: groups that every release shows alike, taken for the same people
 
     A row of a release that is nobody's of these is somebody's of whom nothing else is known.
     O(rounds (pairs of kind and group) values).
@@ -473,19 +511,42 @@ def fitted(
         raise InputError(f"{kinds:,} kinds of people with {width:,} sensitive values are more than can be set together")
     strangers = [max(float(c.sum()) - float(people[t].sum()), 0.0) for c, t in zip(counts, there, strict=True)]
     factor = [c / np.maximum(f.T @ people.astype(float), 1)[:, None] for c, f in zip(counts, faces, strict=True)]
-    weight = [np.where(t[:, None], f @ a, 1.0) for t, f, a in zip(there, faces, factor, strict=True)]
-    joint = np.prod(weight, axis=0)
+    own = twins or [np.zeros(0, np.int64) for _ in faces]
+    full = np.logical_and.reduce(there)[:, None]  # only who is in every release is a twin in every release
+    shared = faces[0][:, own[0]]
+    single = [np.ones(c.shape[0], bool) for c in counts]
+    for s, f, held in zip(single, faces, own, strict=True):
+        s[held] = False
+        shared = shared.minimum(f[:, held])
+
+    def weighed(r: int) -> np.ndarray:
+        """What a kind may be in one release alone: nothing of a twin where it is in every release."""
+        alone = faces[r] @ (factor[r] * single[r][:, None])
+        return np.where(there[r][:, None], np.where(full, alone, faces[r] @ factor[r]) if own[r].size else alone, 1.0)
+
+    def jointly() -> np.ndarray:
+        out: np.ndarray = np.prod(weight, axis=0)
+        if own[0].size:
+            out = out + np.where(full, shared @ np.prod([f[o] for f, o in zip(factor, own, strict=True)], axis=0), 0.0)
+        return out
+
+    weight = [weighed(r) for r in range(len(faces))]
+    joint = jointly()
     posterior = np.zeros((kinds, width))
     for _ in range(_STEPS):
         for r, (face, here) in enumerate(zip(faces, there, strict=True)):
-            each = people / np.maximum(joint.sum(axis=1), 1e-300)
+            each = (people / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
             others = np.prod([w for i, w in enumerate(weight) if i != r], axis=0) if len(faces) > 1 else 1.0
-            load = face.T @ (here[:, None] * each[:, None] * others)
+            load = face.T @ (here[:, None] * each * others)
+            if own[r].size:
+                beside = np.prod([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r], axis=0)
+                load[own[r]] = (face.T @ np.where(full, 0.0, here[:, None] * each * others))[own[r]]
+                load[own[r]] += (shared.T @ np.where(full, each, 0.0)) * beside
             if strangers[r]:
                 load = load + strangers[r] / max(float(factor[r].sum()), 1e-300)
             factor[r] = np.where((counts[r] > 0) & (load > 0), counts[r] / np.maximum(load, 1e-300), 0.0)
-            weight[r] = np.where(here[:, None], face @ factor[r], 1.0)
-            joint = np.prod(weight, axis=0)
+            weight[r] = weighed(r)
+            joint = jointly()
         whole = joint.sum(axis=1, keepdims=True)
         now = np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
         change = np.abs(now - posterior).max(initial=0)
