@@ -21,18 +21,21 @@ Shares no code with what makes releases.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.sparse import csr_matrix
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 from shoal.judge.multiset import canonical
 from shoal.judge.tuples import codes, number
+from shoal.model.composition import Composition, Learned, RowsAlone, Worst
 from shoal.model.hierarchy import GENERATED
-from shoal.utility.foreign import domain_of, spread
+from shoal.model.meaning import Members, known_values, meanings, places, ruler_of
+from shoal.model.notation import SetOf, parse
+from shoal.utility.foreign import STARS, domain_of, spread
 
 CLOSE = 1e-3  # a posterior counts as above 1/l when it is that much above
 _STEPS = 300
@@ -40,6 +43,8 @@ _STILL = 1e-5  # the largest change of a posterior at which the fitting ends
 _AT_ONCE = 1 << 24  # pairs of a tuple and a group looked at in one go
 _LARGEST = 400_000_000  # numbers that the fitting may hold
 _FEW = 1e-12
+
+__all__ = ["Composition", "Learned", "Published", "RowsAlone", "Worst", "compose", "fitted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,77 +62,6 @@ class Published:
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     original: pl.DataFrame | None = None
     placed: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The people for whom a release more tells most; alike in all that the adversary knows of them.
-
-    people     how many they are;  values: sensitive values that remain possible, None without a sensitive column
-    posterior  of the likeliest value, None where it was not asked for
-    rows       per release the number of the first published row of their group, None where groups are unknown or the
-               people are not in that release
-    """
-
-    people: int
-    values: int | None
-    posterior: float | None
-    rows: tuple[int | None, ...] | None
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What one adversary learns of the people who stand in two releases or more.
-
-    fewer_than_k  people who share all their groups with fewer than k; None where groups are unknown
-    one_value     people for whom exactly one sensitive value is common to the groups they may stand in
-    contradicted  people for whom none is: the value changed between the releases, or a cell is not what it covers
-    above         people for whom some value's posterior is above 1/l; alone: the most of them by one release alone
-    right         of those above, the share for whom the likeliest value is the true one; None where nobody is
-    highest       the highest posterior
-    truth         mean posterior of the true value;  truth_alone: the highest such mean by one release alone
-    worst         the people for whom it tells most
-
-    What needs a sensitive column, or l, is None without it.
-    """
-
-    fewer_than_k: int | None = None
-    one_value: int | None = None
-    contradicted: int | None = None
-    above: int | None = None
-    alone: int | None = None
-    right: float | None = None
-    highest: float | None = None
-    truth: float | None = None
-    truth_alone: float | None = None
-    worst: Worst | None = None
-
-
-@dataclass(frozen=True)
-class Composition:
-    """The figures of two or more releases set against each other.
-
-    people     who stand in two releases or more;  rows: of each release
-    k, l       what the figures are held against;  sensitive: the column, None without one
-    known      what an adversary learns who knows everybody's groups;  unknown: one who knows quasi-identifiers
-    placed     per release how the group of each person was found: "given"; "order", the rows stand in the original's;
-               "matched", one placement of the original's rows that agrees with the release, among several
-    unplaced   people whose row no published row of their release covers
-    """
-
-    people: int
-    rows: tuple[int, ...]
-    k: int
-    l: float | None
-    sensitive: str | None
-    known: Learned | None
-    unknown: Learned | None
-    placed: tuple[str, ...]
-    unplaced: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON takes them."""
-        return asdict(self)
 
 
 class _Release(NamedTuple):
@@ -159,67 +93,176 @@ def compose(
     l: float | None = None,
     person: str | None = None,
 ) -> Composition:
-    """Figures of releases whose originals are at hand.
+    """Figures of releases set against each other.
 
     sensitive  column of every release and every original; None: only who shares groups with whom
     person     column of every original that says who a row is about; None: the originals are one table, row by row
     l          the frequency form: no value is to be likelier than 1/l
 
-    Raises InputError for columns that are missing, for a person in two rows of an original, and without originals.
+    Of a release without an original it is assumed that it holds everybody of the other originals whom it covers;
+    columns that these lack cover anybody.  Where no release has one, the rows themselves are set side by side.
+
+    Raises InputError for columns that are missing, and for a person in two rows of an original.
     O(n + e v) for n rows, e pairs of a tuple and a group that covers it and v sensitive values, times the rounds of
     fitting; finding the pairs is O(tuples groups / 8) in bit operations.
     """
     if len(releases) < 2:
         raise InputError("composition sets two or more releases against each other")
-    originals = [_original(r, number_, sensitive, person) for number_, r in enumerate(releases, 1)]
-    rows = _people(originals, person)
-    values = _values(releases, originals, sensitive)
+    for i, release in enumerate(releases, 1):
+        _refuse_missing(release, i, sensitive, person)
+    given = [r.original for r in releases if r.original is not None]
+    values = _values(releases, given, sensitive)
     seen = [_groups(r, v, values.width) for r, v in zip(releases, values.published, strict=True)]
-    registers = [_register(r, o, s) for r, o, s in zip(releases, originals, seen, strict=True)]
-    placements = [
-        _placed(r, s, g, v, p)
-        for r, s, g, v, p in zip(releases, seen, registers, values.original, values.published, strict=True)
-    ]
-    both = (rows >= 0).sum(axis=0) >= 2
-    stand = np.full(rows.shape, -1)
-    tuples = np.full(rows.shape, -1)
-    truth = np.full(rows.shape[1], -1)
-    for r, at in enumerate(rows):
-        there = at >= 0
-        stand[r, there] = placements[r].group[at[there]]
-        tuples[r, there] = registers[r].of[at[there]]
-        if sensitive is not None:
-            truth[there] = values.original[r][at[there]]
-    unplaced = ((stand < 0) & (rows >= 0)).any(axis=0)
-    identity = [_one_each(s.size.size) for s in seen]
-    fits = [g.fits for g in registers]
-    held = stand[:, ~unplaced], both[~unplaced], truth[~unplaced]
+    if not given:
+        alone = _alongside(releases, seen, sensitive is not None)
+        heights = tuple(r.table.height for r in releases)
+        return Composition(0, heights, k, l, sensitive, None, None, ("none",) * len(releases), 0, alone)
+    return _with_originals(releases, seen, given, values, _people(given, person), (sensitive, k, l))
+
+
+def _with_originals(
+    releases: Sequence[Published],
+    seen: Sequence[_Release],
+    given: Sequence[pl.DataFrame],
+    values: _Values,
+    rows: np.ndarray,
+    asked: tuple[str | None, int, float | None],
+) -> Composition:
+    """The figures where at least one original is at hand.
+
+    rows  int64[originals, people], the row of everybody
+    """
+    sensitive, k, l = asked
+    n = rows.shape[1]
+    stand, tuples = np.full((len(releases), n), -1), np.full((len(releases), n), -1)
+    truth = np.full(n, -1)
+    fits, placed = [], []
+    lent = 0
+    for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
+        if release.original is None:
+            at, table = _anybody(release, given, rows)
+            register = _register(release, table, groups)
+            there = np.diff(register.fits.indptr)[register.of] > 0
+            at = np.where((at >= 0) & there[np.maximum(at, 0)], at, -1)
+            placed.append("assumed")
+        else:
+            at, table, own = rows[lent], given[lent], values.original[lent]
+            lent += 1
+            register = _register(release, table, groups)
+            group, how = _placed(release, groups, register, own, published)
+            stand[i, at >= 0] = group[at[at >= 0]]
+            truth[at >= 0] = own[at[at >= 0]]
+            placed.append(how)
+        tuples[i, at >= 0] = register.of[at[at >= 0]]
+        fits.append(register.fits)
+    both = (tuples >= 0).sum(axis=0) >= 2
+    unplaced = ((stand < 0) & (tuples >= 0)).any(axis=0)
+    known = unknown = None
+    if "assumed" not in placed:
+        kept = ~unplaced
+        one = [_one_each(s.size.size) for s in seen]
+        known = _learned(stand[:, kept], both[kept], truth[kept], one, seen, k, l, sensitive is not None, known=True)
+    if sensitive is not None:
+        unknown = _learned(tuples, both, truth, fits, seen, k, l, True, known=False)
     return Composition(
-        people=int(both.sum()),
-        rows=tuple(r.table.height for r in releases),
-        k=k,
-        l=l,
-        sensitive=sensitive,
-        known=_learned(*held, identity, seen, k, l, sensitive is not None, known=True),
-        unknown=None
-        if sensitive is None
-        else _learned(tuples, both, truth, fits, seen, k, l, sensitive is not None, known=False),
-        placed=tuple(p.how for p in placements),
-        unplaced=int((unplaced & both).sum()),
-    )
+        people=int(both.sum()), rows=tuple(r.table.height for r in releases), k=k, l=l, sensitive=sensitive,
+        known=known, unknown=unknown, placed=tuple(placed),
+        unplaced=0 if known is None else int((unplaced & both).sum()),
+    )  # fmt: skip
 
 
-def _original(release: Published, number_: int, sensitive: str | None, person: str | None) -> pl.DataFrame:
-    if release.original is None:
-        raise InputError(f"release {number_} came without the table it was made from")
+def _anybody(release: Published, given: Sequence[pl.DataFrame], rows: np.ndarray) -> tuple[np.ndarray, pl.DataFrame]:
+    """int64[people]: a row of everybody, and the table it is one of: the originals that have most columns first."""
+    wide = max(given, key=lambda o: sum(q in o.columns for q in release.quasi_identifiers))
+    columns = [q for q in release.quasi_identifiers if q in wide.columns]
+    table = pl.concat([o.select(_text(o[c]).alias(c) for c in columns) for o in given if set(columns) <= {*o.columns}])
+    at = np.full(rows.shape[1], -1)
+    start = 0
+    for original, own in zip(given, rows, strict=True):
+        if set(columns) <= {*original.columns}:
+            at = np.where(own >= 0, own + start, at)
+            start += original.height
+    return at, table
+
+
+def _refuse_missing(release: Published, i: int, sensitive: str | None, person: str | None) -> None:
     names = [*release.quasi_identifiers, *([] if sensitive is None else [sensitive])]
     for name in names:
         if name not in release.table.columns:
-            raise InputError(f"release {number_} has no column {name!r}")
+            raise InputError(f"release {i} has no column {name!r}")
+    if release.original is None:
+        return
     for name in [*names, *([] if person is None else [person])]:
         if name not in release.original.columns:
-            raise InputError(f"the original of release {number_} has no column {name!r}")
-    return release.original
+            raise InputError(f"the original of release {i} has no column {name!r}")
+
+
+def _alongside(releases: Sequence[Published], seen: Sequence[_Release], valued: bool) -> RowsAlone:
+    """Rows of the last release beside the groups of the earlier ones that may hold the same person.
+
+    O(groups of the last times groups of the others) in bit operations.
+    """
+    last = seen[-1]
+    shown = last.counts > 0
+    union = np.zeros(shown.shape, bool)
+    may, beside = np.zeros(last.size.size, bool), np.zeros(last.size.size, bool)
+    for release, groups in zip(releases[:-1], seen[:-1], strict=True):
+        head, tail = _meeting(releases[-1], last, release, groups).nonzero()
+        beside[head] = True
+        for start in range(0, head.size, _AT_ONCE // max(shown.shape[1], 1) or 1):
+            part = slice(start, start + (_AT_ONCE // max(shown.shape[1], 1) or 1))
+            common = shown[head[part]] & (groups.counts[tail[part]] > 0)
+            may[head[part][common.sum(axis=1) == 1]] = True
+            np.logical_or.at(union, head[part], common)
+    told = union.sum(axis=1) == 1
+    rows = int(last.size[beside].sum())
+    if not valued:
+        return RowsAlone(rows, None, None)
+    return RowsAlone(rows, int(last.size[may].sum()), int(last.size[told].sum()))
+
+
+def _meeting(one: Published, groups: _Release, other: Published, others: _Release) -> csr_matrix:
+    """csr[groups, others]: which pairs may mean one value in every quasi-identifier that both have."""
+    bits = []
+    for name in (q for q in groups.names if q in others.names):
+        mine, theirs = groups.texts[name], others.texts[name]
+        left, right = mine.unique(maintain_order=True), theirs.unique(maintain_order=True)
+        met = _overlap(_meant(left, one, name), _meant(right, other, name))
+        bits.append((np.packbits(met[:, _index(theirs, right)], axis=1), _index(mine, left)))
+    return _covering(bits, groups.size.size, others.size.size)
+
+
+def _meant(texts: pl.Series, release: Published, name: str) -> list[Members]:
+    """What texts stand for without the original: labels of a hierarchy, else values, sets and ranges."""
+    source = release.hierarchies.get(name)
+    return meanings(texts.to_list(), "ranges" if source is None else "hierarchy", source, starred=True)
+
+
+def _overlap(left: list[Members], right: list[Members]) -> np.ndarray:
+    """bool[left, right]: whether two cells may mean the same value."""
+    known = known_values([*left, *right])
+    ruler = ruler_of([v for v in known if v is not None]) if any(v is not None for v in known) else None
+    at = places(known, ruler)
+    a, b = (np.array([c.held(known, at) for c in side]).reshape(len(side), -1) for side in (left, right))
+    met: np.ndarray = (a.astype(np.int32) @ b.T.astype(np.int32)) > 0
+    free = np.array([c.everything for c in left])[:, None] | np.array([c.everything for c in right])[None, :]
+    ends = [
+        np.array([[np.nan if c.low is None else c.low, np.nan if c.high is None else c.high] for c in side])
+        for side in (left, right)
+    ]
+    low = np.maximum(ends[0][:, None, 0], ends[1][None, :, 0])
+    high = np.minimum(ends[0][:, None, 1], ends[1][None, :, 1])
+    ruled: np.ndarray = met | free | (low < high)  # NaN is never below
+    patterns = np.array([[x.pattern is not None and y.pattern is not None for y in right] for x in left])
+    return ruled | patterns.reshape(ruled.shape)
+
+
+def _index(texts: pl.Series, distinct: pl.Series) -> np.ndarray:
+    """int64 of every text among the distinct ones."""
+    place = pl.DataFrame({"v": distinct, "i": np.arange(len(distinct))})
+    joined = texts.alias("v").to_frame().join(place, on="v", how="left", nulls_equal=True, maintain_order="left")
+    found: np.ndarray = joined["i"].to_numpy().astype(np.int64)
+    return found
 
 
 def _people(originals: Sequence[pl.DataFrame], person: str | None) -> np.ndarray:
@@ -292,45 +335,64 @@ def _groups(release: Published, values: np.ndarray, width: int) -> _Release:
 
 def _register(release: Published, original: pl.DataFrame, seen: _Release) -> _Register:
     """Which groups may hold which tuples.  O(tuples groups q / 8) on bits."""
-    columns = [_text(original[q]) for q in release.quasi_identifiers]
-    numbers, masks = [], []
-    for name, column in zip(release.quasi_identifiers, columns, strict=True):
-        distinct = column.unique(maintain_order=True)
-        domain = domain_of(distinct.to_list())
-        place = pl.DataFrame({"v": pl.Series(domain.values, dtype=pl.String), "i": np.arange(len(domain.values))})
-        joined = column.alias("v").to_frame().join(place, on="v", how="left", nulls_equal=True, maintain_order="left")
-        numbers.append(joined["i"].to_numpy().astype(np.int64))
+    numbers = [np.zeros(original.height, np.int64)]
+    masks = [np.packbits(np.ones((1, seen.size.size), bool), axis=1)]  # of no column: anybody
+    for name in (q for q in release.quasi_identifiers if q in original.columns):
+        column = _text(original[name])
         shown = seen.texts[name]
         texts = shown.unique(maintain_order=True)
         source = release.hierarchies.get(name)
         tree = None if isinstance(source, str) and source in GENERATED else source
-        cover = spread(texts.to_list(), domain, tree)
+        own = column.unique(maintain_order=True).to_list()
+        domain = domain_of(own if tree is not None else [*dict.fromkeys([*own, *_members(texts)])])
+        numbers.append(_index(column, pl.Series(domain.values, dtype=pl.String)))
+        try:
+            cover = spread(texts.to_list(), domain, tree)
+        except PolicyError:
+            raise InputError(
+                f"the hierarchy of {name!r} lacks a value of the table; add the table's values to it"
+            ) from None
         mask = np.zeros((len(domain.values), len(texts)), bool)
         for cell, start, stop in zip(cover.cell.tolist(), cover.start.tolist(), cover.stop.tolist(), strict=True):
             mask[start:stop, cell] = True
-        token = shown.alias("v").to_frame().join(
-            pl.DataFrame({"v": texts, "i": np.arange(len(texts))}), on="v", how="left", nulls_equal=True,
-            maintain_order="left",
-        )["i"].to_numpy()  # fmt: skip
-        masks.append(np.packbits(mask[:, token], axis=1))
+        mask[:, cover.wild & ~_stars(texts)] = False  # a value of nobody's in the original
+        masks.append(np.packbits(mask[:, _index(shown, texts)], axis=1))
     of = number(numbers, original.height)
     tuples = int(of.max(initial=-1)) + 1
     row = np.zeros(tuples, np.int64)
     row[of] = np.arange(of.size)
-    return _Register(of, _covering([m[n[row]] for m, n in _lazily(masks, numbers)], tuples, seen.size.size))
+    return _Register(of, _covering([(m, n[row]) for m, n in zip(masks, numbers, strict=True)], tuples, seen.size.size))
 
 
-def _lazily(masks: list[np.ndarray], numbers: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-    return list(zip(masks, numbers, strict=True))
+def _members(texts: pl.Series) -> list[str | None]:
+    """The values that sets name: a set may hold some that the original has not."""
+    found: list[str | None] = []
+    for text in texts.drop_nulls().to_list():
+        if text.startswith("{"):
+            try:
+                read = parse(text)
+            except InputError:
+                continue
+            found += read.values if isinstance(read, SetOf) else []
+    return found
 
 
-def _covering(bits: list[np.ndarray], tuples: int, groups: int) -> csr_matrix:
+def _stars(texts: pl.Series) -> np.ndarray:
+    """bool[texts]: a star, as any tool writes it."""
+    return np.array([t is None or t in STARS or set(t) == {"*"} for t in texts.to_list()], bool)
+
+
+def _covering(bits: Sequence[tuple[np.ndarray, np.ndarray]], tuples: int, groups: int) -> csr_matrix:
+    """csr[tuples, groups]: where all bits are set.
+
+    bits  per column uint8[values, groups / 8], and int64[tuples], the value of each tuple
+    """
     step = max(1, _AT_ONCE // max(groups, 1))
     heads, tails = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for start in range(0, tuples, step):
-        whole = bits[0][start : start + step]
-        for more in bits[1:]:
-            whole = whole & more[start : start + step]
+        whole = np.full((min(step, tuples - start), (groups + 7) // 8), 255, np.uint8)
+        for mask, value in bits:
+            whole &= mask[value[start : start + step]]
         head, tail = np.nonzero(np.unpackbits(whole, axis=1, count=groups))
         heads.append(head + start)
         tails.append(tail)

@@ -213,3 +213,53 @@ def test_many_people_have_the_posterior_of_all_assignments() -> None:
         assert found.known.truth is not None
         gaps.append(abs(found.known.truth - exact))
     assert gaps[1] < gaps[0] or gaps[0] < 1e-3
+
+
+def test_of_a_release_without_an_original_everybody_whom_it_covers_is_assumed() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
+    found = compose([Published(one.table, ["age"]), two], sensitive="disease", k=2, l=2)
+    assert found.placed == ("assumed", "order")
+    assert found.people == 4
+    assert found.known is None
+    assert found.unknown is not None
+    assert found.unknown.one_value == 4  # ages differ, so that the register tells the groups
+    nobody = Published(one.table.with_columns(age=pl.lit("90")), ["age"])
+    assert compose([nobody, two], sensitive="disease", k=2, l=2).people == 0
+
+
+def test_a_column_that_the_table_lacks_covers_anybody() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one = release(table, [0, 0, 1, 1])
+    more = Published(one.table.with_columns(town=pl.Series(["x", "x", "y", "y"])), ["age", "town"])
+    found = compose([more, release(table, [0, 1, 1, 0])], sensitive="disease", k=2, l=2)
+    assert found.people == 4
+
+
+def test_without_any_original_rows_are_set_side_by_side() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    bare = [Published(release(table, g).table, ["age"]) for g in ([0, 0, 1, 1], [0, 1, 1, 0])]
+    found = compose(bare, sensitive="disease", k=2, l=2)
+    assert found.placed == ("none", "none")
+    assert (found.known, found.unknown) == (None, None)
+    alone = found.rows_alone
+    assert alone is not None
+    # {20, 31} shows a, a: {20, 21} shows a, b and {30, 31} c, a, so a in both; {21, 30} shows b, c: b, or c
+    assert (alone.rows, alone.may_tell, alone.tell) == (4, 4, 2)
+    assert found.share == 0.5
+    assert "2 tell one value of disease, 4 may" in found.sentence
+
+
+def test_ranges_stars_and_labels_meet_where_a_value_lies_in_both() -> None:
+    def shown(ages: list[str], values: str) -> Published:
+        return Published(pl.DataFrame({"age": ages, "disease": list(values)}), ["age"])
+
+    one = shown(["[20, 29]", "[20, 29]", "[40, 49]", "*"], "abcd")
+    two = shown(["[25, 35]", "[25, 35]", "[50, 59]", "[50, 59]"], "axdy")
+    found = compose([one, two], sensitive="disease").rows_alone
+    assert found is not None
+    # [25, 35] meets [20, 29] (a in common) and the star (nothing); [50, 59] the star alone (d)
+    assert (found.rows, found.may_tell, found.tell) == (4, 4, 4)
+    apart = compose([one, shown(["[60, 69]", "[60, 69]"], "xy")], sensitive="disease").rows_alone
+    assert apart is not None
+    assert (apart.rows, apart.may_tell, apart.tell) == (2, 0, 0)  # the star meets all, and has no value in common
