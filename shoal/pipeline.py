@@ -55,6 +55,7 @@ from shoal.publishing.tables.average import both, within
 from shoal.publishing.tables.before import before
 from shoal.publishing.tables.budget import within_budget
 from shoal.publishing.tables.closeness import on_trees
+from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.exposed import exposed
 from shoal.publishing.tables.incomplete import FLAG, flagged, judged_apart, parts_of
 from shoal.publishing.tables.release import Facts, Placement, Release
@@ -78,6 +79,9 @@ def anonymize(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    after: Any = None,
+    max_composition: float = MAX_COMPOSITION,
+    force_composition: bool = False,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
 ) -> Release[Frame]:
@@ -100,6 +104,10 @@ def anonymize(
               give the same release again, on every engine the same multiset of rows (a search in seconds may end
               elsewhere, and rows are then placed afresh).  None: fresh randomness.  ``seed`` fixes the search alone;
               without it one is drawn, with a secret it is 0, and ``release.policy`` and certificate have it
+    after     an earlier release of the same people, or several: paths (read by the certificates beside them), frames
+              or Releases.  What all tell together of the people of this table is counted, ``release.composition``, and
+              VerificationError raised where it breaks a promise for more than ``max_composition`` of those who may
+              stand in several, unless ``force_composition``; see ``shoal.judge.composition``
     progress  called with (what is being done, share done or None)
 
     The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
@@ -124,6 +132,9 @@ def anonymize(
         separator=separator,
         encoding=encoding,
         secret=secret,
+        after=after,
+        max_composition=max_composition,
+        force_composition=force_composition,
         progress=progress,
         **settings,
     )
@@ -139,6 +150,9 @@ def prepare(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    after: Any = None,
+    max_composition: float = MAX_COMPOSITION,
+    force_composition: bool = False,
     target: Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
@@ -162,6 +176,9 @@ def prepare(
         solved = _solve(cells, asked, progress)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
+    if after is not None:
+        with clock.step("setting releases against each other", "compose"):
+            release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if not cells.study.strict:
         refuse_uncovered(release.audit)

@@ -50,6 +50,7 @@ PAGES = {
         (
             "shoal audit release.csv --quasi age,zip --sensitive disease --k 5",
             "shoal audit release.csv --policy release.certificate.json",
+            "shoal audit release.csv --with june.csv --quasi age,zip --sensitive disease --original people.csv",
         ),
     ),
     "explore": Page(

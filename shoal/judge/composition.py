@@ -149,16 +149,19 @@ def _with_originals(
             at, table, own = rows[lent], given[lent], values.original[lent]
             lent += 1
             register = _register(release, table, groups)
-            group, how = _placed(release, groups, register, own, published)
-            stand[i, at >= 0] = group[at[at >= 0]]
             truth[at >= 0] = own[at[at >= 0]]
-            placed.append(how)
+            if len(given) == len(releases):
+                group, how = _placed(release, groups, register, own, published)
+                stand[i, at >= 0] = group[at[at >= 0]]
+                placed.append(how)
+            else:
+                placed.append("unasked")
         tuples[i, at >= 0] = register.of[at[at >= 0]]
         fits.append(register.fits)
     both = (tuples >= 0).sum(axis=0) >= 2
     unplaced = ((stand < 0) & (tuples >= 0)).any(axis=0)
     known = unknown = None
-    if "assumed" not in placed:
+    if len(given) == len(releases):
         kept = ~unplaced
         one = [_one_each(s.size.size) for s in seen]
         known = _learned(stand[:, kept], both[kept], truth[kept], one, seen, k, l, sensitive is not None, known=True)
