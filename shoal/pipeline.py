@@ -37,7 +37,7 @@ from shoal.model.refusals import refuse_stars
 from shoal.model.repeatable import drawn
 from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
-from shoal.model.task import Grouping, nothing, refuse_infeasible
+from shoal.model.task import Grouping, Task, nothing, refuse_infeasible
 from shoal.publishing.columns.clustered import by_centers
 from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.columns.replaced import (
@@ -154,12 +154,14 @@ def prepare(
     max_composition: float = MAX_COMPOSITION,
     force_composition: bool = False,
     target: Path | None = None,
+    fixed: Fixed | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
     target  where it will be written: what its format cannot hold is refused before the work
+    fixed   levels of a global recoding that was found before; None: they are searched
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
@@ -173,7 +175,7 @@ def prepare(
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
-        solved = _solve(cells, asked, progress)
+        solved = _solve(cells, asked, progress, fixed)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
     if after is not None:
@@ -210,6 +212,17 @@ class _Read(NamedTuple):
     harbor: Any
     census: Any
     filled: Mapping[str, int] | None
+
+
+class Fixed(NamedTuple):
+    """A global recoding found before: the level of every quasi-identifier.
+
+    starred  columns whose missing values stand for what no class holds: rows with one are starred whole, unless the
+             column is at its top level, where all values are
+    """
+
+    levels: Mapping[str, int]
+    starred: frozenset[str] = frozenset()
 
 
 class _Cells(NamedTuple):
@@ -277,9 +290,10 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     return _Cells(counted, texts, need, studied, apart)
 
 
-def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None]) -> _Solved:
+def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None) -> _Solved:
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
+    from shoal.problems.tables.others.fixed_levels import at_levels
     from shoal.problems.tables.shards import sharded
     from shoal.publishing.people.beside_population import solved
     from shoal.publishing.people.forms import certified
@@ -311,6 +325,10 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         if tried.seconds is not None:
             tried = replace(tried, seconds=share * tried.seconds)
         how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
+        if fixed is not None:
+            spare = int(asked.max_suppressed * held.rows + 1e-9)
+            task = Task(held, wants, shown, Effort.of("fast"), seed, progress, spare=spare, admits=_shown(fixed, cells))
+            return at_levels(task, fixed.levels)
         if asked.shards is not None and method is None:
             return sharded(held, wants, _method(asked), asked.shards, **how)
         how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
@@ -323,6 +341,18 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
     made = certified(found.grouping, studied, counted.histogram, recoding, asked, found.shows, found.bound)
     grouping, published, columns = told_as(made, found.shows)
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
+
+
+def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Of which cells the levels may be published; None: of all."""
+    if not fixed.starred:
+        return None
+    quasi = cells.counted.histogram.quasi
+    none = np.zeros(len(quasi), bool)
+    for j, (column, texts) in enumerate(zip(cells.counted.quasi, cells.texts, strict=True)):
+        if column.name in fixed.starred and None in texts:
+            none |= quasi[:, j] == texts.index(None)
+    return lambda levels: ~none
 
 
 def _recode(

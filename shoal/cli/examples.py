@@ -53,6 +53,17 @@ PAGES = {
             "shoal audit release.csv --with june.csv --quasi age,zip --sensitive disease --original people.csv",
         ),
     ),
+    "fit": Page(
+        "Find one recoding for several tables.",
+        ("shoal fit people.csv --quasi age,zip --k 5 --hierarchy age=intervals:5,10 -o recoder.toml",),
+    ),
+    "apply": Page(
+        "Publish another table by a recoding that was found once.",
+        (
+            "shoal apply recoder.toml july.csv -o july.release.csv",
+            "shoal apply recoder.toml july.csv -o july.release.csv --after june.release.csv",
+        ),
+    ),
     "explore": Page(
         "Try a grid of k and l: loss against risk.",
         ("shoal explore people.csv --quasi age,zip --sensitive disease --k 3,5 --l 1,2 -o explore.html",),
