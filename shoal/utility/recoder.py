@@ -166,19 +166,21 @@ class Recoder:
         """
         if not self.__sklearn_is_fitted__():
             raise PolicyError("this Recoder was not fitted; call fit(table) first")
-        policy, frame = replace(self._policy(), keep_order=keep_order), opened(table)
+        policy, frame = self._policy(), opened(table)
         require(frame.columns, [*policy.quasi_identifiers, *policy.sensitive])
-        frame = frame.drop(c for c in policy.identifiers if c in frame.columns)
-        if sorted(frame.columns) != sorted(self.columns_):
+        left_out = tuple(c for c in policy.identifiers if c in frame.columns)
+        policy = replace(policy, keep_order=keep_order, identifiers=left_out)
+        stay = [c for c in frame.columns if c not in left_out]
+        if sorted(stay) != sorted(self.columns_):
             raise InputError(
-                f"the table has {len(frame.columns)} columns that would come out, the one that was fitted had "
+                f"the table has {len(stay)} columns that would come out, the one that was fitted had "
                 f"{len(self.columns_)} of these names: {', '.join(self.columns_)}; give both the same columns"
             )
         if not frame.height:
             raise InputError("the table has a header and no rows, so there is nothing to transform")
         if keep_order:
             row_numbers(table)
-        frame, starred, notes = self._known(frame.select(self.columns_))
+        frame, starred, notes = self._known(frame.select(*self.columns_, *left_out))
         try:
             release = prepare(
                 like(table, frame), policy, fixed=Fixed(self.levels_, starred), secret=secret, after=after,

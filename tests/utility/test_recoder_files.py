@@ -232,3 +232,15 @@ def test_many_tables_never_show_a_small_group() -> None:
             assert group.height >= 4
             assert 2 * max(held.values()) <= group.height
     assert came >= 4
+
+
+def test_identifiers_are_left_out_where_a_table_has_them(tmp_path: Path) -> None:
+    named = people(800, 1).with_columns(name=pl.Series([f"P{i}" for i in range(800)]))
+    recoder = shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES, identifiers=["name"], insensitive=["ill"]).fit(
+        named
+    )
+    assert "name" not in recoder.columns_
+    for other in (people(900, 5), people(900, 5).with_columns(name=pl.Series([f"Q{i}" for i in range(900)]))):
+        out = recoder.transform(other)
+        assert out.columns == recoder.columns_
+    assert recoder.fit([named, named]).transform(named).columns == recoder.columns_
