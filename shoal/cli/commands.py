@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.cli import (
     anonymize,
+    apply,
     assign,
     audit,
     compare,
@@ -43,6 +44,7 @@ def program() -> Any:
 
 __all__ = [
     "anonymize",
+    "apply",
     "assign",
     "audit",
     "compare",
