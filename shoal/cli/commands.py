@@ -8,6 +8,7 @@ from typing import Any
 from shoal.cli import (
     anonymize,
     assign,
+    attack,
     audit,
     compare,
     explore,
@@ -44,6 +45,7 @@ def program() -> Any:
 __all__ = [
     "anonymize",
     "assign",
+    "attack",
     "audit",
     "compare",
     "explore",

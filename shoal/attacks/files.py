@@ -1,0 +1,92 @@
+"""What the files tell: the order of rows, levels and metadata, and whatever lies beside the release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.attacks.finding import Finding, wilson
+from shoal.attacks.linkage import same_order
+from shoal.attacks.reading import People, Reading
+from shoal.engines.codes import as_text
+
+_SHIFTS = (1, 2, 5, 11, 23, 47, 101)
+
+
+def found(
+    reading: Reading, path: Path | None, original: pl.DataFrame | None, people: People | None, seed: int
+) -> list[Finding]:
+    """Every finding about files."""
+    out = [_against_itself(reading)]
+    if people is not None and people.rows == reading.rows:
+        out.append(_against_original(reading, people))
+    return out
+
+
+def _against_itself(reading: Reading) -> Finding:
+    """Whether rows follow the order of a column, or equal values stand together: a test per column."""
+    frame, rows = reading.frame, reading.rows
+    worst, name_of, tests = 0.0, "", 0
+    for name in frame.columns if rows >= 20 else ():
+        codes = as_text(frame[name]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+        for said, z in (("order", _rank_test(frame[name])), ("runs", _runs_test(codes))):
+            tests += 1
+            if abs(z) > abs(worst):
+                worst, name_of = z, f"{name} ({said})"
+    limit = 5.0 + np.log10(max(tests, 1))  # of a normal deviate: by chance once in a million releases
+    leaks = abs(worst) > limit
+    return Finding(
+        "files", "order of the rows", "folklore; statistical agencies randomize the order",
+        "the intruder looks at the rows in the order of the file", "1 where rows follow a column or values stand "
+        "together, 0 where the order is random", float(leaks), float(leaks), float(leaks), {"a random order": 0.0},
+        None, rows, float(leaks), (f"column {name_of}", float(leaks)) if leaks else None,
+        "shuffle the rows by a secret", {"deviate": float(worst), "limit": float(limit)},
+    )  # fmt: skip
+
+
+def _rank_test(column: pl.Series) -> float:
+    """Spearman's correlation of a column with the row's number, as a normal deviate."""
+    if column.dtype == pl.String:
+        as_number = column.cast(pl.Float64, strict=False)
+        column = as_number if as_number.null_count() <= len(column) // 2 else column
+    ranks = column.rank("average").to_numpy().astype(float)
+    known = ~np.isnan(ranks)
+    if known.sum() < 20 or np.ptp(ranks[known]) == 0:
+        return 0.0
+    place = np.flatnonzero(known).astype(float)
+    return float(np.corrcoef(ranks[known], place)[0, 1] * np.sqrt(known.sum() - 1))
+
+
+def _runs_test(codes: np.ndarray) -> float:
+    """Neighbors that are equal against those expected of a random order, as a normal deviate."""
+    n = len(codes)
+    count = np.bincount(codes).astype(float)
+    pairs = (count * (count - 1)).sum() / (n * (n - 1))  # chance that two rows are equal
+    if pairs in (0.0, 1.0):
+        return 0.0
+    triples = (count * (count - 1) * (count - 2)).sum() / (n * (n - 1) * (n - 2))
+    crossed = ((count * (count - 1)).sum() ** 2 - (count * (count - 1) * (4 * count - 6)).sum()) / (
+        n * (n - 1) * (n - 2) * (n - 3)
+    )
+    mean = (n - 1) * pairs
+    variance = (n - 1) * pairs + 2 * (n - 2) * triples + (n - 2) * (n - 3) * crossed - mean**2
+    return float(((codes[1:] == codes[:-1]).sum() - mean) / np.sqrt(max(variance, 1e-9)))
+
+
+def _against_original(reading: Reading, people: People) -> Finding:
+    """How many rows may be the original's row at the same place, against other places."""
+    fits = same_order(reading, people)
+    assert fits is not None  # the numbers of rows are the same
+    shifts = [shift for shift in _SHIFTS if shift < reading.rows]
+    shifted = [same_order(reading, people, shift) for shift in shifts]
+    chance = max((wilson(float(s.sum()), reading.rows)[1] for s in shifted if s is not None), default=1.0)
+    low, high = wilson(float(fits.sum()), reading.rows)
+    return Finding(
+        "files", "order against the original", "folklore; statistical agencies randomize the order",
+        "the intruder knows the order of the original, as by the time of an entry or by name",
+        "rows that may be the original's row at the same place", float(fits.mean()), low, high,
+        {"the original's row at another place, at most": chance}, None, reading.rows,
+        float(fits.mean()) if low > chance else 0.0, None, "shuffle the rows by a secret", {},
+    )  # fmt: skip

@@ -1,0 +1,226 @@
+"""Linking a register to a release: whose row is this, and what does it tell about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.attacks.finding import Finding, mean_interval, wilson
+from shoal.attacks.reading import People, Reading
+
+_PAIRS = 100_000_000  # (person, class) pairs that one pass of the attack may look at
+_MOST = 5_000  # people linked; more would narrow the interval below a percent
+_PASS = 1_000_000_000  # pairs of the one pass that only asks which classes hold a tuple
+_SAME = 1e-4  # log likelihoods closer than this are equal
+PAPER = "Samarati, Sweeney 1998; with errors Fellegi, Sunter 1969"
+DEALT = "values dealt out at random among the rows, at most"
+LOWERS = "a larger k, fewer quasi-identifiers, coarser publishing"
+
+
+class Truth(NamedTuple):
+    """Where people of the original stand in the release, as far as both files tell.
+
+    original  the people;  column: the sensitive column that tells their rows apart, None where there is none
+    exact     int64[rows]  the class of each where rows stand in the order of the original; None where they do not
+    could     float32[classes, values]  rows of the original that a class holds, by sensitive value
+    have      float32[classes, values]  rows of the class by sensitive value
+    """
+
+    original: People
+    column: str | None
+    exact: np.ndarray | None
+    could: np.ndarray
+    have: np.ndarray
+
+    def own(self, person: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """float32[classes, person]: the probability that each class has the row of each person; sums to 1 or 0.
+
+        held  bool[classes, person]: which classes hold their tuples
+
+        The rows of a class are equally likely to be of any of the people it holds who have its sensitive values.
+        """
+        if self.exact is not None:
+            return (np.arange(len(held))[:, None] == self.exact[person][None]).astype(np.float32)
+        code = self.code(person)
+        weight = np.where(held & (code >= 0), (self.have / self.could)[:, code], 0.0).astype(np.float32)
+        return np.asarray(weight / np.maximum(weight.sum(axis=0), 1e-9))
+
+    def dealt(self, reading: Reading, seed: int) -> np.ndarray:
+        """float32[classes, values]: rows of each class had the values been dealt out at random among all rows."""
+        if self.column is None:
+            return self.have
+        codes = np.random.default_rng(seed).permutation(reading.codes[self.column])
+        return tally(reading, codes, self.have.shape[1])
+
+    def code(self, person: np.ndarray) -> np.ndarray:
+        """int64[person]: their sensitive values."""
+        if self.column is None:
+            return np.zeros(len(person), np.int64)
+        return self.original.sensitive[self.column][person]
+
+
+def tally(reading: Reading, codes: np.ndarray, values: int) -> np.ndarray:
+    """float32[classes, values]: rows of every class with each value.  codes: int64[rows], -1 for none"""
+    known = codes >= 0
+    flat = np.bincount(reading.group[known] * values + codes[known], minlength=len(reading.size) * values)
+    return flat.reshape(len(reading.size), values).astype(np.float32)
+
+
+def truth_of(reading: Reading, original: People, seed: int) -> Truth:
+    """Where the people of the original stand.  O(distinct tuples classes quasi), sampled beyond 10^9 pairs."""
+    column = next((n for n in reading.sensitive if n in original.sensitive), None)
+    have = reading.size[:, None].astype(np.float32) if column is None else reading.counts(column)
+    fits = same_order(reading, original)
+    if fits is not None and fits.all():
+        return Truth(original, column, reading.group, have, have)
+    code = np.zeros(original.rows, np.int64) if column is None else original.sensitive[column]
+    tuples, _, number = original.tuples
+    pairs, many = np.unique(np.column_stack([number, code]), axis=0, return_counts=True)
+    allowed = max(_PASS // len(reading.size), 1_000)
+    scale = 1.0
+    if len(pairs) > allowed:
+        kept = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:allowed])
+        scale = float(many.sum() / many[kept].sum())
+        pairs, many = pairs[kept], many[kept]
+    could = np.zeros_like(have)
+    step = np.unique(pairs[:, 0])
+    where = np.searchsorted(step, pairs[:, 0])
+    for part, held in reading.matches(tuples[step]):
+        inside = (where >= part.start) & (where < part.stop) & (pairs[:, 1] >= 0)
+        weights = np.zeros((part.stop - part.start, have.shape[1]), np.float32)
+        np.add.at(weights, (where[inside] - part.start, pairs[inside, 1]), many[inside])
+        could += held.astype(np.float32) @ weights
+    return Truth(original, column, None, np.maximum(np.maximum(could * scale, have), 1e-9), have)
+
+
+def same_order(reading: Reading, original: People, shift: int = 0) -> np.ndarray | None:
+    """bool[rows]: which rows of the release may be the row of the original at their place; None for other numbers.
+
+    shift  how many places further the original's row stands that each is held against
+    """
+    if original.rows != reading.rows:
+        return None
+    codes = np.roll(original.codes, shift, axis=0)
+    fits = np.ones(reading.rows, bool)
+    for c in range(len(reading.quasi)):
+        fits &= reading.pairwise(c, reading.classes[reading.group, c], codes[:, c])
+    for name, held in original.sensitive.items():
+        fits &= np.roll(held, shift) == reading.codes[name]
+    return fits
+
+
+def sample(rows: int, classes: int, seed: int) -> np.ndarray:
+    """int64[m]: people to try, as many as the pairs allowed."""
+    most = int(np.clip(_PAIRS // max(classes, 1), 500, _MOST))
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:most])
+
+
+def erring(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """Tuples with a share of their values replaced by those of somebody else.  codes: int32[rows, quasi]"""
+    out = codes.copy()
+    for c, p in enumerate(shares):
+        hit = rng.random(len(out)) < error
+        out[hit, c] = rng.choice(len(p), int(hit.sum()), p=p)
+    return out
+
+
+def linked(reading: Reading, truth: Truth, error: float, seed: int) -> list[Finding]:
+    """Linkage by a register with some share of wrong values, and what the rows linked to say of the sensitive value.
+
+    The intruder takes the row of highest likelihood, one of them by chance where several have it; of the sensitive
+    value the likeliest by the likelihoods of all rows.
+    """
+    original = truth.original
+    person = sample(original.rows, len(reading.size), seed)
+    clean = original.codes[person]
+    asked = erring(clean, error, reading.shares, np.random.default_rng(seed + 1)) if error else clean
+    right = np.zeros(len(person))
+    rows = np.zeros(len(person))
+    guess = np.zeros(len(person), bool)
+    belief = np.zeros(len(person))
+    by_chance = np.zeros(len(person))
+    dealt = truth.dealt(reading, seed)
+    exactly = reading.matches(clean)
+    own_code = truth.code(person)
+    for (part, like), (_, held) in zip(reading.likelihoods(asked, error), exactly, strict=True):
+        best = like.max(axis=0)
+        pool = (like >= best - _SAME) & np.isfinite(best)
+        rows[part] = reading.size @ pool
+        own = truth.own(person[part], held)
+        right[part] = (pool * own).sum(axis=0) / np.maximum(rows[part], 1)
+        if truth.column is not None:
+            weight = np.exp(like - np.where(np.isfinite(best), best, 0.0))
+            say = weight.T @ truth.have
+            there = (weight.T @ dealt).argmax(axis=1)
+            by_chance[part] = (own * (dealt[:, there] / reading.size[:, None])).sum(axis=0)
+            guess[part] = (say.argmax(axis=1) == own_code[part]) & np.isfinite(best)
+            belief[part] = say.max(axis=1) / np.maximum(weight.T @ reading.size, 1e-30)
+    mean, low, high = mean_interval(right)
+    few = int(np.argmax(right))
+    words = "exact" if not error else f"{100 * error:g} % of its values wrong"
+    knows = f"the intruder has the quasi-identifiers of people who are in the table, {words}"
+    out = [
+        Finding(
+            "linkage", f"register, {words}", PAPER, knows, "links that are right, expected", mean, low, high,
+            {"a row at random": 1 / reading.rows}, 1 / reading.k if reading.k > 1 else None, len(person),
+            float(right[few]),
+            (f"the person linked best, among {int(rows[few]):,} rows", float(right[few])), LOWERS,
+            {"rows_linked_to_mean": float(rows.mean())},
+        )
+    ]  # fmt: skip
+    if truth.column is None:
+        return out
+    hit = float(guess.sum())
+    sure = belief > max(1 / reading.l, 0.5) + 1e-6
+    low, high = wilson(hit, len(person))
+    marginal = reading.counts(truth.column).sum(axis=0)
+    out.append(
+        Finding(
+            "inference", f"{truth.column} by a register, {words}", PAPER, knows,
+            f"guesses of {truth.column} that are right", hit / len(person), low, high,
+            {"the commonest value": float(marginal.max() / marginal.sum()),
+             DEALT: wilson(by_chance.sum(), len(person))[1]}, None, len(person), hit / len(person),
+            (f"{int(sure.sum()):,} people guessed with more than {max(1 / reading.l, 0.5):.2f}",
+             float(guess[sure].mean())) if sure.any() else None,
+            "a larger l, t-closeness", {},
+        )
+    )  # fmt: skip
+    return out
+
+
+def unchecked(reading: Reading, register: People, seed: int) -> list[Finding]:
+    """Linkage by a register whose members nobody knows: every row is linked to one of the people who fit it.
+
+    The share is over rows of the release: 1 / people of the register that fit (the journalist's risk).
+    """
+    tuples, many, _ = register.tuples
+    allowed = max(_PASS // len(reading.size), 1_000)
+    scale = 1.0
+    if len(tuples) > allowed:
+        kept = np.sort(np.random.default_rng(seed).permutation(len(tuples))[:allowed])
+        scale = float(many.sum() / many[kept].sum())
+        tuples, many = tuples[kept], many[kept]
+    fit = np.zeros(len(reading.size))
+    for part, held in reading.matches(tuples):
+        fit += held @ many[part]
+    fit *= scale
+    known = fit > 0
+    weight = reading.size / reading.rows
+    chance = np.where(known, 1 / np.maximum(fit, 1), 0.0)
+    mean = float((weight * chance).sum())
+    half = 1.96 * float(np.sqrt((weight * (chance - mean) ** 2).sum() / reading.rows))
+    worst = int(np.argmax(chance))
+    found = (float(chance[worst]), round(float(fit[worst])))
+    return [
+        Finding(
+            "linkage", "register, nobody knows who is in the table", "Sweeney 2002; El Emam, Dankar 2008",
+            "the intruder has a register and links every row to one of the people who fit it",
+            "rows linked to the right person at most, expected", mean, max(mean - half, 0.0), min(mean + half, 1.0),
+            {"a person of the register at random": 1 / max(register.rows, 1)},
+            1 / reading.k if reading.k > 1 else None, reading.rows, found[0] if known.any() else 0.0,
+            (f"rows that {found[1]:,} people of the register fit", found[0]) if known.any() else None, LOWERS,
+            {"rows_that_nobody_fits": float(weight[~known].sum())},
+        )
+    ]  # fmt: skip
