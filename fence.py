@@ -58,7 +58,7 @@ ROOMS: dict[str, set[str]] = {
         for name in folders("problems")
     },
     "hardness": MODEL | {"networkx", "shoal.hardness"},
-    "judge": MODEL | {"polars", "scipy", "shoal.judge"},
+    "judge": MODEL | {"polars", "scipy", "shoal.judge", "shoal.utility.foreign"},  # the last reads cells of any tool
     "engines": MODEL
     | {
         "narwhals",
