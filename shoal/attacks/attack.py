@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.attacks import files, inference, linkage
+from shoal.attacks import composition, downcoding, files, inference, linkage, minimality
 from shoal.attacks.finding import Finding
 from shoal.attacks.reading import People, Reading, read
 from shoal.engines.open import open_table
@@ -164,7 +164,7 @@ def attack(
     Raises InputError and PolicyError for columns that are not there.  O(rows columns + sample classes columns).
     """
     chosen = seed_of(seed) or 0
-    told = _asked(release, certificate)
+    told = _asked(release, certificate, mapping("hierarchies", hierarchies))
     quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
     if not quasi:
         raise PolicyError(
@@ -187,8 +187,17 @@ def attack(
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
     found += files.found(reading, told.path, tables.get("original"), people.get("original"), chosen)
-    paths = (p for p in (release, original, register, *earlier) if isinstance(p, (str, Path)))
     notes = _notes(reading, tables, earlier)
+    if earlier:
+        others = []
+        for i, given in enumerate(earlier, 1):
+            with within(f"the other release {i}"):
+                others.append(_open(given, separator, own[:1]))
+        people_of = tables.get("original", tables.get("register"))
+        told_together, more = composition.found(reading, others, people_of, trees)
+        found += told_together
+        notes += more
+    paths = (p for p in (release, original, register, *earlier) if isinstance(p, (str, Path)))
     return Attack(
         tuple(found), reading.rows, reading.k, reading.l, quasi, own, original is not None, tuple(notes), tuple(paths)
     )
@@ -209,7 +218,13 @@ def _found(reading: Reading, original: People | None, register: People | None, s
         out.append(inference.by_class(reading, column, seed))
         if original is not None:
             out += inference.by_classifier(reading, column, original, strangers, truth, seed)
-    return sorted(out, key=lambda f: f.attack != "linkage")
+    out.sort(key=lambda f: f.attack != "linkage")
+    everybody = original if original is not None else register if register and register.rows == reading.rows else None
+    for column in reading.sensitive if everybody is not None else ():
+        out += minimality.found(reading, everybody, original, column)
+    if truth is not None:
+        out += downcoding.found(reading, truth, seed)
+    return out
 
 
 def without(register: People, original: People) -> People:
@@ -261,7 +276,7 @@ class _Asked:
         self.l = max((float(m.l) for m in models if type(m).__name__ == "LDiversity"), default=1.0)
 
 
-def _asked(release: Any, certificate: str | Path | None) -> _Asked:
+def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Asked:
     """From a release in memory, or from a certificate that is named or lies beside a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
         return _Asked(release.table, release.policy, getattr(release, "stars", None))
@@ -272,7 +287,7 @@ def _asked(release: Any, certificate: str | Path | None) -> _Asked:
         return _Asked(release)
     record = read_json(Path(path))
     try:
-        policy = Policy.read(path)
+        policy = Policy.read(path, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
     except PolicyError as error:
         raise InputError(f"{Path(path).name!r} is no certificate of a table: {error}") from None
     return _Asked(release, policy, record.get("stars"))

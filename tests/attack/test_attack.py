@@ -138,7 +138,8 @@ def test_pure_chance_shows_no_gain(seed: int) -> None:
     release = shoal.anonymize(table, quasi_identifiers=QUASI, sensitive=SENSITIVE, k=5, l=2, effort="fast", seed=1)
     strangers = people(4000, seed + 100, chance=True)
     found = shoal.attack(release, table, pl.concat([table, strangers]))
-    gains = [f for f in found.findings if f.gain and f.risk is not None]
+    gains = [f for f in found.findings if f.gain]
+    gains = [f for f in gains if "minimality" not in f.name]  # which cells a method coarsens is no chance
     assert [f"{f.attack}, {f.name}" for f in gains] == []
 
 
