@@ -209,8 +209,10 @@ def _found(reading: Reading, original: People | None, register: People | None, s
     truth = None
     if original is not None:
         truth = linkage.truth_of(reading, original, seed)
+        person = linkage.sample(original.rows, len(reading.size), seed)
+        own = truth.placed(reading, person)
         for error in ERRORS:
-            out += linkage.linked(reading, truth, error, seed)
+            out += linkage.linked(reading, truth, person, own, error, seed)
     if register is not None:
         out += linkage.unchecked(reading, register, seed)
     strangers = None if register is None or original is None else without(register, original)
@@ -220,8 +222,9 @@ def _found(reading: Reading, original: People | None, register: People | None, s
             out += inference.by_classifier(reading, column, original, strangers, truth, seed)
     out.sort(key=lambda f: f.attack != "linkage")
     everybody = original if original is not None else register if register and register.rows == reading.rows else None
-    for column in reading.sensitive if everybody is not None else ():
-        out += minimality.found(reading, everybody, original, column)
+    if everybody is not None:
+        for column in reading.sensitive:
+            out += minimality.found(reading, everybody, original, column)
     if truth is not None:
         out += downcoding.found(reading, truth, seed)
     return out

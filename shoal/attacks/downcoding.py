@@ -25,15 +25,9 @@ def found(reading: Reading, truth: Truth, seed: int) -> list[Finding]:
     rng = np.random.default_rng(seed + 2)
     order = rng.permutation(original.rows)
     known, targets = order[: original.rows // 2], np.sort(order[original.rows // 2 :][:_TARGETS])
-    person, group, weight = [], [], []
-    for part, held in reading.matches(original.codes[targets]):
-        own = truth.own(targets[part], held)
-        own[reading.plain.all(axis=1)] = 0.0
-        where, who = np.nonzero(own > _LEAST)
-        person.append(targets[part][who])
-        group.append(where)
-        weight.append(own[where, who])
-    who, where, much = np.concatenate(person), np.concatenate(group), np.concatenate(weight)
+    own = truth.placed(reading, targets).tocoo()
+    kept = (own.data > _LEAST) & ~reading.plain.all(axis=1)[own.col]
+    who, where, much = targets[own.row[kept]], own.col[kept].astype(np.int64), own.data[kept]
     if not who.size:
         return []
     value = truth.code(who)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.attacks.finding import Finding, wilson
-from shoal.attacks.linkage import DEALT, Truth, sample, tally
+from shoal.attacks.linkage import DEALT, Truth, chance_of, sample, tally
 from shoal.attacks.reading import People, Reading
 
 HOMOGENEITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam 2007"
@@ -114,8 +114,8 @@ def by_classifier(
     if out and truth is not None and truth.column == column:
         out[0] = replace(out[0], baselines={**out[0].baselines, DEALT: _by_chance(reading, truth, members, seed)})
     if len(out) == 2:
-        said = {"strangers in place of members, at most": out[1].high or 0.0}
-        out[0] = replace(out[0], baselines={**out[0].baselines, **said})
+        beside = {"strangers in place of members, at most": out[1].high or 0.0}
+        out[0] = replace(out[0], baselines={**out[0].baselines, **beside})
     return out
 
 
@@ -124,8 +124,5 @@ def _by_chance(reading: Reading, truth: Truth, members: People, seed: int) -> fl
     dealt = truth.dealt(reading, seed)
     person = sample(members.rows, len(reading.size), seed)
     guess = Learned(reading, dealt).ask(members.codes[person]).argmax(axis=1)
-    right = 0.0
-    for part, held in reading.matches(members.codes[person]):
-        own = truth.own(person[part], held)
-        right += float((own * (dealt[:, guess[part]] / reading.size[:, None])).sum())
-    return wilson(right, len(person))[1]
+    right = chance_of(reading, truth.placed(reading, person), dealt, guess).sum()
+    return wilson(float(right), len(person))[1]

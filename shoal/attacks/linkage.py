@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix, vstack
 
 from shoal.attacks.finding import Finding, mean_interval, wilson
 from shoal.attacks.reading import People, Reading
 
-_PAIRS = 100_000_000  # (person, class) pairs that one pass of the attack may look at
+_PAIRS = 60_000_000  # (person, class) pairs that one pass of the attack may look at
 _MOST = 5_000  # people linked; more would narrow the interval below a percent
-_PASS = 1_000_000_000  # pairs of the one pass that only asks which classes hold a tuple
+_PASS = 5_000_000_000  # pairs of the one pass that only asks which classes hold a tuple
+_FAR = 12.0  # log likelihoods further below the best tell nothing
 _SAME = 1e-4  # log likelihoods closer than this are equal
 PAPER = "Samarati, Sweeney 1998; with errors Fellegi, Sunter 1969"
 DEALT = "values dealt out at random among the rows, at most"
@@ -34,18 +36,29 @@ class Truth(NamedTuple):
     could: np.ndarray
     have: np.ndarray
 
-    def own(self, person: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """float32[classes, person]: the probability that each class has the row of each person; sums to 1 or 0.
-
-        held  bool[classes, person]: which classes hold their tuples
+    def placed(self, reading: Reading, person: np.ndarray) -> csr_matrix:
+        """csr[person, classes]: the probability that each class has the row of each person; sums to 1 or 0.
 
         The rows of a class are equally likely to be of any of the people it holds who have its sensitive values.
         """
+        shape = (len(person), len(reading.size))
         if self.exact is not None:
-            return (np.arange(len(held))[:, None] == self.exact[person][None]).astype(np.float32)
+            at = (np.arange(len(person)), self.exact[person])
+            return csr_matrix((np.ones(len(person)), at), shape=shape)
         code = self.code(person)
-        weight = np.where(held & (code >= 0), (self.have / self.could)[:, code], 0.0).astype(np.float32)
-        return np.asarray(weight / np.maximum(weight.sum(axis=0), 1e-9))
+        tuples, _, number = self.original.tuples
+        wanted, where = np.unique(number[person], return_inverse=True)
+        rate = self.have / self.could
+        rows = [csr_matrix((0, shape[1]))]
+        for _, held in reading.holding(tuples[wanted]):
+            rows.append(held)
+        out = vstack(rows, format="csr")[where.reshape(-1)].tocsr()
+        who = np.repeat(np.arange(len(person)), np.diff(out.indptr))
+        out.data = np.where(code[who] >= 0, rate[out.indices, code[who]], 0.0)
+        whole = np.bincount(who, weights=out.data, minlength=len(person))
+        out.data /= np.maximum(whole[who], 1e-30)
+        out.eliminate_zeros()
+        return out
 
     def dealt(self, reading: Reading, seed: int) -> np.ndarray:
         """float32[classes, values]: rows of each class had the values been dealt out at random among all rows."""
@@ -68,8 +81,15 @@ def tally(reading: Reading, codes: np.ndarray, values: int) -> np.ndarray:
     return flat.reshape(len(reading.size), values).astype(np.float32)
 
 
+def chance_of(reading: Reading, own: csr_matrix, dealt: np.ndarray, guess: np.ndarray) -> np.ndarray:
+    """float64[people]: the chance that a guess is right where the classes have the values dealt out to them."""
+    who = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    share = own.data * dealt[own.indices, guess[who]] / reading.size[own.indices]
+    return np.bincount(who, weights=share, minlength=own.shape[0])
+
+
 def truth_of(reading: Reading, original: People, seed: int) -> Truth:
-    """Where the people of the original stand.  O(distinct tuples classes quasi), sampled beyond 10^9 pairs."""
+    """Where the people of the original stand.  O(tuples coarse classes), a sample beyond 5 10^9 pairs."""
     column = next((n for n in reading.sensitive if n in original.sensitive), None)
     have = reading.size[:, None].astype(np.float32) if column is None else reading.counts(column)
     fits = same_order(reading, original)
@@ -78,7 +98,7 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
     code = np.zeros(original.rows, np.int64) if column is None else original.sensitive[column]
     tuples, _, number = original.tuples
     pairs, many = np.unique(np.column_stack([number, code]), axis=0, return_counts=True)
-    allowed = max(_PASS // len(reading.size), 1_000)
+    allowed = max(_PASS // max(len(reading.points[2]), 1), 1_000)
     scale = 1.0
     if len(pairs) > allowed:
         kept = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:allowed])
@@ -87,27 +107,28 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
     could = np.zeros_like(have)
     step = np.unique(pairs[:, 0])
     where = np.searchsorted(step, pairs[:, 0])
-    for part, held in reading.matches(tuples[step]):
+    for part, held in reading.holding(tuples[step]):
         inside = (where >= part.start) & (where < part.stop) & (pairs[:, 1] >= 0)
-        weights = np.zeros((part.stop - part.start, have.shape[1]), np.float32)
-        np.add.at(weights, (where[inside] - part.start, pairs[inside, 1]), many[inside])
-        could += held.astype(np.float32) @ weights
+        at = (where[inside] - part.start, pairs[inside, 1])
+        weights = csr_matrix((many[inside], at), shape=(part.stop - part.start, have.shape[1]))
+        could += (held.T @ weights).toarray().astype(np.float32)
     return Truth(original, column, None, np.maximum(np.maximum(could * scale, have), 1e-9), have)
 
 
-def same_order(reading: Reading, original: People, shift: int = 0) -> np.ndarray | None:
+def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndarray | None = None) -> np.ndarray | None:
     """bool[rows]: which rows of the release may be the row of the original at their place; None for other numbers.
 
-    shift  how many places further the original's row stands that each is held against
+    shift  how many places further the original's row stands that each is held against;  rows: None for all
     """
     if original.rows != reading.rows:
         return None
-    codes = np.roll(original.codes, shift, axis=0)
-    fits = np.ones(reading.rows, bool)
+    at = np.arange(reading.rows) if rows is None else rows
+    there = (at + shift) % reading.rows
+    fits = np.ones(len(at), bool)
     for c in range(len(reading.quasi)):
-        fits &= reading.pairwise(c, reading.classes[reading.group, c], codes[:, c])
+        fits &= reading.pairwise(c, reading.classes[reading.group[at], c], original.codes[there, c])
     for name, held in original.sensitive.items():
-        fits &= np.roll(held, shift) == reading.codes[name]
+        fits &= held[there] == reading.codes[name][at]
     return fits
 
 
@@ -126,37 +147,42 @@ def erring(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: n
     return out
 
 
-def linked(reading: Reading, truth: Truth, error: float, seed: int) -> list[Finding]:
+def linked(
+    reading: Reading, truth: Truth, person: np.ndarray, own: csr_matrix, error: float, seed: int
+) -> list[Finding]:
     """Linkage by a register with some share of wrong values, and what the rows linked to say of the sensitive value.
+
+    person  int64[m] people tried;  own: what ``Truth.placed`` says of them
 
     The intruder takes the row of highest likelihood, one of them by chance where several have it; of the sensitive
     value the likeliest by the likelihoods of all rows.
     """
     original = truth.original
-    person = sample(original.rows, len(reading.size), seed)
     clean = original.codes[person]
     asked = erring(clean, error, reading.shares, np.random.default_rng(seed + 1)) if error else clean
     right = np.zeros(len(person))
     rows = np.zeros(len(person))
     guess = np.zeros(len(person), bool)
     belief = np.zeros(len(person))
-    by_chance = np.zeros(len(person))
+    by_chance, own_code = np.zeros(len(person)), truth.code(person)
     dealt = truth.dealt(reading, seed)
-    exactly = reading.matches(clean)
-    own_code = truth.code(person)
-    for (part, like), (_, held) in zip(reading.likelihoods(asked, error), exactly, strict=True):
+    for part, like in reading.likelihoods(asked, error):
         best = like.max(axis=0)
-        pool = (like >= best - _SAME) & np.isfinite(best)
-        rows[part] = reading.size @ pool
-        own = truth.own(person[part], held)
-        right[part] = (pool * own).sum(axis=0) / np.maximum(rows[part], 1)
+        sane = np.isfinite(best)
+        class_, who = np.nonzero((like > best - _FAR) & sane)
+        gap = like[class_, who] - best[who]
+        shape = (part.stop - part.start, len(reading.size))
+        weight = csr_matrix((np.exp(gap), (who, class_)), shape=shape)
+        near = gap >= -_SAME
+        pool = csr_matrix((np.ones(int(near.sum())), (who[near], class_[near])), shape=shape)
+        rows[part] = pool @ reading.size
+        mine = own[part.start : part.stop]
+        right[part] = np.asarray(pool.multiply(mine).sum(axis=1)).reshape(-1) / np.maximum(rows[part], 1)
         if truth.column is not None:
-            weight = np.exp(like - np.where(np.isfinite(best), best, 0.0))
-            say = weight.T @ truth.have
-            there = (weight.T @ dealt).argmax(axis=1)
-            by_chance[part] = (own * (dealt[:, there] / reading.size[:, None])).sum(axis=0)
-            guess[part] = (say.argmax(axis=1) == own_code[part]) & np.isfinite(best)
-            belief[part] = say.max(axis=1) / np.maximum(weight.T @ reading.size, 1e-30)
+            say, there = weight @ truth.have, (weight @ dealt).argmax(axis=1)
+            guess[part] = (say.argmax(axis=1) == own_code[part]) & sane
+            belief[part] = say.max(axis=1) / np.maximum(weight @ reading.size, 1e-30)
+            by_chance[part] = chance_of(reading, mine, dealt, there)
     mean, low, high = mean_interval(right)
     few = int(np.argmax(right))
     words = "exact" if not error else f"{100 * error:g} % of its values wrong"
@@ -196,15 +222,15 @@ def unchecked(reading: Reading, register: People, seed: int) -> list[Finding]:
     The share is over rows of the release: 1 / people of the register that fit (the journalist's risk).
     """
     tuples, many, _ = register.tuples
-    allowed = max(_PASS // len(reading.size), 1_000)
+    allowed = max(_PASS // max(len(reading.points[2]), 1), 1_000)
     scale = 1.0
     if len(tuples) > allowed:
         kept = np.sort(np.random.default_rng(seed).permutation(len(tuples))[:allowed])
         scale = float(many.sum() / many[kept].sum())
         tuples, many = tuples[kept], many[kept]
     fit = np.zeros(len(reading.size))
-    for part, held in reading.matches(tuples):
-        fit += held @ many[part]
+    for part, held in reading.holding(tuples):
+        fit += held.T @ many[part]
     fit *= scale
     known = fit > 0
     weight = reading.size / reading.rows

@@ -16,13 +16,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from shoal.attacks.finding import Finding, wilson
-from shoal.attacks.reading import People, Reading
+from shoal.attacks.reading import People, Reading, same
 
 PAPER = "Wong, Fu, Wang, Pei 2007"
 LOWERS = "decoys (m-confidentiality, Wong et al.), a larger l; a method that does not hide as little as it can"
 _SURE = 0.8
 _MANY = 400  # people of a wholly hidden tuple; the majority of more tells what their pool tells
-_PAIRS = 3_000_000_000
+_PAIRS = 10_000_000_000
 
 
 def found(reading: Reading, register: People, original: People | None, column: str) -> list[Finding]:
@@ -32,7 +32,7 @@ def found(reading: Reading, register: People, original: People | None, column: s
     """
     if reading.l <= 1:
         return []
-    hidden = np.flatnonzero(~reading.plain.all(axis=1))
+    hidden = reading.points[2]
     tuples, people, number = register.tuples
     have = _plainly(reading, tuples, column)
     shown = have.sum(axis=1)
@@ -40,7 +40,7 @@ def found(reading: Reading, register: People, original: People | None, column: s
     asked = np.flatnonzero(left > 0)
     if not hidden.size or not asked.size or asked.size * hidden.size > _PAIRS:
         return []
-    pool, weighed = _pool(reading, hidden, tuples[asked], left[asked], column)
+    pool, weighed = _pool(reading, tuples[asked], left[asked], column)
     kept = pool.sum(axis=1) > 0
     asked, pool, weighed = asked[kept], pool[kept], weighed[kept]
     share = weighed / weighed.sum(axis=1, keepdims=True)
@@ -58,46 +58,29 @@ def found(reading: Reading, register: People, original: People | None, column: s
 def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
     """float32[tuples, values]: rows that stand plainly with each tuple."""
     counts = reading.counts(column)
-    plain = np.flatnonzero(reading.plain.all(axis=1))
+    plain, values, _ = reading.points
     out = np.zeros((len(tuples), counts.shape[1]), np.float32)
-    if not plain.size:
-        return out
-    first = [np.zeros(s.size.size, np.int64) for s in reading.spreads]
-    for f, s in zip(first, reading.spreads, strict=True):
-        f[s.cell] = s.start
-    values = np.column_stack([f[reading.classes[plain, c]] for c, f in enumerate(first)])
-    place = _same(tuples, values)
-    np.add.at(out, place[place >= 0], counts[plain[place >= 0]])
+    if plain.size:
+        place = same(tuples, values)
+        np.add.at(out, place[place >= 0], counts[plain[place >= 0]])
     return out
 
 
-def _same(tuples: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """int64[asked]: which of distinct tuples each is, -1 for none."""
-    from shoal.attacks.reading import numbered
-
-    both = numbered(np.concatenate([tuples.astype(np.int64), asked.astype(np.int64)]))
-    place = np.full(int(both.max(initial=0)) + 1, -1)
-    place[both[: len(tuples)]] = np.arange(len(tuples))
-    return np.asarray(place[both[len(tuples) :]])
-
-
-def _pool(
-    reading: Reading, hidden: np.ndarray, tuples: np.ndarray, left: np.ndarray, column: str
-) -> tuple[np.ndarray, np.ndarray]:
+def _pool(reading: Reading, tuples: np.ndarray, left: np.ndarray, column: str) -> tuple[np.ndarray, np.ndarray]:
     """(float64[tuples, values] rows of the coarse classes that hold each tuple, the same over the people of a class).
 
     left  people of each tuple who do not stand plainly
     """
-    counts = reading.counts(column)[hidden]
-    could = np.zeros(len(hidden))
-    for part, held in reading.matches(tuples, hidden):
-        could += held @ left[part]
+    counts = reading.counts(column)
+    counts[reading.points[0]] = 0.0
+    could = np.zeros(len(counts))
+    for part, held in reading.holding(tuples):
+        could += held.T @ left[part]
     weighed = counts / np.maximum(could, 1)[:, None]
     rows, out = np.zeros((len(tuples), counts.shape[1])), np.zeros((len(tuples), counts.shape[1]))
-    for part, held in reading.matches(tuples, hidden):
-        one = held.T.astype(np.float32)
-        rows[part] = one @ counts
-        out[part] = one @ weighed
+    for part, held in reading.holding(tuples):
+        rows[part] = held @ counts
+        out[part] = held @ weighed
     return rows, out
 
 
@@ -178,7 +161,7 @@ def _composition(
     if original is register:
         place = number
     else:
-        place = _same(register.tuples[0], original.codes)
+        place = same(register.tuples[0], original.codes)
     known = (held >= 0) & (place >= 0)
     flat = np.bincount(place[known] * values + held[known], minlength=tuples * values)
     return flat.reshape(tuples, values).astype(float)

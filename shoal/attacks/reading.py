@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.sparse import csr_matrix
 
 from shoal.engines.codes import as_text
 from shoal.errors import InputError
@@ -17,6 +18,7 @@ from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.notation import RangeOf, SetOf, parse
 from shoal.utility.foreign import STARS, Domain, Spread, domain_of, spread
 
+_BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
 STEP = 256  # people matched at once
 VALUES = 2_000  # sensitive values told apart; rarer ones count as one that is never guessed
 _ENDS = re.compile(r"[\[\(]\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*[\]\)\[]\Z|(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
@@ -123,18 +125,41 @@ class Reading:
         run = order[np.searchsorted((s.cell * wide + s.start)[order], cell * wide + value, "right") - 1]
         return np.asarray((s.cell[run] == cell) & (value >= s.start[run]) & (value < s.stop[run]))
 
-    def matches(self, tuples: np.ndarray, among: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
-        """(slice of the tuples, bool[classes, slice]): which classes hold each tuple.
+    @cached_property
+    def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(int64[m] plain classes, int64[m, quasi] the tuple of each, int64[h] the other classes)."""
+        whole = self.plain.all(axis=1)
+        at, values = np.flatnonzero(whole), []
+        for c, s in enumerate(self.spreads):
+            first = np.zeros(s.size.size, np.int64)
+            first[s.cell] = s.start
+            values.append(first[self.classes[at, c]])
+        return at, np.column_stack(values), np.flatnonzero(~whole)
 
-        among  int64[m]  the classes looked at, None for all.  O(classes tuples quasi).
+    def holding(self, tuples: np.ndarray) -> Iterator[tuple[slice, csr_matrix]]:
+        """(slice of the tuples, csr[slice, classes]): the classes that hold each distinct tuple.
+
+        Plain classes are looked up, others compared by bits: O(tuples coarse classes quasi / 8).
         """
-        classes = self.classes if among is None else self.classes[among]
-        for begin in range(0, len(tuples), STEP):
-            part = slice(begin, min(begin + STEP, len(tuples)))
-            found = np.ones((len(classes), part.stop - begin), bool)
-            for c in range(len(self.quasi)):
-                found &= self.held(c, tuples[part, c])[classes[:, c]]
-            yield part, found
+        plain, values, coarse = self.points
+        own = same(values, tuples)  # a plain tuple is one class
+        bits = []
+        for c in range(len(self.quasi)):
+            wanted, where = np.unique(tuples[:, c], return_inverse=True)
+            held = self.held(c, wanted)[self.classes[coarse, c]]
+            bits.append((np.packbits(held.T, axis=1), where.reshape(-1)))
+        step = max(_BITS // max(coarse.size, 1), 1)
+        for begin in range(0, len(tuples), step):
+            part = slice(begin, min(begin + step, len(tuples)))
+            whole = bits[0][0][bits[0][1][part]]
+            for mask, where in bits[1:]:
+                whole &= mask[where[part]]
+            row, column = np.nonzero(np.unpackbits(whole, axis=1, count=coarse.size).view(bool))
+            there = np.flatnonzero(own[part] >= 0)
+            rows = np.concatenate([row, there])
+            columns = np.concatenate([coarse[column], plain[own[part][there]]])
+            shape = (part.stop - begin, len(self.size))
+            yield part, csr_matrix((np.ones(rows.size, np.float32), (rows, columns)), shape=shape)
 
     def likelihoods(self, tuples: np.ndarray, error: float) -> Iterator[tuple[slice, np.ndarray]]:
         """(slice, float32[classes, slice]): log likelihood of each tuple for a row of each class.
@@ -215,6 +240,14 @@ def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
     pool = pl.DataFrame({"x": pl.Series(list(values), dtype=pl.String), "i": np.arange(len(values))})
     joined = texts.alias("x").to_frame().join(pool, on="x", how="left", nulls_equal=True, maintain_order="left")
     return joined["i"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+def same(tuples: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """int64[asked]: which of distinct tuples each is, -1 for none."""
+    both = numbered(np.concatenate([tuples.astype(np.int64), asked.astype(np.int64)]))
+    place = np.full(int(both.max(initial=0)) + 1, -1)
+    place[both[: len(tuples)]] = np.arange(len(tuples))
+    return np.asarray(place[both[len(tuples) :]])
 
 
 def numbered(codes: np.ndarray) -> np.ndarray:
