@@ -186,7 +186,7 @@ def attack(
     reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l)
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
-    found += files.found(reading, told.path, tables.get("original"), people.get("original"), chosen)
+    found += files.found(reading, told.table, people.get("original"))
     notes = _notes(reading, tables, earlier)
     if earlier:
         others = []
@@ -269,7 +269,6 @@ class _Asked:
 
     def __init__(self, table: Any, policy: Any = None, stars: Mapping[str, int] | None = None) -> None:
         self.table = table
-        self.path = Path(table) if isinstance(table, (str, Path)) else None
         self.quasi: Sequence[str] = () if policy is None else policy.grouped
         self.sensitive: Sequence[str] = () if policy is None else policy.sensitive
         self.hierarchies: Mapping[str, Any] = {} if policy is None else policy.hierarchies
