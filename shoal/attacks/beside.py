@@ -145,7 +145,7 @@ def _totals(files: list[Any], name: str, values: tuple[str | None, ...]) -> np.n
                 continue
             said = {e.get("label"): e.get("before") for e in column.get("distribution", []) if isinstance(e, Mapping)}
             if all(isinstance(said.get(v), (int, float)) for v in values):
-                return np.array([int(said[v]) for v in values])
+                return np.array([said[v] for v in values], np.float64).astype(np.int64)
     return None
 
 

@@ -26,7 +26,8 @@ def found(reading: Reading, truth: Truth, seed: int) -> list[Finding]:
     order = rng.permutation(original.rows)
     known, targets = order[: original.rows // 2], np.sort(order[original.rows // 2 :][:_TARGETS])
     own = truth.placed(reading, targets).tocoo()
-    kept = (own.data > _LEAST) & ~reading.plain.all(axis=1)[own.col]
+    coarse = np.logical_not(np.asarray(reading.plain).min(axis=1))
+    kept = (own.data > _LEAST) & coarse[own.col]
     who, where, much = targets[own.row[kept]], own.col[kept].astype(np.int64), own.data[kept]
     if not who.size:
         return []
