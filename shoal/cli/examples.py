@@ -110,7 +110,8 @@ FIRST = (
     "  shoal anonymize people.csv --policy people.policy.toml\n"
     "  shoal verify people.release.csv people.release.certificate.json\n\n"
     "\b\nEach command has examples: shoal anonymize --help.  Exit status: 0 done, 1 a check failed,\n"
-    "2 bad usage or input, 3 no answer exists.  shoal --install-completion: the Tab key completes."
+    "2 bad usage or input, 3 no answer exists, 4 an output exists already.\n"
+    "shoal --install-completion: the Tab key completes."
 )
 
 
