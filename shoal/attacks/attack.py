@@ -259,6 +259,10 @@ def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) 
         notes.append("no register: nobody who is not in the table can be asked about")
     if not earlier:
         notes.append("no other release of these people: composition is left out")
+    if reading.l <= 1 and reading.sensitive:
+        notes.append("no l of the frequency form (no value more than 1/l of a class): minimality is left out")
+    elif reading.sensitive and "original" not in tables and tables.get("register", reading.frame).height != reading.rows:
+        notes.append("minimality needs everybody in the table and nobody else: an original, or a register of them")
     if not reading.sensitive:
         notes.append("no sensitive column is named: nothing is inferred")
     return notes

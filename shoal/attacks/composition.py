@@ -105,7 +105,8 @@ def _of(learned: Learned, name: str, assumes: str, said: Composition, reading: R
     if learned.fewer_than_k is not None:
         measures = f"people who share all their classes with fewer than {said.k}"
         few = learned.fewer_than_k
-        chance = 1 / max(learned.worst.people, 1) if few and learned.worst is not None else 0.0
+        met = learned.worst.people if learned.worst is not None else said.k
+        chance = 1 / max(min(met, said.k - 1), 1) if few else 0.0  # at most k - 1 of them are together
         add("few people", measures, few, {"one release": 0.0}, chance, {})
     if learned.one_value is not None:
         risk = 1.0 if learned.one_value else 0.0

@@ -70,7 +70,8 @@ def wilson(right: float, tried: float) -> tuple[float, float]:
     z, share = 1.959964, min(max(right / tried, 0.0), 1.0)
     middle = (share + z * z / (2 * tried)) / (1 + z * z / tried)
     half = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried)) / (1 + z * z / tried)
-    return (max(middle - half, 0.0) if right > 0 else 0.0), (min(middle + half, 1.0) if right < tried else 1.0)
+    low, high = max(middle - half, 0.0), min(middle + half, 1.0)
+    return float(low) if right > 0 else 0.0, float(high) if right < tried else 1.0
 
 
 def mean_interval(values: Any) -> tuple[float, float, float]:

@@ -97,3 +97,15 @@ def test_cells_hidden_by_chance_tell_nothing(seed: int) -> None:
     found = by_name(shoal.attack(release, table, quasi_identifiers=QUASI, sensitive=SENSITIVE))
     assert [name for name, f in found.items() if f.gain and f.attack != "linkage"] == []
     assert "downcoding, coarsened cells by naive Bayes" in found
+
+
+def test_values_that_stand_plainly_are_not_what_is_hidden() -> None:
+    """Of the towns with sex f, Ulm and Bonn stand plainly: a hidden one would have joined them."""
+    plain = [("Ulm", "f")] * 40 + [("Bonn", "f")] * 30 + [("Ulm", "m")] * 40 + [("Kiel", "m")] * 40
+    hidden = [("Kiel", "f")] * 12
+    table = pl.DataFrame(plain + hidden, schema=["town", "sex"], orient="row")
+    release = pl.DataFrame(plain + [("*", "f")] * 12, schema=["town", "sex"], orient="row")
+    release = release.sample(fraction=1.0, shuffle=True, seed=1)
+    found = by_name(shoal.attack(release, table, quasi_identifiers=["town", "sex"]))
+    assert found["downcoding, coarsened cells by naive Bayes and minimality"].figure == pytest.approx(1.0)
+    assert found["downcoding, coarsened cells by naive Bayes"].figure == pytest.approx(0.0)
