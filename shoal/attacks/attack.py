@@ -188,6 +188,8 @@ def attack(
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
     found += files.found(reading, told.table, people.get("original"))
     notes = _notes(reading, tables, earlier)
+    if told.centers:
+        notes.append("centers stand for no set of values: only people who have a center's own values are linked to it")
     if earlier:
         others = []
         for i, given in enumerate(earlier, 1):
@@ -261,7 +263,9 @@ def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) 
         notes.append("no other release of these people: composition is left out")
     if reading.l <= 1 and reading.sensitive:
         notes.append("no l of the frequency form (no value more than 1/l of a class): minimality is left out")
-    elif reading.sensitive and "original" not in tables and tables.get("register", reading.frame).height != reading.rows:
+    elif (
+        reading.sensitive and "original" not in tables and tables.get("register", reading.frame).height != reading.rows
+    ):
         notes.append("minimality needs everybody in the table and nobody else: an original, or a register of them")
     if not reading.sensitive:
         notes.append("no sensitive column is named: nothing is inferred")
@@ -277,6 +281,7 @@ class _Asked:
         self.sensitive: Sequence[str] = () if policy is None else policy.sensitive
         self.hierarchies: Mapping[str, Any] = {} if policy is None else policy.hierarchies
         self.stars = dict(stars or {})
+        self.centers = policy is not None and policy.publish == "centers"
         models = () if policy is None else policy.privacy
         self.k = max((m.k for m in models if hasattr(m, "k") and type(m).__name__ == "KAnonymity"), default=1)
         self.l = max((float(m.l) for m in models if type(m).__name__ == "LDiversity"), default=1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from shoal.attacks.finding import Finding, mean_interval, wilson
-from shoal.attacks.reading import People, Reading
+from shoal.attacks.reading import People, Reading, same
 
 _PAIRS = 60_000_000  # (person, class) pairs that one pass of the attack may look at
 _MOST = 5_000  # people linked; more would narrow the interval below a percent
@@ -26,7 +26,7 @@ class Truth(NamedTuple):
 
     original  the people;  column: the sensitive column that tells their rows apart, None where there is none
     exact     int64[rows]  the class of each where rows stand in the order of the original; None where they do not
-    could     float32[classes, values]  rows of the original that a class holds, by sensitive value
+    could     float32[classes, values]  people of the original that a class may be of, by sensitive value
     have      float32[classes, values]  rows of the class by sensitive value
     """
 
@@ -37,9 +37,10 @@ class Truth(NamedTuple):
     have: np.ndarray
 
     def placed(self, reading: Reading, person: np.ndarray) -> csr_matrix:
-        """csr[person, classes]: the probability that each class has the row of each person; sums to 1 or 0.
+        """csr[person, classes]: the probability that each class has the row of each person; sums to at most 1.
 
-        The rows of a class are equally likely to be of any of the people it holds who have its sensitive values.
+        Of N people of a tuple and value of whom c stand plainly each does with c/N.  The rows of a coarse class are
+        equally likely to be of any of the others that it holds and who have its sensitive values.
         """
         shape = (len(person), len(reading.size))
         if self.exact is not None:
@@ -55,8 +56,9 @@ class Truth(NamedTuple):
         out = vstack(rows, format="csr")[where.reshape(-1)].tocsr()
         who = np.repeat(np.arange(len(person)), np.diff(out.indptr))
         out.data = np.where(code[who] >= 0, rate[out.indices, code[who]], 0.0)
-        whole = np.bincount(who, weights=out.data, minlength=len(person))
-        out.data /= np.maximum(whole[who], 1e-30)
+        plain = reading.plain.all(axis=1)[out.indices]
+        own, rest = (np.bincount(who, weights=out.data * part, minlength=len(person)) for part in (plain, ~plain))
+        out.data *= np.where(plain, 1.0, ((1 - np.minimum(own, 1.0)) / np.maximum(rest, 1e-30))[who])
         out.eliminate_zeros()
         return out
 
@@ -98,21 +100,32 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
     code = np.zeros(original.rows, np.int64) if column is None else original.sensitive[column]
     tuples, _, number = original.tuples
     pairs, many = np.unique(np.column_stack([number, code]), axis=0, return_counts=True)
-    allowed = max(_PASS // max(len(reading.points[2]), 1), 1_000)
+    could = np.maximum(have, 1e-9)
+    plain, values, coarse = reading.points
+    class_ = np.full(len(tuples), -1)
+    place = same(tuples, values)
+    class_[place[place >= 0]] = plain[place >= 0]
+    there = (class_[pairs[:, 0]] >= 0) & (pairs[:, 1] >= 0)
+    where = (class_[pairs[there, 0]], pairs[there, 1])
+    could[where] = np.maximum(have[where], many[there])
+    many[there] -= np.minimum(have[where], many[there]).astype(many.dtype)
+    pairs, many = pairs[many > 0], many[many > 0]  # those who stand in coarse classes
+    allowed = max(_PASS // max(len(coarse), 1), 1_000)
     scale = 1.0
     if len(pairs) > allowed:
         kept = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:allowed])
         scale = float(many.sum() / many[kept].sum())
         pairs, many = pairs[kept], many[kept]
-    could = np.zeros_like(have)
+    left = np.zeros_like(have)
     step = np.unique(pairs[:, 0])
     where = np.searchsorted(step, pairs[:, 0])
     for part, held in reading.holding(tuples[step]):
         inside = (where >= part.start) & (where < part.stop) & (pairs[:, 1] >= 0)
         at = (where[inside] - part.start, pairs[inside, 1])
         weights = csr_matrix((many[inside], at), shape=(part.stop - part.start, have.shape[1]))
-        could += (held.T @ weights).toarray().astype(np.float32)
-    return Truth(original, column, None, np.maximum(np.maximum(could * scale, have), 1e-9), have)
+        left += (held.T @ weights).toarray().astype(np.float32)
+    could[coarse] = np.maximum(np.maximum(left * scale, have), 1e-9)[coarse]
+    return Truth(original, column, None, could, have)
 
 
 def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndarray | None = None) -> np.ndarray | None:
