@@ -119,7 +119,6 @@ if __name__ == "__main__":
     if asked == "scale":
         record("Attacks: how long they take", "python benchmarks/attack.py scale", scale(), [
             "Linkage at three rates of error, inference, minimality, downcoding and order, with the original at hand.",
-            "Measured beside other work on the same two cores.",
         ])  # fmt: skip
     else:
         record(f"Attacks on releases of {asked}", f"python benchmarks/attack.py {asked}", lines(asked), [

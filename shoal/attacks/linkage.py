@@ -56,7 +56,7 @@ class Truth(NamedTuple):
         out = vstack(rows, format="csr")[where.reshape(-1)].tocsr()
         who = np.repeat(np.arange(len(person)), np.diff(out.indptr))
         out.data = np.where(code[who] >= 0, rate[out.indices, code[who]], 0.0)
-        plain = reading.plain.all(axis=1)[out.indices]
+        plain = np.isin(out.indices, reading.points[0])
         own, rest = (np.bincount(who, weights=out.data * part, minlength=len(person)) for part in (plain, ~plain))
         out.data *= np.where(plain, 1.0, ((1 - np.minimum(own, 1.0)) / np.maximum(rest, 1e-30))[who])
         out.eliminate_zeros()
@@ -106,9 +106,9 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
     place = same(tuples, values)
     class_[place[place >= 0]] = plain[place >= 0]
     there = (class_[pairs[:, 0]] >= 0) & (pairs[:, 1] >= 0)
-    where = (class_[pairs[there, 0]], pairs[there, 1])
-    could[where] = np.maximum(have[where], many[there])
-    many[there] -= np.minimum(have[where], many[there]).astype(many.dtype)
+    at = (class_[pairs[there, 0]], pairs[there, 1])
+    could[at] = np.maximum(have[at], many[there])
+    many[there] -= np.minimum(have[at], many[there]).astype(many.dtype)
     pairs, many = pairs[many > 0], many[many > 0]  # those who stand in coarse classes
     allowed = max(_PASS // max(len(coarse), 1), 1_000)
     scale = 1.0
