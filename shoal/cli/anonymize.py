@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import typer
+
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
@@ -111,6 +113,25 @@ class Files(NamedTuple):
     )
 
 
+class After(NamedTuple):
+    """Earlier releases of the same people, and what they may tell together with the new one."""
+
+    after: list[str] = flag(
+        [], "--after", "An earlier release of the same people, its certificate beside it; may be repeated."
+    )
+    max_composition: float | None = flag(
+        None,
+        "--max-composition",
+        "Share of the people in several releases for whom a promise may break; 0.01 by default.",
+    )
+    force_composition: bool = flag(False, "--force-composition", "Write it whatever the releases tell together.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as ``shoal.anonymize`` takes it."""
+        given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
+        return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
+
+
 @app.command()
 @with_options
 def anonymize(
@@ -121,6 +142,7 @@ def anonymize(
     files: Files = Files(),
     decision: Decision = Decision(),
     source: Source = Source(),
+    after: After = After(),
     force: bool = FORCE,
     as_json: bool = JSON_,
     **models: Any,
@@ -149,9 +171,11 @@ def anonymize(
     tried = exploration(files.explored, files.report)
     papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
     check_target(target, papers, read, overwrite=force, folder=folder)
+    if policy is not None and policy.suffix.lower() == ".json" and not after.after:
+        typer.echo(_again(policy), err=True)
     with progress() as listener:
         release = prepare(
-            data, asked, **source._asdict(), target=aim, progress=listener,
+            data, asked, **source._asdict(), **after.settings(), target=aim, progress=listener,
             secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         listener("writing and reading back", None)
@@ -160,6 +184,8 @@ def anonymize(
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    for told in release.composition:
+        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
@@ -174,6 +200,17 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     if recoded and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
     return asked
+
+
+def _again(certificate: Path) -> str:
+    """What a second release by the same policy may do, where nothing counts it."""
+    name = certificate.name.removesuffix(".json").removesuffix(".certificate")
+    near = [p.name for p in sorted(certificate.parent.glob(f"{name}.*")) if p.suffix.lower() not in (".json", ".html")]
+    return (
+        "the policy is the certificate of an earlier release: whoever stands in both stands in a group of each, and "
+        "the two groups together may tell a sensitive value that neither tells; "
+        f"--after {near[0] if len(near) == 1 else 'RELEASE'} counts for how many people"
+    )
 
 
 def _beside_table(data: Any, glob: bool) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.cli import (
     anonymize,
+    apply,
     assign,
     attack,
     audit,
@@ -44,6 +45,7 @@ def program() -> Any:
 
 __all__ = [
     "anonymize",
+    "apply",
     "assign",
     "attack",
     "audit",

@@ -45,11 +45,26 @@ PAGES = {
     "report": Page(
         "Make the report of a release later.", ("shoal report release.csv release.certificate.json -o later.html",)
     ),
+    "fit": Page(
+        "Find one recoding for several tables.",
+        (
+            "shoal fit people.csv --quasi age,zip --identifiers name --insensitive disease --k 5 "
+            "--hierarchy age=intervals:5,10 -o recoder.toml",
+        ),
+    ),
+    "apply": Page(
+        "Publish another table by a recoding that was found once.",
+        (
+            "shoal apply recoder.toml people.csv -o july.csv",
+            "shoal apply recoder.toml people.csv -o august.csv --after july.csv",
+        ),
+    ),
     "audit": Page(
         "Measure privacy and risks of any table.",
         (
             "shoal audit release.csv --quasi age,zip --sensitive disease --k 5",
             "shoal audit release.csv --policy release.certificate.json",
+            "shoal audit july.csv --with release.csv --quasi age,zip --sensitive disease --original people.csv",
         ),
     ),
     "explore": Page(

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,16 +150,19 @@ def _with_originals(
             at, table, own = rows[lent], given[lent], values.original[lent]
             lent += 1
             register = _register(release, table, groups)
-            group, how = _placed(release, groups, register, own, published)
-            stand[i, at >= 0] = group[at[at >= 0]]
             truth[at >= 0] = own[at[at >= 0]]
-            placed.append(how)
+            if len(given) == len(releases):
+                group, how = _placed(release, groups, register, own, published)
+                stand[i, at >= 0] = group[at[at >= 0]]
+                placed.append(how)
+            else:
+                placed.append("unasked")
         tuples[i, at >= 0] = register.of[at[at >= 0]]
         fits.append(register.fits)
     both = (tuples >= 0).sum(axis=0) >= 2
     unplaced = ((stand < 0) & (tuples >= 0)).any(axis=0)
     known = unknown = None
-    if "assumed" not in placed:
+    if len(given) == len(releases):
         kept = ~unplaced
         one = [_one_each(s.size.size) for s in seen]
         known = _learned(stand[:, kept], both[kept], truth[kept], one, seen, k, l, sensitive is not None, known=True)
@@ -587,9 +591,9 @@ def fitted(
         return np.where(there[r][:, None], np.where(full, alone, faces[r] @ factor[r]) if own[r].size else alone, 1.0)
 
     def jointly() -> np.ndarray:
-        out: np.ndarray = np.prod(weight, axis=0)
+        out: np.ndarray = _product(weight)
         if own[0].size:
-            out = out + np.where(full, shared @ np.prod([f[o] for f, o in zip(factor, own, strict=True)], axis=0), 0.0)
+            out = out + np.where(full, shared @ _product([f[o] for f, o in zip(factor, own, strict=True)]), 0.0)
         return out
 
     weight = [weighed(r) for r in range(len(faces))]
@@ -598,10 +602,10 @@ def fitted(
     for _ in range(_STEPS):
         for r, (face, here) in enumerate(zip(faces, there, strict=True)):
             each = (people / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
-            others = np.prod([w for i, w in enumerate(weight) if i != r], axis=0) if len(faces) > 1 else 1.0
+            others = _product([w for i, w in enumerate(weight) if i != r])
             load = face.T @ (here[:, None] * each * others)
             if own[r].size:
-                beside = np.prod([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r], axis=0)
+                beside = _product([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r])
                 load[own[r]] = (face.T @ np.where(full, 0.0, here[:, None] * each * others))[own[r]]
                 load[own[r]] += (shared.T @ np.where(full, each, 0.0)) * beside
             if strangers[r]:
@@ -616,6 +620,11 @@ def fitted(
         if change < _STILL:
             break
     return posterior
+
+
+def _product(factors: Sequence[np.ndarray]) -> np.ndarray:
+    """Of arrays of one shape; 1 of none."""
+    return reduce(np.multiply, factors) if factors else np.ones((1, 1))
 
 
 def _alone(people: np.ndarray, face: csr_matrix, here: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -73,7 +73,8 @@ class Composition:
     known      what an adversary learns who knows everybody's groups;  unknown: one who knows quasi-identifiers
     placed     per release how the group of each person was found: "given"; "order", the rows stand in the original's;
                "matched", one placement of the original's rows that agrees with the release, among several; "assumed",
-               everybody of the other releases' originals whom it covers may be in it; "none", there is no original
+               everybody of the other releases' originals whom it covers may be in it, and then "unasked" of those;
+               "none", there is no original
     unplaced   people whose row no published row of their release covers
     rows_alone what the releases tell without any original; None with one
 

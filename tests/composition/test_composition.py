@@ -219,7 +219,7 @@ def test_of_a_release_without_an_original_everybody_whom_it_covers_is_assumed() 
     table = people([20, 21, 30, 31], "abca")
     one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
     found = compose([Published(one.table, ["age"]), two], sensitive="disease", k=2, l=2)
-    assert found.placed == ("assumed", "order")
+    assert found.placed == ("assumed", "unasked")
     assert found.people == 4
     assert found.known is None
     assert found.unknown is not None

@@ -96,6 +96,8 @@ def _visits(folder: Path) -> None:
     people().select("age", "zip", pl.col("disease").alias("illness")).write_parquet(
         folder / "visits" / "part-0.parquet"
     )
+    people().write_csv(folder / "june.csv")
+    people(280).write_csv(folder / "july.csv")
 
 
 MADE: dict[str, Callable[[Path], None]] = {
