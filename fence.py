@@ -89,6 +89,9 @@ ROOMS: dict[str, set[str]] = {
     | {"shoal.publishing.verifying"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
     "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
+    "attacks": MODEL
+    | {"polars", "pyarrow", "scipy", "shoal.attacks", "shoal.engines", "shoal.judge", "shoal.report", "shoal.watching"}
+    | {"shoal.utility.foreign"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

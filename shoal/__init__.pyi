@@ -2,6 +2,8 @@
 checkers read them."""
 
 from shoal import hardness as hardness
+from shoal.attacks.attack import Attack as Attack
+from shoal.attacks.attack import attack as attack
 from shoal.errors import CertificateError as CertificateError
 from shoal.errors import InfeasibleError as InfeasibleError
 from shoal.errors import InputError as InputError

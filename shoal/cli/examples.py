@@ -75,6 +75,13 @@ PAGES = {
         "Hold releases of a table side by side.",
         ("shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",),
     ),
+    "attack": Page(
+        "Try what an intruder would learn from a release.",
+        (
+            "shoal attack release.csv --original people.csv --fail-above 0.9 -o attack.html",
+            "shoal attack ranges.csv --register population.csv --with release.csv",
+        ),
+    ),
     "keygen": Page(
         "Make keys that sign certificates.",
         ("shoal keygen steward.key",),
