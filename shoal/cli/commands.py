@@ -16,6 +16,7 @@ from shoal.cli import (
     labels,
     regions,
     reproduce,
+    series,
     tiles,
     verify,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "program",
     "regions",
     "reproduce",
+    "series",
     "tiles",
     "verify",
 ]

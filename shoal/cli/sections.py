@@ -14,7 +14,8 @@ _WORDS = {
     "counted columns categories cyclic latitude longitude plane unit id source target column boundary soft_boundary "
     "fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
     "What is asked": "k l r least distinct_l epsilon preset max_average_risk population population_weights "
-    "population_size missing threshold number at_most max_diameter max_width max_clusters setup_cost levels policy",
+    "population_size missing threshold number at_most max_diameter max_width max_clusters setup_cost levels policy "
+    "mode wait wait_above without_waiting no_counterfeits",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
     "coarsen extent sparse naming names keep_order",
     "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
