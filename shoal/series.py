@@ -21,7 +21,7 @@ from shoal.model.repeatable import drawn
 from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing.opening import opened
-from shoal.publishing.series import folder, increment
+from shoal.publishing.series import again, folder, increment
 from shoal.publishing.series.part import Part, judged_bytes, make_part
 from shoal.publishing.verifying.series import SeriesVerdict, verify_series
 from shoal.watching import watched
@@ -136,6 +136,11 @@ class Series(Shown):
                 added = increment.add(
                     frame, persons, held.ledger, held.keyed, search, policy,
                     wait=about["wait"], wait_above=about["wait_above"], without_waiting=without_waiting,
+                )  # fmt: skip
+            elif about["mode"] == "again":
+                added = again.add(
+                    frame, persons, held.ledger, held.keyed, search, policy,
+                    releases=[held.release(i + 1) for i in range(held.parts)], counterfeits=about["counterfeits"],
                 )  # fmt: skip
             else:
                 raise PolicyError(f"mode {about['mode']!r} cannot be added to yet")

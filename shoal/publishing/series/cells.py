@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+
 import numpy as np
 
 from shoal.model.hierarchy import Hierarchy
