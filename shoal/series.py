@@ -37,7 +37,7 @@ class Series(Shown):
 
     place   the folder
     policy  what every part is asked, without what is decided anew for each (a seed)
-    mode    "increment", "again" or "views"
+    mode    "increment" or "again"
 
     Raises InputError for a folder that is no series, VerificationError where a part or the ledger was lost, changed or
     is older than what was published.

@@ -12,7 +12,7 @@ from shoal.cli.common import answer, progress, short
 from shoal.cli.models import with_options
 from shoal.cli.options import JSON_, Text, flag
 
-ACTIONS = ("start", "add", "view", "status")
+ACTIONS = ("start", "add", "status")
 
 
 @app.command()
@@ -23,7 +23,7 @@ def series(
     table: Path | None = typer.Argument(None, help="Of add: the table of the next part."),
     policy: Path | None = flag(None, "--policy", "Of start: a TOML file of settings, or a certificate."),
     mode: str | None = flag(
-        None, "--mode", "Of start: increment (everybody once; the default), again (the whole table each time), views."
+        None, "--mode", "Of start: increment (everybody once; the default), again (the whole table each time)."
     ),
     wait: int | None = flag(None, "--wait", "Of start: how many parts a row may wait that would lose too much."),
     wait_above: float | None = flag(None, "--wait-above", "Of start: the loss, from 0 to 1, above which rows wait."),
@@ -34,11 +34,11 @@ def series(
     without_waiting: bool = flag(
         False, "--without-waiting", "Of add: rows that wait may be absent, and are then never published."
     ),
-    sign: Path | None = flag(None, "--sign", "Of add and view: private key that signs the certificate; see keygen."),
+    sign: Path | None = flag(None, "--sign", "Of add: private key that signs the certificate; see keygen."),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
-    """Publish releases one after another: months, corrections, other readers."""
+    """Publish releases one after another: months and corrections."""
     import shoal
     from shoal.errors import PolicyError
     from shoal.publishing.series.folder import RELEASE, part_name

@@ -68,11 +68,10 @@ def _sealed(about: Mapping[str, Any]) -> Finding:
 
 
 def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> Finding:
-    """Whether all parts promise what series.json asks; a view may leave columns out."""
-    asked, views = about["policy"], about.get("mode") == "views"
-    names = [n for n in _SAME if not (views and n in ("quasi_identifiers", "sensitive", "privacy"))]
+    """Whether all parts promise what series.json asks."""
+    asked = about["policy"]
     odd = [
-        (i, n) for i, c in enumerate(certificates, start=1) for n in names if c.get("policy", {}).get(n) != asked.get(n)
+        (i, n) for i, c in enumerate(certificates, start=1) for n in _SAME if c.get("policy", {}).get(n) != asked.get(n)
     ]
     text = f"part {odd[0][0]} has another {odd[0][1]!r}" if odd else "every part promises what the series asks"
     return Finding("request", not odd, text)
@@ -124,8 +123,6 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         )
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
-        if about["mode"] == "views":
-            continue
         wrong = _beside(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
         wrong = wrong or _went_on(before, persons, content, about["mode"], i)
         if wrong is not None:
@@ -134,7 +131,6 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     text = {
         "increment": "every person stands in one part, in a class of which the ledger says what is there",
         "again": "whoever stayed keeps the values that remain possible, all of them equally often in their group",
-        "views": "every view has its ledger",
     }
     return [Finding("persons", True, text[about["mode"]])]
 

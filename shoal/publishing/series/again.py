@@ -240,7 +240,8 @@ def _fill(fresh: list[int], table: _Table, classes: list[_Class]) -> list[int]:
             taken = set()
             for r, c in zip(rows, columns, strict=True):
                 if cost[r, c] < MADE_UP:
-                    _sit(*some[c], waiting[r], table)
+                    held, signature = some[c]
+                    _sit(held, signature, waiting[r], table)
                     taken.add(r)
             waiting = [i for r, i in enumerate(waiting) if r not in taken]
         left += waiting
