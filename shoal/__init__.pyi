@@ -41,6 +41,7 @@ from shoal.publishing.tables.audited import audit as audit
 from shoal.publishing.tables.later import written as written
 from shoal.publishing.tables.release import Release as Release
 from shoal.publishing.verifying.verify import verify as verify
+from shoal.series import Series as Series
 from shoal.utility.compare import compare as compare
 from shoal.utility.decode import decode as decode
 from shoal.utility.explore import explore as explore

@@ -211,10 +211,10 @@ def _again(certificate: Path) -> str:
     name = certificate.name.removesuffix(".json").removesuffix(".certificate")
     near = [p.name for p in sorted(certificate.parent.glob(f"{name}.*")) if p.suffix.lower() not in (".json", ".html")]
     return (
-        "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked for "
-        "in both: the rows that fit in each may have fewer than k people in common (composition). "
-        f"--after {near[0] if len(near) == 1 else 'RELEASE'} counts for how many people; or publish new people alone, or "
-        "the earlier release again"
+        "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked "
+        "for in both: the rows that fit in each may have fewer than k people in common (composition). "
+        f"--after {near[0] if len(near) == 1 else 'RELEASE'} counts for how many people; or publish new people alone, "
+        "or the earlier release again"
     )
 
 

@@ -18,6 +18,7 @@ from shoal.cli import (
     labels,
     regions,
     reproduce,
+    series,
     tiles,
     verify,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "program",
     "regions",
     "reproduce",
+    "series",
     "tiles",
     "verify",
 ]

@@ -42,6 +42,14 @@ PAGES = {
             "shoal verify release.csv --original people.csv --prove balanced",
         ),
     ),
+    "series": Page(
+        "Publish releases one after another.",
+        (
+            "shoal series start cases --policy policy.toml",
+            "shoal series add cases people.csv --person name",
+            "shoal series status cases",
+        ),
+    ),
     "report": Page(
         "Make the report of a release later.", ("shoal report release.csv release.certificate.json -o later.html",)
     ),

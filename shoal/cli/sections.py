@@ -15,7 +15,7 @@ _WORDS = {
     "strict_roles fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
     "What is asked": "k l r least distinct_l epsilon preset max_average_risk population population_weights "
     "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
-    "policy",
+    "policy mode wait wait_above without_waiting no_counterfeits",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
     "coarsen extent sparse naming names keep_order",
     "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "

@@ -18,7 +18,7 @@ CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.cert
 @app.command()
 @with_options
 def verify(
-    release: Path = typer.Argument(help="The file that was written."),
+    release: Path = typer.Argument(help="The file that was written, or the folder of a series."),
     certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
         [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
@@ -42,6 +42,13 @@ def verify(
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
     import shoal
 
+    if (release / "series.json").is_file():
+        from shoal.publishing.verifying.series import verify_series
+
+        with progress() as listener:
+            found = verify_series(release, signer=signer, progress=listener)
+        print_verdict(found, as_json)
+        return
     how: dict[str, Any] = {} if prove is None else {"effort": prove}
     with progress() as listener:
         verdict = (shoal.verify if prove is None else shoal.prove)(
@@ -58,6 +65,11 @@ def verify(
             query=query,
             progress=listener,
         )
+    print_verdict(verdict, as_json)
+
+
+def print_verdict(verdict: Any, as_json: bool) -> None:
+    """A verdict line by line; leaves with status 1 where it does not hold."""
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
