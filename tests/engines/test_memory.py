@@ -45,9 +45,9 @@ def test_a_large_search_says_what_it_takes_and_a_small_one_nothing(caplog: pytes
 
 
 def test_the_guide_says_the_same_number() -> None:
-    for page in ("using.md", "size.md"):
+    for page in ("how-to/larger-than-memory.md", "size.md"):
         text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
-        assert f"0.4 GB, {CELL // 1000} KB a cell, and what" in text
+        assert f"0.4 GB, plus {CELL // 1000} KB for each cell, plus what" in text
         assert "2.5 KB" not in text
 
 
@@ -93,7 +93,7 @@ def test_an_engine_without_memory_says_where_to_give_it_more() -> None:
     assert "--driver-memory" in DRIVER
     assert too_little(OutOfMemoryException("Out of Memory Error: failed to allocate")) == DUCKDB
     assert too_little(ValueError("a row with Anna")) == ""
-    guide = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "how-to" / "larger-than-memory.md").read_text(encoding="utf-8")
     assert "PYSPARK_SUBMIT_ARGS" in guide
     assert "PYSPARK_SUBMIT_ARGS" in DRIVER
 
