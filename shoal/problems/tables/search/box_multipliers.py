@@ -17,17 +17,14 @@ from shoal.problems.tables.search.boxes import RAISES, Pairs, box_prices, box_se
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
-WORK = {"balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
+WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
 STRETCH = 1.25  # the first sweep asks at so much more than multipliers that are feasible: it finds the first columns
 STEPS = 250  # of the subgradient between two sweeps
 DAMPING = 0.4  # share of the way to where the columns point that multipliers go
-ALPHA, PATIENCE, SHORTER, SHORTEST = 0.3, 12, 0.6, 1e-3  # of a step; steps without gain before it shrinks
-TARGET = 1.1  # a step aims at so much more than the columns promise
 NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
-TINY = 1e-12
 
 
 def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
@@ -39,32 +36,51 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
     if boxed is None:
         near = neighbors(task, until)
         return {} if near is None else {"neighbors": near}
-    p = Pairs.of(task)
-    sweeps = sweeps_of(p, effort, until)
-    began, rounds = clock(), RAISES[effort] if not sweeps else 1
-    first = until if until is None or not sweeps else began + FIRST * (until - began)
-    found = box_prices(task, boxed, rounds, first)
+    sweeps = sweeps_of(task, effort, until)
+    found = box_prices(task, boxed, 1 if sweeps else RAISES[effort], first_part(sweeps, until))
     out = dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
+    p = Pairs.of(task)
     if p.uneven and (near := neighbors(task, until)) is not None:
         out["neighbors"] = near
-    if sweeps and found:
+    if found:
         best = max(found, key=lambda prices: float(prices @ task.histogram.count))
-        columns = raised(p, (best - p.alone)[p.order], sweeps, until)
+        columns = columns_of_boxes(task, best, effort, until)
         if columns is not None:
-            out["columns of boxes"] = p.back(columns[0])
-        task.progress("bound", None)
+            out["columns of boxes"] = columns
     return out
 
 
-def sweeps_of(p: Pairs, effort: str, until: float | None) -> int:
+def first_part(sweeps: int, until: float | None) -> float | None:
+    """Until when the feasible multipliers are sought from which the columns begin."""
+    return until if until is None or not sweeps else clock() + FIRST * (until - clock())
+
+
+def columns_of_boxes(task: Task, start: np.ndarray, effort: str, until: float | None) -> np.ndarray | None:
+    """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
+
+    None where the effort affords no sweep, or none proved more.
+    """
+    sweeps = sweeps_of(task, effort, until)
+    if not sweeps:
+        return None
+    p = Pairs.of(task)
+    found = raised(p, (start - p.alone)[p.order], sweeps, until)
+    task.progress("bound", None)
+    return None if found is None else p.back(found[0])
+
+
+def sweeps_of(task: Task, effort: str, until: float | None) -> int:
     """Sweeps over all anchors that the effort affords; 0 where others prove more.
 
     Groups of more than ``LARGEST`` rows have too many nodes, and where values are asked for K rows are too few.
     """
-    m, d = p.cells.code.shape
-    if p.cells.kinds > 1 or not 1 < p.cells.group <= LARGEST:
+    need, m, d = task.requirement, task.histogram.cells, len(task.recoding.columns)
+    values = max((max(need.frequency[j], need.distinct[j]) for j in need.sensitive_columns), default=1)
+    if values > 1 or not 1 < need.smallest <= LARGEST:
         return 0
-    return SWEEPS if until is not None else min(SWEEPS, int(WORK.get(effort, 0.0) / max(float(m) * m * d, 1.0)))
+    if task.effort.name == "seconds":
+        return SWEEPS
+    return min(SWEEPS, int(WORK[effort] / max(float(m) * m * d, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +114,9 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     None where time ran out before a sweep proved more than ``start``.
     A sweep takes O(m^2 d) and the search of each ball.
     """
+    from shoal.kernels.tables.box_separation import Columns as Known
+    from shoal.kernels.tables.box_separation import ascend
+
     count, group = p.cells.count.astype(np.float64), p.cells.group
     weight = (2 * group - 1) / group
     most = 3.0 * start + 0.5 * float(count @ start) / max(float(count.sum()), 1.0)
@@ -118,7 +137,9 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
         if until is not None and clock() + 1.2 * (clock() - began) > until:
             break
-        moved, promised = _moved(best, columns, most, count, weight)
+        moved = np.empty(best.size)
+        known = Known(columns.cells, columns.loss)
+        promised = ascend(known, count, most, weight, STEPS, best.copy(), moved)
         if promised - proved < ENOUGH * promised:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
@@ -137,40 +158,3 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
     done = over_cells(anchors, until, lambda a, b: separate(p.cells, column, a, b, asked, NODES, out), whole=True)
     # rounding may have hidden as much
     return (out.excess + 1e-12 * (1.0 + at), out.found, out.group) if done else None
-
-
-def _moved(
-    best: np.ndarray, columns: Columns, most: np.ndarray, count: np.ndarray, weight: float
-) -> tuple[np.ndarray, float]:
-    """Multipliers moved along subgradients of what the columns leave of them, and how much that is.
-
-    Each step lowers the rows of the most violated column of every anchor and raises all others (Polyak).
-    """
-    cells, loss = columns.cells, columns.loss
-    at, kept, promised, alpha, failed = best.copy(), best.copy(), -np.inf, ALPHA, 0
-    aim = TARGET * float(count @ best)
-    for _ in range(STEPS):
-        value = at[cells]
-        over = value.sum(axis=1) - loss
-        on = np.flatnonzero(over > TINY)
-        total, step = float(count @ at), count.copy()
-        if on.size:
-            anchor = cells[on, value[on].argmax(axis=1)]
-            by = np.lexsort((-over[on], anchor))
-            first = np.flatnonzero(np.diff(anchor[by], prepend=-1))
-            chosen, of = on[by[first]], anchor[by[first]]
-            share = weight * count[of]
-            total -= float(share @ over[chosen])
-            np.subtract.at(step, cells[chosen].ravel(), np.repeat(share, cells.shape[1]))
-        if total > promised:
-            kept, promised, failed = at.copy(), total, 0
-            aim = max(aim, TARGET * promised)
-        else:
-            failed += 1
-            if failed > PATIENCE:
-                alpha, failed, at = SHORTER * alpha, 0, kept.copy()
-                if alpha < SHORTEST:
-                    break
-                continue
-        at = np.clip(at + alpha * (aim - total) / max(float(step @ step), 1.0) * step, 0.0, most)
-    return kept, promised
