@@ -13,13 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.patience import rises
 from shoal.kernels.tables.near_cells import AT_ONCE, _apart, apart_by
 
 TINY = 1e-13
-TARGET = 1.1  # a step aims at so much more than the columns promise
-PATIENCE = 12  # steps without gain before they become shorter
-SHORTEST = 1e-3
 
 
 class Search(NamedTuple):
@@ -353,67 +349,3 @@ def _deepest(search, size, own, group, nodes, a, out):
         _ready(search, below)
         depth = below
     return best
-
-
-class Columns(NamedTuple):
-    """Groups of K rows: cells int32[c, K], loss float64[c] of the box of each, times K."""
-
-    cells: np.ndarray
-    loss: np.ndarray
-
-
-@njit(cache=True, nogil=True)
-def ascend(columns, count, most, weight, steps, at, kept):
-    """Multipliers moved along subgradients of what the columns leave of them; the most that they promise.
-
-    count float64[m] rows of each cell;  most float64[m] of a multiplier;  weight  of an anchor's excess
-    at float64[m]    in: where to begin;  kept float64[m] out: those that promise most
-    Each step lowers the rows of the most violated column of every anchor, its dearest cell, and raises all others, by
-    a length after Polyak.  O(steps (c K + m)).
-    """
-    cells, loss = columns.cells, columns.loss
-    m, group = count.size, cells.shape[1]
-    over, chosen, step = np.zeros(m), np.full(m, -1), np.empty(m)
-    state = np.array([-np.inf, 0.3, 0.0])
-    kept[:] = at
-    aim = 0.0
-    for i in range(m):
-        aim += count[i] * at[i]
-    aim *= TARGET
-    for _ in range(steps):
-        for t in range(loss.size):
-            value, anchor = -loss[t], cells[t, 0]
-            for z in range(group):
-                c = cells[t, z]
-                value += at[c]
-                if at[c] > at[anchor]:
-                    anchor = c
-            if value > over[anchor] + TINY:
-                over[anchor], chosen[anchor] = value, t
-        total = 0.0
-        for i in range(m):
-            total += count[i] * at[i]
-            step[i] = count[i]
-        for i in range(m):
-            if chosen[i] >= 0:
-                share = weight * count[i]
-                total -= share * over[i]
-                for z in range(group):
-                    step[cells[chosen[i], z]] -= share
-                over[i], chosen[i] = 0.0, -1
-        length = state[1]
-        if rises(state, total, PATIENCE):
-            kept[:] = at
-            aim = max(aim, TARGET * total)
-        elif state[1] < length:  # back to the best with shorter steps
-            at[:] = kept
-            if state[1] < SHORTEST:
-                break
-            continue
-        square = 0.0
-        for i in range(m):
-            square += step[i] * step[i]
-        length = state[1] * (aim - total) / max(square, 1.0)
-        for i in range(m):
-            at[i] = min(max(at[i] + length * step[i], 0.0), most[i])
-    return state[0]

@@ -20,8 +20,7 @@ SWEEPS = 60  # at most
 WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
 STRETCH = 1.25  # the first sweep asks at so much more than multipliers that are feasible: it finds the first columns
-STEPS = 250  # of the subgradient between two sweeps
-DAMPING = 0.4  # share of the way to where the columns point that multipliers go
+DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
@@ -105,6 +104,28 @@ class Columns:
         first = np.sort(first)[-MOST:]
         return Columns(cells[first], np.concatenate([self.loss, loss])[first])
 
+    def multipliers(self, count: np.ndarray, most: np.ndarray, seconds: float | None) -> np.ndarray | None:
+        """The multipliers float64[m] of largest sum, ``most`` at most each, that no column forbids.
+
+        count  int64[m] or float64[m] rows of each cell
+        None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
+        gives it: corners swing from sweep to sweep.
+        """
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Constraints, solve
+
+        if seconds is not None and seconds <= 0.0:
+            return None
+        c, group = self.cells.shape
+        start = np.arange(0, (c + 1) * group, group, dtype=np.int32)
+        ones, cells = np.ones(self.cells.size), self.cells.flatten()  # a copy: the matrix sums in place
+        matrix = csr_array((ones, cells, start), shape=(c, most.size))
+        matrix.sum_duplicates()  # several rows of a cell
+        limits = Constraints(matrix, np.full(c, -np.inf), self.loss)
+        found = solve(-count, limits, np.zeros(most.size), most, whole=False, seconds=seconds, inside=True)
+        return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
+
 
 def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns.
@@ -114,9 +135,6 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     None where time ran out before a sweep proved more than ``start``.
     A sweep takes O(m^2 d) and the search of each ball.
     """
-    from shoal.kernels.tables.box_separation import Columns as Known
-    from shoal.kernels.tables.box_separation import ascend
-
     count, group = p.cells.count.astype(np.float64), p.cells.group
     weight = (2 * group - 1) / group
     most = 3.0 * start + 0.5 * float(count @ start) / max(float(count.sum()), 1.0)
@@ -135,12 +153,10 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
             best, proved, shown = at, total, at - weight * excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
-        if until is not None and clock() + 1.2 * (clock() - began) > until:
-            break
-        moved = np.empty(best.size)
-        known = Known(columns.cells, columns.loss)
-        promised = ascend(known, count, most, weight, STEPS, best.copy(), moved)
-        if promised - proved < ENOUGH * promised:
+        # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
+        left = None if until is None else until - clock() - 1.2 * (clock() - began)
+        moved = columns.multipliers(count, most, left)
+        if moved is None or float(count @ moved) - proved < ENOUGH * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     return None if shown is None or proved <= first else (shown, columns.cells)
