@@ -19,7 +19,8 @@ LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
 WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
-STRETCH = 1.25  # the first sweep asks at so much more than multipliers that are feasible: it finds the first columns
+REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
+FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves more, after one that does not
 DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
@@ -137,11 +138,12 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
     weight = (2 * group - 1) / group
-    most = 3.0 * start + 0.5 * float(count @ start) / max(float(count.sum()), 1.0)
-    most[p.cells.count >= group] = 0.0  # K rows alike lose nothing
-    best, proved = np.minimum(start, most), float(count @ np.minimum(start, most))
-    shown, first = None, proved
-    columns, at = Columns.none(group), np.minimum(STRETCH * start, most)
+    best = np.where(p.cells.count < group, start, 0.0)  # K rows alike lose nothing
+    mean, free = float(count @ best) / max(float(count.sum()), 1.0), p.cells.count < group
+    proved = first = float(count @ best)
+    # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
+    shown, reach = None, REACH
+    columns, at = Columns.none(group), (1 + reach / 2) * best
     for _ in range(sweeps):
         began = clock()
         swept = _sweep(p, at, until)
@@ -149,14 +151,15 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
             break
         excess, found, groups = swept
         total = float(count @ at) - weight * float(count @ excess)
+        reach *= FURTHER if total > proved else NEARER
         if total > proved:
             best, proved, shown = at, total, at - weight * excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
         # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
         left = None if until is None else until - clock() - 1.2 * (clock() - began)
-        moved = columns.multipliers(count, most, left)
-        if moved is None or float(count @ moved) - proved < ENOUGH * proved:
+        moved = columns.multipliers(count, np.where(free, best + reach * (best + mean), 0.0), left)
+        if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     return None if shown is None or proved <= first else (shown, columns.cells)
