@@ -1,6 +1,6 @@
 """Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
 
-Each bound is a function of the task alone.  ``docs/cascade.md`` has the proofs.
+Each bound is a function of the task alone.  ``docs/bounds.md`` has the proofs.
 """
 
 from __future__ import annotations

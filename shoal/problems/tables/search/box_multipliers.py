@@ -2,7 +2,7 @@
 
 The program: columns are groups T of K rows, each row is in one, and the columns chosen lose least.  A group of K rows
 or more is covered by its K dearest rows and others, so K rows are enough.  A multiplier u for every row is feasible
-where no T has u(T) > K c(T), and then the sum of u is a lower bound.  ``docs/cascade.md`` has the proofs.
+where no T has u(T) > K c(T), and then the sum of u is a lower bound.  ``docs/bounds.md`` has the proofs.
 """
 
 from __future__ import annotations
