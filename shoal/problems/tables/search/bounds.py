@@ -113,7 +113,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
                 sweeps = 0 if task.part else sweeps_of(task, effort, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:
-                    columns = columns_of_boxes(task, out.prices, effort, until)
+                    columns = columns_of_boxes(task, out.prices, sweeps, until)
                     if columns is not None:
                         out.values["columns of boxes"] = total(task, columns)
     if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:

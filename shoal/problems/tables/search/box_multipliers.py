@@ -17,6 +17,8 @@ from shoal.problems.tables.search.boxes import RAISES, Pairs, box_prices, box_se
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
+FEWEST = 8  # fewer prove less than the raises and the ascent that they take the time of
+PACE = 3.5e-9  # seconds, for a pair of cells and a column, below which the same holds where the clock ends the sweeps
 WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
 REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
@@ -44,7 +46,7 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
         out["neighbors"] = near
     if found:
         best = max(found, key=lambda prices: float(prices @ task.histogram.count))
-        columns = columns_of_boxes(task, best, effort, until)
+        columns = columns_of_boxes(task, best, sweeps, until)
         if columns is not None:
             out["columns of boxes"] = columns
     return out
@@ -55,12 +57,12 @@ def first_part(sweeps: int, until: float | None) -> float | None:
     return until if until is None or not sweeps else clock() + FIRST * (until - clock())
 
 
-def columns_of_boxes(task: Task, start: np.ndarray, effort: str, until: float | None) -> np.ndarray | None:
+def columns_of_boxes(task: Task, start: np.ndarray, sweeps: int, until: float | None) -> np.ndarray | None:
     """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
 
-    None where the effort affords no sweep, or none proved more.
+    sweeps  over all anchors at most, as ``sweeps_of`` says
+    None where there is none, or none proved more.
     """
-    sweeps = sweeps_of(task, effort, until)
     if not sweeps:
         return None
     p = Pairs.of(task)
@@ -70,7 +72,7 @@ def columns_of_boxes(task: Task, start: np.ndarray, effort: str, until: float | 
 
 
 def sweeps_of(task: Task, effort: str, until: float | None) -> int:
-    """Sweeps over all anchors that the effort affords; 0 where others prove more.
+    """Sweeps over all anchors that the effort affords; 0 where others prove more in the time.
 
     Groups of more than ``LARGEST`` rows have too many nodes, and where values are asked for K rows are too few.
     """
@@ -78,9 +80,11 @@ def sweeps_of(task: Task, effort: str, until: float | None) -> int:
     values = max((max(need.frequency[j], need.distinct[j]) for j in need.sensitive_columns), default=1)
     if values > 1 or not 1 < need.smallest <= LARGEST:
         return 0
+    pairs = max(float(m) * m * d, 1.0)
     if task.effort.name == "seconds":
-        return SWEEPS
-    return min(SWEEPS, int(WORK[effort] / max(float(m) * m * d, 1.0)))
+        return SWEEPS if until is None or until - clock() > PACE * pairs else 0
+    sweeps = min(SWEEPS, int(WORK[effort] / pairs))
+    return sweeps if sweeps >= FEWEST else 0
 
 
 @dataclass(frozen=True, eq=False)
