@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import shoal.clock
 import shoal.kernels
 import shoal.kernels.parts
@@ -53,3 +55,28 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     assert said() == ("1", True)
     (room / "inner.py").write_text(INNER.format(2))
     assert said() == ("2", False)
+
+
+@pytest.mark.parametrize("step", ["_save_data", "_save_index"])
+def test_two_processes_that_keep_code_for_different_types_at_once_never_mix_it(tmp_path: Path, monkeypatch, step: str):
+    """Machine code for other types than those it is called with ends a process, or reads what is not there."""
+    one, other = (shoal.kernels._KeptFiles(str(tmp_path), "kernel", "stamp") for _ in "ab")
+    keys = [((types,), ("machine",), ("code",)) for types in ("int64", "int32")]
+    write = getattr(one, step)
+
+    def after_the_other(*given: object) -> None:
+        """The other process looked before this one began, and writes all it has before this step of it."""
+        with monkeypatch.context() as patched:
+            patched.setattr(other, "_load_index", dict)
+            other.save(keys[1], "int32")
+        write(*given)
+
+    monkeypatch.setattr(one, step, after_the_other)
+    one.save(keys[0], "int64")
+    found = [one.load(key) for key in keys]
+    assert any(found)  # the index written last stays
+    assert all(code in (None, key[0][0]) for code, key in zip(found, keys, strict=True))
+    monkeypatch.undo()
+    one.save(keys[0], "int64")
+    other.save(keys[1], "int32")
+    assert [one.load(key) for key in keys] == ["int64", "int32"]

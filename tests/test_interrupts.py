@@ -78,12 +78,13 @@ def searching() -> Iterator[tuple[subprocess.Popen[str], float]]:
     """A process that runs one search after the other, as it is told, and can leave after all; and its yardstick."""
     child = started("-X", "faulthandler", "-c", BEGIN + AFTER)
     assert child.stdout is not None
+    complaint = ""
     try:
         yield child, float(child.stdout.readline())
-        child.communicate(timeout=120)  # a search that heard no signal goes on for ever
+        complaint = child.communicate(timeout=120)[1]  # a search that heard no signal goes on for ever
     finally:
         child.kill()
-    assert child.returncode == 7
+    assert child.returncode == 7, complaint
 
 
 def spent(process: subprocess.Popen[str]) -> float:

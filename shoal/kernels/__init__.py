@@ -106,10 +106,29 @@ class _KeptCode(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = _places()
 
 
+class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """Index and code of one kernel on disk, written by several processes at once.
+
+    Numba numbers the files of code by what the index holds when it looks.  Two processes that compile a kernel for
+    different types would both take the next number, and either's types could end at the other's machine code.  Here
+    the name of a file says for which types the code is, and the index names no code before it is there.  What is lost
+    where two indexes are written at once is compiled again.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        name = self._data_name(int(hashlib.sha256(self._dump(key)).hexdigest()[:15], 16))
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
+
+
 class _Kept(caching.FunctionCache):  # type: ignore[misc]
     """The compiled code of one kernel on disk."""
 
     _impl_class = _KeptCode
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._cache_file = _KeptFiles(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
