@@ -169,6 +169,7 @@ def exact() -> list[Panel]:
         table("pattern_cover, k = 3", "pattern_cover", k=3),
         table("optimal, k = 3", "optimal", k=3),
         table("halving, k = 4, 12 of the rows", "halving", rows=12, k=4),
+        table("fewest_tuples, l = 3", "fewest_tuples", l=3),
     ]
 
 

@@ -61,6 +61,7 @@ CATALOGUE: dict[str, Problem] = {
             "global_recoding": "shoal.problems.tables.others.global_recoding:global_recoding",
             "coarsen": "shoal.problems.tables.search.coarsen:coarsen",
             "optimal": "shoal.problems.tables.exact.optimal:optimal",
+            "fewest_tuples": "shoal.problems.tables.exact.fewest_tuples:fewest_tuples",
             "halving": "shoal.problems.tables.exact.halving:halving",
             "forest": "shoal.problems.tables.others.forest:forest",
             "pattern_cover": "shoal.problems.tables.others.pattern_cover:pattern_cover",

@@ -185,6 +185,7 @@ METHOD_PAGES = {
     "two_anonymity": ("docs/exact.md", "Two-anonymity, proved"),
     "optimal": ("docs/exact.md", "Small tables under any requirement"),
     "halving": ("docs/exact.md", "Small tables under any requirement"),
+    "fewest_tuples": ("docs/exact.md", "The fewest changed rows: fewest_tuples"),
     "forest": ("docs/exact.md", "Approximations with a promise"),
     "pattern_cover": ("docs/exact.md", "Approximations with a promise"),
 }

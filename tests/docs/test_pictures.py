@@ -67,6 +67,7 @@ FACTORS: dict[
     "at most 2 times the least radius": 2,
     "at most 4 times the least radius": 4,
     "at most 5 times the least radius at points, 6 anywhere": 5,
+    "the fewest changed rows possible; where the effort ends first, that of `three_phase`, with the bound so far": 1,
     "at most 3 times the least": 3,
     "at most 4 times the least": 4,
     "at most 36 times the least": 36,

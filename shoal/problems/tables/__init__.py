@@ -34,6 +34,7 @@ from shoal.problems.tables.apart import by_parts
 from shoal.problems.tables.certify import refuse_ceiling
 from shoal.problems.tables.costs import settled
 from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.papers.stars import stars_from_tuples
 from shoal.problems.tables.persons import asked_one_by_one
 from shoal.watching import watched
 
@@ -53,6 +54,7 @@ __all__ = [
     "measures",
     "requirement",
     "shortfall",
+    "stars_from_tuples",
 ]
 
 

@@ -37,20 +37,8 @@ def three_phase(task: Task) -> Grouping:
     """
     partition, facts = residues(task)
     suppressed = facts.pop("suppressed")
-    alone = task.recoding.alone(task.histogram)
-    if alone:
-        cost = task.recoding.cost(task.histogram, partition)
-        return Grouping(
-            partition,
-            Certificate(
-                cost=cost,
-                lower_bound=tight(alone, cost, task.recoding.unit, WIDENED),
-                unit=task.recoding.unit,
-                bound=WIDENED,
-                details={"phase": facts["phase"]},
-            ),
-            "three_phase",
-        )
+    if task.recoding.alone(task.histogram):
+        return by_loss(task, partition, "three_phase", {"phase": facts["phase"]})
     certificate = Certificate(
         cost=suppressed,
         lower_bound=tight(facts["bound"], suppressed, "suppressed tuples", facts["argument"]),
@@ -60,6 +48,14 @@ def three_phase(task: Task) -> Grouping:
         details={k: v for k, v in facts.items() if k not in ("guarantee", "argument", "bound")},
     )
     return Grouping(partition, certificate, "three_phase")
+
+
+def by_loss(task: Task, partition: Partition, method: str, details: dict[str, Any]) -> Grouping:
+    """A partition of a table in which every row is changed, by itself already: certified by what it loses."""
+    unit, cost = task.recoding.unit, task.recoding.cost(task.histogram, partition)
+    bound = tight(task.recoding.alone(task.histogram), cost, unit, WIDENED)
+    certificate = Certificate(cost=cost, lower_bound=bound, unit=unit, bound=WIDENED, details=details)
+    return Grouping(partition, certificate, method)
 
 
 def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
@@ -75,7 +71,7 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
     classes = int(kind.max(initial=0)) + 1
     if classes == 1:
         taken, facts = residue(histogram, need)
-        return split(histogram, taken), {**facts, "suppressed": _suppressed(histogram, taken)}
+        return split(histogram, taken), {**facts, "suppressed": suppressed(histogram, taken)}
     good = eligible_with(histogram, need, kind, classes, histogram.count)
     if not good.all():
         rows = int(histogram.count[~good[kind]].sum())
@@ -90,7 +86,7 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
             histogram, quasi=histogram.quasi[cells], sensitive=histogram.sensitive[cells], count=histogram.count[cells]
         )
         taken[cells], facts = residue(part, need)
-        each.append({**facts, "suppressed": _suppressed(part, taken[cells])})
+        each.append({**facts, "suppressed": suppressed(part, taken[cells])})
     cells = np.arange(histogram.cells)
     partition = Partition.of(
         np.concatenate([cells, cells]), np.concatenate([group, kind]), np.concatenate([histogram.count - taken, taken])
@@ -119,7 +115,7 @@ def _together(each: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _suppressed(histogram: Histogram, taken: np.ndarray) -> int:
+def suppressed(histogram: Histogram, taken: np.ndarray) -> int:
     """Rows of the residue, unless they are all of one type: then nothing is starred."""
     gone = histogram.types[0][taken > 0]
     return int(taken.sum()) if gone.size and (gone != gone[0]).any() else 0
