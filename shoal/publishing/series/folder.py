@@ -40,7 +40,7 @@ from shoal.publishing.series.ledger import KEY_BYTES, Keyed, Ledger
 FORMAT = 1
 SERIES, RELEASE, CERTIFICATE = "series.json", "release.csv", "release.certificate.json"
 PRIVATE, KEY, HEAD = "private", "key", "head.json"
-MODES = ("increment", "again")
+MODES = ("increment", "again", "views")
 _PART = re.compile(r"\d{4,}\Z")
 
 
