@@ -108,9 +108,7 @@ def again(name: str, l: int) -> None:
                 "more, %": 100 * (part.loss["stars"] / stars - 1),
                 "made up": part.made_up,
                 "made up, %": 100 * part.made_up / now.height,
-                "above 1/l with the month before, % (highest)": ""
-                if number == 1
-                else broken(given[-2:], sensitive, l),
+                "above 1/l with the month before, % (highest)": "" if number == 1 else broken(given[-2:], sensitive, l),
                 "seconds": seconds,
                 "seconds without a past": sum(free.seconds.values()),
             }

@@ -23,7 +23,9 @@ def series(
     table: Path | None = typer.Argument(None, help="Of add: the table of the next part."),
     policy: Path | None = flag(None, "--policy", "Of start: a TOML file of settings, or a certificate."),
     mode: str | None = flag(
-        None, "--mode", "Of start: increment (everybody once; the default), again (the whole table), views (one table, several readers)."
+        None,
+        "--mode",
+        "Of start: increment (everybody once; the default), again (the whole table), views (one table, several readers).",
     ),
     wait: int | None = flag(None, "--wait", "Of start: how many parts a row may wait that would lose too much."),
     wait_above: float | None = flag(None, "--wait-above", "Of start: the loss, from 0 to 1, above which rows wait."),
@@ -93,4 +95,3 @@ def series(
         f"release  {folder / part_name(facts['parts']) / RELEASE}",
     ]
     answer(facts, lines, as_json)
-

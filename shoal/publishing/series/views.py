@@ -60,7 +60,9 @@ class View:
             raise PolicyError("a view in 'hierarchy' needs a hierarchy in the policy for one of its quasi-identifiers")
         for name, level in (levels or {}).items():
             if way != "hierarchy" or name not in trees:
-                raise PolicyError(f"level of {name!r}: a level is one of a hierarchy; that column has none in this view")
+                raise PolicyError(
+                    f"level of {name!r}: a level is one of a hierarchy; that column has none in this view"
+                )
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(f"level of {name!r} = {level!r}: a level is a whole number from 0, the value itself")
         return cls(columns=tuple(n for n in every if n in named), publish=way, levels=dict(levels or {}))
@@ -195,7 +197,9 @@ class _Paths:
         paths = [self.above(v) for v in ends]
         if not all(paths):
             return None
-        return next((label for h, label in enumerate(paths[0]) if h >= level and all(p[h] == label for p in paths)), None)
+        return next(
+            (label for h, label in enumerate(paths[0]) if h >= level and all(p[h] == label for p in paths)), None
+        )
 
     def _between(self, low: str, high: str) -> list[str]:
         try:
