@@ -151,7 +151,8 @@ def test_a_series_stands_for_all_its_parts(tmp_path: Path) -> None:
     assert len(by_folder[0].rows) == 3
     month(6).write_csv(tmp_path / "m.csv")
     (tmp_path / "p.toml").write_text(
-        'quasi_identifiers = ["age", "town"]\nsensitive = ["flu"]\nidentifiers = ["id"]\nk = 3\nl = 2\npublish = "ranges"\n'
+        'quasi_identifiers = ["age", "town"]\nsensitive = ["flu"]\nidentifiers = ["id"]\n'
+        'k = 3\nl = 2\npublish = "ranges"\n'
     )
     done = run("anonymize", tmp_path / "m.csv", "--policy", tmp_path / "p.toml", "--after", tmp_path / "s")
     assert done.returncode == 1, done.said
