@@ -4,7 +4,6 @@ python benchmarks/series.py again adult 2
 python benchmarks/series.py again census 5
 python benchmarks/series.py increment adult stars
 python benchmarks/series.py increment adult ranges
-python benchmarks/series.py month 800000
 
 A month brings 10 % newcomers, 5 % of the people leave and 3 % change, one half of them a quasi-identifier, the other
 half the sensitive value.  Everybody is a record of the data set and appears once.
@@ -29,14 +28,17 @@ from record import record
 import shoal
 from shoal.judge.composition import Published, compose
 from shoal.publishing.series.cells import columns_of, losses_of
-from shoal.publishing.series.folder import RELEASE, open_series, part_name
+from shoal.publishing.series.folder import open_series, part_name
 
 K, MONTHS = 5, 12
 COME, LEAVE, CHANGE = 0.10, 0.05, 0.03
 
 
 def months(table: pl.DataFrame, quasi: Sequence[str], sensitive: str, *, whole: bool = False) -> list[pl.DataFrame]:
-    """The table of every month, with a column ``person``; whole: month 2 ends with all records, as large as they are."""
+    """The table of every month, with a column ``person``.
+
+    whole  two months, as large as the records allow
+    """
     rng = np.random.default_rng(0)
     n = table.height
     parts = 2 if whole else MONTHS
@@ -97,7 +99,7 @@ def again(name: str, l: int) -> None:
         seconds = time.perf_counter() - clock
         free = shoal.anonymize(now.drop("person"), policy, keep_order=True)
         stars = free.loss["stars"]
-        release = pl.read_csv(place / part_name(number) / RELEASE, infer_schema=False)
+        release = pl.read_csv(place / part_name(number) / "release.csv", infer_schema=False)
         given.append(Published(release, quasi, {}, now, placed(series, number, now, policy)))
         rows.append(
             {
@@ -184,8 +186,8 @@ def increment(name: str, publish: str, wait: int = 2) -> None:
         f"python benchmarks/series.py increment {name} {publish}",
         rows,
         [
-            f"k = {K}, l = 2, effort fast; loss of a row: mean over the columns from 0, a value, to 1, a star, measured "
-            "by the values of the whole table; who waits after month 12 comes out in parts of its own.",
+            f"k = {K}, l = 2, effort fast; loss of a row: mean over the columns from 0, a value, to 1, a star, "
+            "measured by the values of the whole table; who waits after month 12 comes out in parts of its own.",
         ],
     )
 

@@ -25,7 +25,7 @@ def series(
     mode: str | None = flag(
         None,
         "--mode",
-        "Of start: increment (everybody once; the default), again (the whole table), views (one table, several readers).",
+        "Of start: increment (everybody once; the default), again (the whole table), views (one table, many readers).",
     ),
     wait: int | None = flag(None, "--wait", "Of start: how many parts a row may wait that would lose too much."),
     wait_above: float | None = flag(None, "--wait-above", "Of start: the loss, from 0 to 1, above which rows wait."),

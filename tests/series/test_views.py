@@ -83,7 +83,7 @@ def test_the_judge_sees_a_view_of_another_partition(place, tmp_path):
     assert not found.holds
     table.with_columns(pl.col("ill").replace({"a": "b", "b": "a"})).write_csv(path)
     assert judge_views(place, about, papers, {})[0].holds  # as many of each in every group
-    table.with_columns(pl.Series("ill", sorted(table["ill"]))).sort("age").write_csv(path)
+    table.sort("age").with_columns(pl.Series("ill", sorted(table["ill"]))).write_csv(path)
     assert not judge_views(place, about, papers, {})[0].holds
 
 

@@ -73,8 +73,8 @@ class View:
 
     def policy(self, policy: Policy) -> Policy:
         """What the view promises: the models that speak of what it still shows."""
-        quasi = [n for n in policy.grouped if n in self.columns]
-        sensitive = [n for n in policy.sensitive if n in self.columns]
+        quasi = tuple(n for n in policy.grouped if n in self.columns)
+        sensitive = tuple(n for n in policy.sensitive if n in self.columns)
         models = tuple(m for m in policy.privacy if sensitive or m.short == "k")
         if not models:
             raise PolicyError(
