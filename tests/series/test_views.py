@@ -75,7 +75,7 @@ def test_the_judge_sees_a_view_of_another_partition(place, tmp_path):
     shoal.Series(place).view(["age", "ill"])
     path = place / "0002" / "release.csv"
     table = pl.read_csv(path, infer_schema=False)
-    other = table.with_columns(age=pl.Series(["[30, 41]", "[30, 41]", "[34, 52]", "[34, 52]"] * 2))
+    other = table.sort("age", "ill").with_columns(age=pl.Series(["[30, 41]", "[30, 41]", "[34, 52]", "[34, 52]"] * 2))
     other.write_csv(path)
     about = read_json(place / "series.json", "series")
     papers = [read_json(place / f"000{i}" / "release.certificate.json") for i in (1, 2)]
