@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
 from shoal.model.cards import Shown
 from shoal.model.policy import Policy
+from shoal.model.record import read_json
 from shoal.model.repeatable import drawn
 from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing.opening import opened
-from shoal.publishing.series import again, folder, increment
+from shoal.publishing.series import again, folder, increment, views
 from shoal.publishing.series.part import Part, judged_bytes, make_part
 from shoal.publishing.verifying.series import SeriesVerdict, verify_series
 from shoal.watching import watched
@@ -37,7 +38,7 @@ class Series(Shown):
 
     place   the folder
     policy  what every part is asked, without what is decided anew for each (a seed)
-    mode    "increment" or "again"
+    mode    "increment", "again" or "views"
 
     Raises InputError for a folder that is no series, VerificationError where a part or the ledger was lost, changed or
     is older than what was published.
@@ -143,7 +144,15 @@ class Series(Shown):
                     releases=[held.release(i + 1) for i in range(held.parts)], counterfeits=about["counterfeits"],
                 )  # fmt: skip
             else:
-                raise PolicyError(f"mode {about['mode']!r} cannot be added to yet")
+                if held.parts:
+                    raise InputError(
+                        "mode 'views' has one table, and it is published; a further reader gets a view of it: "
+                        "shoal series view (Series.view)"
+                    )
+                added = increment.add(
+                    frame, persons, held.ledger, held.keyed, search, policy,
+                    wait=0, wait_above=0.0, without_waiting=False,
+                )  # fmt: skip
             said = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": added.made_up,
@@ -160,6 +169,46 @@ class Series(Shown):
             )
             progress("writing and reading back", None)
             held.add(part.release, part.certificate, added.ledger, judged_bytes(policy), closed=closed_to([table]))
+        return part
+
+    @watched
+    def view(
+        self,
+        columns: Sequence[str] | str | None = None,
+        *,
+        publish: str | None = None,
+        levels: Mapping[str, int] | None = None,
+        sign: str | Path | None = None,
+        progress: Callable[[str, float | None], None] = nothing,
+    ) -> Part:
+        """Publish a coarser copy of the first part for another reader, in mode "views".
+
+        columns  the columns it keeps, all when None
+        publish  "stars", "hierarchy" or "ranges", where the first part is as fine; None: as the first part
+        levels   per column of a hierarchy the lowest level it may show, 0 the value itself
+        sign     file of a private key, see ``shoal keygen``
+
+        Every row of a view is a row of the first part with less in it, so all views together tell no more than that.
+        Raises PolicyError for what the first part does not show, InputError where there is none.  O(rows).
+        """
+        with folder.held(self.place) as held:
+            if self.mode != "views":
+                raise PolicyError(f"a series of mode {self.mode!r} has no views; start one of mode 'views'")
+            if not held.parts:
+                raise InputError("there is nothing to see yet; shoal series add publishes the table that views show")
+            asked = views.View.of(held.policy, columns, publish, levels)
+            policy = replace(asked.policy(self._asked(held.policy, None)), identifiers=())
+            progress("reading the first part", None)
+            first = pl.read_csv(held.release(1), infer_schema=False)
+            said = {
+                "id": held.about["id"], "mode": "views", "number": held.parts + 1, "previous": held.digests[-1],
+                "made_up": 0, "view": asked.as_dict(),
+                "others": [_shown(held, number) for number in range(1, held.parts + 1)],
+            }  # fmt: skip
+            part = make_part(views.view(first, asked, held.policy), policy, said, sign=sign)
+            progress("writing and reading back", None)
+            after = replace(held.ledger, number=held.parts + 1)
+            held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
     @staticmethod
@@ -192,6 +241,14 @@ class Series(Shown):
     def _lines(self) -> list[str]:
         facts = self.status()
         return [f"Series, mode {self.mode}", *(f"{name}: {value}" for name, value in facts.items() if name != "mode")]
+
+
+def _shown(held: folder.Folder, number: int) -> dict[str, Any]:
+    """A part as the certificates of later views name it."""
+    said = read_json(held.release(number).with_name(folder.CERTIFICATE))
+    quasi, sensitive = said["policy"]["quasi_identifiers"], said["policy"]["sensitive"]
+    shown = said["series"].get("view") or {"columns": [*quasi, *sensitive], "publish": said["policy"]["publish"]}
+    return {"number": number, "certificate": held.digests[number], **shown}
 
 
 def _read(

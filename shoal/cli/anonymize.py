@@ -118,7 +118,7 @@ class After(NamedTuple):
     """Earlier releases of the same people, and what they may tell together with the new one."""
 
     after: list[str] = flag(
-        [], "--after", "An earlier release of the same people, its certificate beside it; may be repeated."
+        [], "--after", "An earlier release of the same people, or the folder of a series; may be repeated."
     )
     max_composition: float | None = flag(
         None,
@@ -176,7 +176,11 @@ def anonymize(
     tried = exploration(files.explored, files.report)
     papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
     check_target(target, papers, read, overwrite=force, folder=folder)
-    again = _again(policy) if policy is not None and policy.suffix.lower() == ".json" and not after.after else None
+    repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
+    earlier = _releases_of(policy) if repeated and policy is not None else []
+    if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
+        after = after._replace(after=[str(earlier[0])])
+    again = _again(earlier, counted=bool(after.after)) if repeated else None
     with progress() as listener:
         release = prepare(
             data, asked, **source._asdict(), **after.settings(), target=aim, progress=listener,
@@ -206,15 +210,28 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     return asked
 
 
-def _again(certificate: Path) -> str:
-    """What a second release by the same policy may do, where nothing counts it."""
+def _releases_of(certificate: Path) -> list[Path]:
+    """The tables beside a certificate that have its name."""
     name = certificate.name.removesuffix(".json").removesuffix(".certificate")
-    near = [p.name for p in sorted(certificate.parent.glob(f"{name}.*")) if p.suffix.lower() not in (".json", ".html")]
+    near = sorted(certificate.parent.glob(f"{name}.*"))
+    return [p for p in near if p.suffix.lower() not in (".json", ".html") and p.is_file()]
+
+
+def _again(earlier: list[Path], *, counted: bool) -> str:
+    """What a second release by the same policy may do.
+
+    counted  whether the releases were set against each other
+    """
+    ways = (
+        "the releases were set against each other; "
+        if counted
+        else f"--after {earlier[0].name if len(earlier) == 1 else 'RELEASE'} counts for how many people; "
+    )
     return (
         "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked "
         "for in both: the rows that fit in each may have fewer than k people in common (composition). "
-        f"--after {near[0] if len(near) == 1 else 'RELEASE'} counts for how many people; or publish new people alone, "
-        "or the earlier release again"
+        f"{ways[0].upper()}{ways[1:]}or publish a series (shoal series), or new people alone, or the earlier release "
+        "again"
     )
 
 

@@ -17,7 +17,7 @@ _WORDS = {
     "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
     "policy mode wait wait_above without_waiting no_counterfeits",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
-    "coarsen extent sparse naming names keep_order",
+    "coarsen extent sparse naming names keep_order level",
     "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
     "engine",
     "Files": "output certificate record no_record no_bound internal recipient purpose decided_by "

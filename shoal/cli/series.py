@@ -8,11 +8,11 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, progress, short
+from shoal.cli.common import answer, listed, pairs, progress, short
 from shoal.cli.models import with_options
 from shoal.cli.options import JSON_, Text, flag
 
-ACTIONS = ("start", "add", "status")
+ACTIONS = ("start", "add", "view", "status")
 
 
 @app.command()
@@ -23,7 +23,9 @@ def series(
     table: Path | None = typer.Argument(None, help="Of add: the table of the next part."),
     policy: Path | None = flag(None, "--policy", "Of start: a TOML file of settings, or a certificate."),
     mode: str | None = flag(
-        None, "--mode", "Of start: increment (everybody once; the default), again (the whole table each time)."
+        None,
+        "--mode",
+        "Of start: increment (everybody once; the default), again (the whole table), views (one table, many readers).",
     ),
     wait: int | None = flag(None, "--wait", "Of start: how many parts a row may wait that would lose too much."),
     wait_above: float | None = flag(None, "--wait-above", "Of start: the loss, from 0 to 1, above which rows wait."),
@@ -34,7 +36,10 @@ def series(
     without_waiting: bool = flag(
         False, "--without-waiting", "Of add: rows that wait may be absent, and are then never published."
     ),
-    sign: Path | None = flag(None, "--sign", "Of add: private key that signs the certificate; see keygen."),
+    columns: str | None = flag(None, "--columns", "Of view: columns that it keeps; all when not given."),
+    publish: str | None = flag(None, "--publish", "Of view: stars, hierarchy or ranges; as the first part or coarser."),
+    level: list[str] = flag([], "--level", "Of view: COLUMN=LEVEL, the lowest level that it shows; may be repeated."),
+    sign: Path | None = flag(None, "--sign", "Of add and view: private key that signs the certificate; see keygen."),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
@@ -48,6 +53,9 @@ def series(
     begins |= {"counterfeits": False} if no_counterfeits else {}
     if action not in ACTIONS:
         raise PolicyError.unknown("action of shoal series", action, ACTIONS)
+    seen = {"columns": columns, "publish": publish, "level": level}
+    if action != "view" and any(seen.values()):
+        raise PolicyError(f"--{next(n for n, v in seen.items() if v)} belongs to shoal series view")
     if begins and action != "start":
         raise PolicyError(f"--{next(iter(begins)).replace('_', '-')} is decided once, by shoal series start")
     if (table is None) is (action == "add"):
@@ -70,9 +78,14 @@ def series(
         answer(facts, [f"{name}  {value}" for name, value in facts.items()], as_json)
         return
     with progress() as listener:
-        part = held.add(
-            table, person=person, without_waiting=without_waiting, sign=sign, progress=listener, **text._asdict()
-        )
+        if action == "view":
+            part = held.view(
+                listed(columns), publish=publish, levels=pairs(level, "--level", int), sign=sign, progress=listener
+            )
+        else:
+            part = held.add(
+                table, person=person, without_waiting=without_waiting, sign=sign, progress=listener, **text._asdict()
+            )
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
     lines = [
         f"part {facts['parts']}: {part.rows:,} rows in {part.groups:,} groups, the smallest of {part.smallest:,}.",

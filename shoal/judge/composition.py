@@ -44,6 +44,7 @@ _STILL = 1e-5  # the largest change of a posterior at which the fitting ends
 _AT_ONCE = 1 << 24  # pairs of a tuple and a group looked at in one go
 _LARGEST = 400_000_000  # numbers that the fitting may hold
 _FEW = 1e-12
+_DIGITS = 280  # decimal digits between the smallest and the largest product of factors
 
 __all__ = ["Composition", "Learned", "Published", "RowsAlone", "Worst", "compose", "fitted"]
 
@@ -599,6 +600,7 @@ def fitted(
     weight = [weighed(r) for r in range(len(faces))]
     joint = jointly()
     posterior = np.zeros((kinds, width))
+    least = 10.0 ** (-_DIGITS / len(faces))
     for _ in range(_STEPS):
         for r, (face, here) in enumerate(zip(faces, there, strict=True)):
             each = (people / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
@@ -610,7 +612,8 @@ def fitted(
                 load[own[r]] += (shared.T @ np.where(full, each, 0.0)) * beside
             if strangers[r]:
                 load = load + strangers[r] / max(float(factor[r].sum()), 1e-300)
-            factor[r] = np.where((counts[r] > 0) & (load > 0), counts[r] / np.maximum(load, 1e-300), 0.0)
+            fit = np.where((counts[r] > 0) & (load > 0), counts[r] / np.maximum(load, 1e-300), 0.0)
+            factor[r] = _scaled(fit, least)
             weight[r] = weighed(r)
             joint = jointly()
         whole = joint.sum(axis=1, keepdims=True)
@@ -620,6 +623,14 @@ def fitted(
         if change < _STILL:
             break
     return posterior
+
+
+def _scaled(factor: np.ndarray, least: float) -> np.ndarray:
+    """Factors from ``least`` to 1, so that a product over all releases stays a number: their scale means nothing, and
+    where no assignment agrees with every release they drift apart without end."""
+    factor = factor / max(float(factor.max(initial=0)), 1e-300)
+    out: np.ndarray = np.where(factor > 0, np.maximum(factor, least), 0.0)
+    return out
 
 
 def _product(factors: Sequence[np.ndarray]) -> np.ndarray:

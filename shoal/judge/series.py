@@ -23,15 +23,19 @@ from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
 from shoal.judge.tables.parts import count_release
 from shoal.judge.tables.privacy import judge
+from shoal.judge.views import judge_views
 from shoal.model.record import read_json
 
 _SAME = ("quasi_identifiers", "sensitive", "privacy", "publish", "star")
 
 
-def judge_series(place: Path, models: Sequence[Any], number: int) -> list[Finding]:
+def judge_series(
+    place: Path, models: Sequence[Any], number: int, hierarchies: Mapping[str, Any] | None = None
+) -> list[Finding]:
     """Findings about the folder of a series with so many parts, beside those about each part.
 
-    models  the privacy models that series.json asks for
+    models       the privacy models that series.json asks for
+    hierarchies  those of its policy
 
     O(rows of all parts).
     """
@@ -40,6 +44,8 @@ def judge_series(place: Path, models: Sequence[Any], number: int) -> list[Findin
     found = [_sealed(about), *chain(place, about, certificates), _one_request(about, certificates)]
     if about.get("mode") == "increment" and number:
         found.append(_together(place, about, models, number))
+    if about.get("mode") == "views":
+        found += judge_views(place, about, certificates, hierarchies or {})
     if not (place / "private" / "key").is_file():
         text = "the ledger is private and not here; the promise about persons is stated by whoever holds it"
         return [*found, Finding("persons", True, text, STATED)]
@@ -70,9 +76,20 @@ def _sealed(about: Mapping[str, Any]) -> Finding:
 def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> Finding:
     """Whether all parts promise what series.json asks."""
     asked = about["policy"]
+    views = about.get("mode") == "views"  # after the first part they promise less, of what they still show
     odd = [
-        (i, n) for i, c in enumerate(certificates, start=1) for n in _SAME if c.get("policy", {}).get(n) != asked.get(n)
+        (i, n)
+        for i, c in enumerate(certificates, start=1)
+        for n in (_SAME if i == 1 or not views else ("star",))
+        if c.get("policy", {}).get(n) != asked.get(n)
     ]
+    if views:
+        odd += [
+            (i, "privacy")
+            for i, c in enumerate(certificates, start=1)
+            for m in asked["privacy"]
+            if m not in c["policy"]["privacy"] and (c["policy"]["sensitive"] or m.get("model") == "KAnonymity")
+        ]
     text = f"part {odd[0][0]} has another {odd[0][1]!r}" if odd else "every part promises what the series asks"
     return Finding("request", not odd, text)
 
@@ -131,6 +148,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     text = {
         "increment": "every person stands in one part, in a class of which the ledger says what is there",
         "again": "whoever stayed keeps the values that remain possible, all of them equally often in their group",
+        "views": "the ledger of every view says what the first part showed, and no more",
     }
     return [Finding("persons", True, text[about["mode"]])]
 
@@ -146,6 +164,8 @@ def _beside(
 ) -> str | None:
     """What is wrong with a ledger beside the table of its part; None where nothing is."""
     quasi, sensitive = names
+    if about["mode"] == "views" and number > 1:
+        return None  # judged beside the first part
     held = count_release(path, [*quasi, *sensitive])
     cells = held.cells.with_columns(pl.all().cast(pl.String))
     cells = cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
@@ -165,7 +185,7 @@ def _beside(
         known[t][v] += 1
         if v not in possible.split():
             return "a person's value is none of those that remain possible"
-    if about["mode"] == "increment":
+    if about["mode"] in ("increment", "views"):
         if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in known.items()}:
             return "the table holds other rows than the ledger says"
         return None
@@ -197,7 +217,9 @@ def _went_on(
     both = before.join(persons, on="person", suffix="_now")
     if both.height < before.height:
         return "the ledger forgets a person who was published before"
-    if mode == "increment":
+    if mode == "views" and persons.height > before.height:
+        return "a view speaks of people whom the first part does not"
+    if mode in ("increment", "views"):
         alike = [pl.col(c) == pl.col(f"{c}_now") for c in ("part", "tuple", "value", "possible")]
         return None if both.filter(~pl.all_horizontal(alike)).is_empty() else "a person is published a second time"
     same = both.filter((pl.col("value") == pl.col("value_now")) & (pl.col("possible") != pl.col("possible_now")))

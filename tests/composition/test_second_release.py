@@ -117,13 +117,45 @@ def test_the_command_refuses_with_the_flag_that_forces(months: tuple[Path, Path]
     assert out.exists()
 
 
-def test_a_policy_that_is_a_certificate_says_that_there_was_a_release(
-    months: tuple[Path, Path], tmp_path: Path
-) -> None:
-    certificate = tmp_path / "one.release.certificate.json"
-    done = run("anonymize", months[1], "--policy", certificate, "-o", tmp_path / "n.csv")
+def test_a_policy_that_is_a_certificate_asks_before_a_second_release(months: tuple[Path, Path], tmp_path: Path) -> None:
+    certificate, out = tmp_path / "one.release.certificate.json", tmp_path / "n.csv"
+    said = ["anonymize", months[1], "--policy", certificate, "-o", out]
+    done = run(*said)
+    assert done.returncode == 1, done.said
+    assert "set against the earlier releases" in done.stderr
+    assert not out.exists()
+    done = run(*said, "--force-composition")
     assert done.returncode == 0, done.said
     assert "--after one.release.csv" in done.said
+    assert run("anonymize", months[0], "--policy", certificate, "-o", tmp_path / "same.csv").returncode == 0
+    (tmp_path / "one.release.csv").unlink()  # nothing is left to set the new release against
+    done = run("anonymize", months[1], "--policy", certificate, "-o", tmp_path / "m.csv")
+    assert done.returncode == 0, done.said
+    assert "--after RELEASE" in done.said
+
+
+def test_a_series_stands_for_all_its_parts(tmp_path: Path) -> None:
+    asked = {**SETTINGS, "publish": "ranges"}
+    policy = shoal.Policy(**{n: v for n, v in asked.items() if n != "seed"})
+    series = shoal.Series.start(tmp_path / "s", policy, mode="again")
+    with pytest.raises(InputError, match="no part"):
+        shoal.anonymize(month(6), **asked, identifiers=["id"], after=tmp_path / "s")
+    for start in (0, 3):
+        series.add(month(start), person="id")
+    with pytest.raises(VerificationError, match="nothing was published"):
+        shoal.anonymize(month(6), **asked, identifiers=["id"], after=tmp_path / "s")
+    how = {**asked, "identifiers": ["id"], "force_composition": True}
+    by_folder = shoal.anonymize(month(6), **how, after=tmp_path / "s").composition
+    parts = [tmp_path / "s" / f"000{i}" / "release.csv" for i in (1, 2)]
+    assert [c.rows for c in by_folder] == [c.rows for c in shoal.anonymize(month(6), **how, after=parts).composition]
+    assert len(by_folder[0].rows) == 3
+    month(6).write_csv(tmp_path / "m.csv")
+    (tmp_path / "p.toml").write_text(
+        'quasi_identifiers = ["age", "town"]\nsensitive = ["flu"]\nidentifiers = ["id"]\n'
+        'k = 3\nl = 2\npublish = "ranges"\n'
+    )
+    done = run("anonymize", tmp_path / "m.csv", "--policy", tmp_path / "p.toml", "--after", tmp_path / "s")
+    assert done.returncode == 1, done.said
 
 
 def test_no_value_of_the_table_stands_in_a_refusal(months: tuple[Path, Path], tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
-"""Every command of the guide and the README that stands in a block runs, on tables that hold what it names."""
+"""Every command of the guide and the README that stands in a block runs, on tables that hold what it names.
+
+A command whose line ends in ``# exit 1`` must leave with that status, every other with 0. A block of TOML that begins
+with the name of a file, as ``# policy.toml``, is that file.
+"""
 
 from __future__ import annotations
 
@@ -117,8 +121,11 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
         MADE[page.name](tmp_path)
     else:  # the page makes its files itself
         exec(compile(blocks(page)[0][1], str(page), "exec"), {})
+        for name, text in re.findall(r"(?ms)^```toml\n# (\S+\.toml)\n(.*?)^```", page.read_text(encoding="utf-8")):
+            Path(name).write_text(text, encoding="utf-8")
     for line in commands(page):
         words = shlex.split(line.replace("/scratch", "."), comments=True)
         quick = any("--effort" in p.opts for p in program().commands[words[0]].params)
         done = run(*words, *(("--effort", "fast") if quick else ()))
-        assert done.returncode == 0, (line, done.said)
+        status = re.search(r"# exit (\d)$", line)
+        assert done.returncode == (int(status[1]) if status else 0), (line, done.said)

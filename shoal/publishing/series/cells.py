@@ -14,6 +14,8 @@ from shoal.model.policy import Policy
 
 Text = str | None
 
+__all__ = ["Column", "Text", "columns_of", "losses_of", "tuple_loss", "widened"]
+
 
 class Column:
     """How one quasi-identifier is published.

@@ -37,10 +37,12 @@ from shoal.model.record import PRIVATE_SETTINGS, digest, read_json
 from shoal.publishing.origin import made_now
 from shoal.publishing.series.ledger import KEY_BYTES, Keyed, Ledger
 
+__all__ = ["Folder", "held", "is_series", "open_series", "part_name", "part_numbers", "start"]
+
 FORMAT = 1
 SERIES, RELEASE, CERTIFICATE = "series.json", "release.csv", "release.certificate.json"
 PRIVATE, KEY, HEAD = "private", "key", "head.json"
-MODES = ("increment", "again")
+MODES = ("increment", "again", "views")
 _PART = re.compile(r"\d{4,}\Z")
 
 

@@ -19,6 +19,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.record import read_json
 from shoal.publishing.opening import opened
+from shoal.publishing.series.folder import RELEASE, is_series, part_name, part_numbers
 from shoal.publishing.tables.release import Release
 
 MAX_COMPOSITION = 0.01
@@ -68,6 +69,20 @@ def published(
     return Published(table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole, placed)
 
 
+def parts_of(release: Any) -> list[Any]:
+    """The releases that a name means: of a folder that is a series the table of every part, else what was given.
+
+    Raises InputError for a series without a part.
+    """
+    if not isinstance(release, (str, Path)) or not is_series(release):
+        return [release]
+    place = Path(release)
+    found = [place / part_name(number) / RELEASE for number in part_numbers(place)]
+    if not found:
+        raise InputError(f"the series {place.name!r} has no part yet, so there is nothing to set this release against")
+    return found
+
+
 def set_against(
     releases: Sequence[Published], sensitive: Sequence[str], k: int, l: float | None, person: str | None = None
 ) -> tuple[Composition, ...]:
@@ -98,7 +113,7 @@ def figures_after(release: Release[Any], table: Table, after: Any, most: float, 
     """
     most = number("max_composition", most, "it is a share of people", lambda x: 0 <= x <= 1)
     k, l = promises(release.policy)
-    old = [published(one, release.policy) for one in several(after)]
+    old = [published(one, release.policy) for given in several(after) for one in parts_of(given)]
     names = {*release.policy.grouped, *release.policy.sensitive, *(q for one in old for q in one.quasi_identifiers)}
     own = table.polars([n for n in table.columns if n in names])
     new = published(release, release.policy, original=own)
@@ -115,5 +130,6 @@ def refuse_composition(found: Sequence[Composition], most: float) -> None:
         raise VerificationError(
             f"set against the earlier releases this one breaks a promise for {100 * worst.share:.1f} % of the people "
             f"who may stand in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
-            "new people alone, use a recoding that was fitted once (Recoder), or say force_composition=True"
+            "a series (shoal series), new people alone, use a recoding that was fitted once (Recoder), or say "
+            "force_composition=True"
         )

@@ -12,6 +12,7 @@ from shoal.judge.finding import Finding
 from shoal.judge.series import certificate_of, judge_series
 from shoal.model.cards import Shown
 from shoal.model.policy import Policy
+from shoal.model.record import read_json
 from shoal.publishing.verifying.verify import verify
 
 _Progress = Callable[[str, float | None], None]
@@ -65,7 +66,9 @@ def verify_series(
         progress(f"part {number}", number / max(len(numbers), 1))
         try:
             release, certificate = certificate_of(place, number)
-            verdict = verify(release, certificate, hierarchies=dict(policy.hierarchies), signer=signer)
+            named = read_json(certificate).get("hierarchies") or {}  # a view has those of its own columns
+            trees = {n: h for n, h in policy.hierarchies.items() if n in named}
+            verdict = verify(release, certificate, hierarchies=trees, signer=signer)
         except ShoalError as error:
             findings.append(Finding(f"part {number}", False, str(error)))
             continue
@@ -76,5 +79,5 @@ def verify_series(
         )
     if all(f.holds for f in findings):
         models = [m for m in policy.of_rows if m.speaks != "population"]
-        findings += judge_series(place, models, len(numbers))
+        findings += judge_series(place, models, len(numbers), dict(policy.hierarchies))
     return SeriesVerdict(holds=all(f.holds for f in findings), findings=tuple(findings), parts=len(numbers))

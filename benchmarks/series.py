@@ -1,0 +1,202 @@
+"""A series of twelve months: what each mode loses, makes up and tells an intruder, on Adult and census.
+
+python benchmarks/series.py again adult 2
+python benchmarks/series.py again census 5
+python benchmarks/series.py increment adult stars
+python benchmarks/series.py increment adult ranges
+
+A month brings 10 % newcomers, 5 % of the people leave and 3 % change, one half of them a quasi-identifier, the other
+half the sensitive value.  Everybody is a record of the data set and appears once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from composition import load
+from record import record
+
+import shoal
+from shoal.judge.composition import Published, compose
+from shoal.publishing.series.cells import columns_of, losses_of
+from shoal.publishing.series.folder import open_series, part_name
+
+K, MONTHS = 5, 12
+COME, LEAVE, CHANGE = 0.10, 0.05, 0.03
+
+
+def months(table: pl.DataFrame, quasi: Sequence[str], sensitive: str, *, whole: bool = False) -> list[pl.DataFrame]:
+    """The table of every month, with a column ``person``.
+
+    whole  two months, as large as the records allow
+    """
+    rng = np.random.default_rng(0)
+    n = table.height
+    parts = 2 if whole else MONTHS
+    grown = sum((1 + COME - LEAVE) ** i for i in range(parts - 1))
+    start = int(n / (1 + COME * grown)) - parts
+    order = rng.permutation(n)
+    here, used = order[:start], start
+    values = {c: table[c].to_numpy().copy() for c in table.columns}
+    out = []
+    for month in range(parts):
+        if month:
+            stay = here[rng.random(here.size) >= LEAVE]
+            changed = rng.permutation(stay)[: int(CHANGE * stay.size)]
+            for i in changed[: changed.size // 2]:
+                column = quasi[rng.integers(len(quasi))]
+                values[column][i] = values[column][rng.integers(n)]
+            for i in changed[changed.size // 2 :]:
+                values[sensitive][i] = values[sensitive][rng.integers(n)]
+            come = int(COME * here.size)
+            here = np.concatenate([stay, order[used : used + come]])
+            used += come
+        now = pl.DataFrame({c: v[here] for c, v in values.items()})
+        out.append(now.with_columns(pl.Series("person", here).cast(pl.String)))
+    return out
+
+
+def placed(series: shoal.Series, number: int, table: pl.DataFrame, policy: shoal.Policy) -> np.ndarray:
+    """int64[people]: a published row of everybody's class, as the ledger knows it."""
+    held = open_series(series.place)
+    lines = pl.read_parquet(series.place / "private" / f"ledger-{number:04d}" / "persons.parquet")
+    of = dict(lines.filter(pl.col("part") == number).select("person", "tuple").rows())
+    release = pl.read_csv(held.release(number), infer_schema=False)
+    at = {held.keyed.one("tuple", t): i for i, t in enumerate(release.select(policy.grouped).rows())}
+    return np.array([at[of[held.keyed.one("person", [p])]] for p in table["person"].to_list()])
+
+
+def broken(given: Sequence[Published], sensitive: str, l: int) -> str:
+    """Share of the people in several releases whose l the attack breaks, and the highest posterior."""
+    found = compose(given, sensitive=sensitive, k=K, l=l, person="person")
+    assert found.known is not None
+    return f"{100 * (found.known.above or 0) / max(found.people, 1):.2f} ({found.known.highest:.2f})"
+
+
+def again(name: str, l: int) -> None:
+    """Twelve months of the whole table, each against a release that knows no past."""
+    table, quasi, sensitive, _ = load(name)
+    if name == "census":
+        table = table.sample(40_000, seed=0)
+    tables = months(table, quasi, sensitive)
+    policy = shoal.Policy(quasi_identifiers=quasi, sensitive=sensitive, k=K, l=l, effort="fast", seed=1)
+    place = Path(tempfile.mkdtemp()) / "s"
+    series = shoal.Series.start(place, policy, mode="again")
+    rows: list[dict[str, Any]] = []
+    given: list[Published] = []
+    for number, now in enumerate(tables, start=1):
+        clock = time.perf_counter()
+        part = series.add(now, person="person")
+        seconds = time.perf_counter() - clock
+        free = shoal.anonymize(now.drop("person"), policy, keep_order=True)
+        stars = free.loss["stars"]
+        release = pl.read_csv(place / part_name(number) / "release.csv", infer_schema=False)
+        given.append(Published(release, quasi, {}, now, placed(series, number, now, policy)))
+        rows.append(
+            {
+                "month": number,
+                "people": now.height,
+                "stars": part.loss["stars"],
+                "without a past": stars,
+                "more, %": 100 * (part.loss["stars"] / stars - 1),
+                "made up": part.made_up,
+                "made up, %": 100 * part.made_up / now.height,
+                "above 1/l with the month before, % (highest)": "" if number == 1 else broken(given[-2:], sensitive, l),
+                "seconds": seconds,
+                "seconds without a past": sum(free.seconds.values()),
+            }
+        )
+        print(rows[-1], file=sys.stderr, flush=True)
+    notes = [f"k = {K}, l = {l}, effort fast; a month: 10 % come, 5 % leave, 3 % change."]
+    pairs = [(0, MONTHS - 1), (0, 5), (5, MONTHS - 1)]
+    for one, two in pairs:
+        notes.append(
+            f"Months {one + 1} and {two + 1}, classes known: {broken([given[one], given[two]], sensitive, l)} % of the "
+            "people in both above 1/l (highest posterior)."
+        )
+    try:
+        notes.append(f"All twelve, classes known: {broken(given, sensitive, l)} % above 1/l (highest posterior).")
+    except shoal.InputError as error:
+        notes.append(f"All twelve: {error}")
+    notes.append(f"`Series.verify` holds: {series.verify().holds}; it proves 1/l for whoever knows the groups as well.")
+    record(f"Series, again: {name}, l = {l}", f"python benchmarks/series.py again {name} {l}", rows, notes)
+    shutil.rmtree(place.parent)
+
+
+def increment(name: str, publish: str, wait: int = 2) -> None:
+    """A twelfth of the people each month; rows wait; the mean loss of a row against all people at once."""
+    table, quasi, sensitive, _ = load(name)
+    order = np.random.default_rng(0).permutation(table.height)
+    table = table.with_row_index("person").with_columns(pl.col("person").cast(pl.String))
+    parts = [table[np.sort(p)] for p in np.array_split(order, MONTHS)]
+    policy = shoal.Policy(
+        quasi_identifiers=quasi, sensitive=sensitive, k=K, l=2, effort="fast", seed=1, publish=publish
+    )
+    columns = columns_of(policy, {q: table[q].to_list() for q in quasi})
+    clock = time.perf_counter()
+    whole = shoal.anonymize(table.drop("person"), policy, keep_order=True).table.select(pl.all().cast(pl.String))
+    alone = losses_of(columns, whole.select(quasi).rows()).mean()
+    rows: list[dict[str, Any]] = [
+        {"parts": "all at once", "rows": table.height, "mean loss": alone, "against all at once": 1.0, "waited": 0,
+         "seconds": time.perf_counter() - clock}
+    ]  # fmt: skip
+    settings = [(0, 0.3), *itertools.product([wait], [0.1, 0.2, 0.3, 0.4])]
+    for waits, above in settings:
+        clock = time.perf_counter()
+        place = Path(tempfile.mkdtemp()) / "s"
+        series = shoal.Series.start(place, policy, wait=waits, wait_above=above)
+        waiting, total, many, waited, last = table.clear(), 0.0, 0, 0, 0
+        queue = list(parts)
+        while queue or waiting.height:
+            now = pl.concat([waiting, queue.pop(0)]) if queue else waiting
+            try:
+                part = series.add(now, person="person")
+            except shoal.InfeasibleError:
+                break
+            held = open_series(place)
+            known = held.keyed.column("person", now["person"].to_list())
+            waiting = now.filter(pl.Series([p in held.ledger.waiting for p in known]))
+            waited += part.waiting
+            shown = pl.read_csv(held.release(held.parts), infer_schema=False).select(quasi)
+            lost = losses_of(columns, shown.rows())
+            total, many, last = total + lost.sum(), many + lost.size, held.parts
+        rows.append(
+            {
+                "parts": f"{last}, wait {waits}" + (f" above {above:g}" if waits else ""),
+                "rows": many,
+                "mean loss": total / many,
+                "against all at once": total / many / alone,
+                "waited": waited,
+                "seconds": time.perf_counter() - clock,
+            }
+        )
+        print(rows[-1], file=sys.stderr, flush=True)
+        shutil.rmtree(place.parent)
+    record(
+        f"Series, increment: {name}, {publish}",
+        f"python benchmarks/series.py increment {name} {publish}",
+        rows,
+        [
+            f"k = {K}, l = 2, effort fast; loss of a row: mean over the columns from 0, a value, to 1, a star, "
+            "measured by the values of the whole table; who waits after month 12 comes out in parts of its own.",
+        ],
+    )
+
+
+if __name__ == "__main__":
+    what, *more = sys.argv[1:]
+    if what == "again":
+        again(more[0], int(more[1]))
+    elif what == "increment":
+        increment(more[0], more[1])
+    else:
+        raise SystemExit(__doc__)

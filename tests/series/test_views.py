@@ -1,0 +1,175 @@
+"""Mode views: every view is a row by row function of the first part, and the judge sees one that is not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter, defaultdict
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.judge.file import seal
+from tests.commands import run
+from tests.series.common import frame, people, policy, seen
+
+AGES = "30;30-39;*\n34;30-39;*\n41;40-49;*\n47;40-49;*\n52;50-59;*\n"
+
+
+def rows(place, number: int) -> pl.DataFrame:
+    return pl.read_csv(place / f"{number:04d}" / "release.csv", infer_schema=False)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A table in ranges, and the hierarchy of its ages."""
+    (tmp_path / "age.csv").write_text(AGES)
+    series = shoal.Series.start(
+        tmp_path / "s", policy(publish="ranges", hierarchies={"age": str(tmp_path / "age.csv")}), mode="views"
+    )
+    ages = ["30", "34", "30", "34", "41", "47", "41", "52"]
+    series.add(frame([(f"p{i}", a, "1", "ab"[i % 2]) for i, a in enumerate(ages)]), person="id")
+    return tmp_path / "s"
+
+
+def test_views_keep_the_groups_and_show_less(place):
+    series = shoal.Series(place)
+    assert sorted(set(rows(place, 1)["age"])) == ["[30, 34]", "[41, 47]", "[41, 52]"]
+    classes = series.view(["age", "ill"], publish="hierarchy")
+    stars = series.view(["zip", "age"], publish="stars")
+    assert (classes.rows, stars.rows, classes.smallest) == (8, 8, 2)
+    assert rows(place, 2).columns == ["age", "ill"]
+    assert Counter(rows(place, 2)["age"].to_list()) == {"30-39": 4, "40-49": 2, "*": 2}
+    assert Counter(rows(place, 3).rows()) == {("*", "1"): 8}
+    verdict = series.verify()
+    assert verdict.holds, verdict
+    said = json.loads((place / "0003" / "release.certificate.json").read_text())["series"]
+    assert [(o["number"], o["columns"]) for o in said["others"]] == [(1, ["age", "zip", "ill"]), (2, ["age", "ill"])]
+
+
+def test_a_receiver_checks_the_views_without_the_ledger(place, tmp_path):
+    shoal.Series(place).view(["zip", "ill"])
+    shutil.copytree(place, tmp_path / "received", ignore=shutil.ignore_patterns("private"))
+    found = shoal.Series.verify_folder(tmp_path / "received")
+    assert found.holds, found
+    assert "views" in {f.check for f in found.findings}
+
+
+def resealed(path, change) -> None:
+    """A certificate as a forger would write it: changed, and sealed again."""
+    content = json.loads(path.read_text())
+    change(content)
+    content.pop("seal")
+    content["seal"] = seal(content)
+    path.write_text(json.dumps(content))
+
+
+def test_the_judge_sees_a_view_of_another_partition(place, tmp_path):
+    """A view made of the same people grouped otherwise: every file is sound by itself, together they tell more."""
+    from shoal.judge.views import judge_views
+    from shoal.model.record import read_json
+
+    shoal.Series(place).view(["age", "ill"])
+    path = place / "0002" / "release.csv"
+    table = pl.read_csv(path, infer_schema=False)
+    other = table.sort("age", "ill").with_columns(age=pl.Series(["[30, 41]", "[30, 41]", "[34, 52]", "[34, 52]"] * 2))
+    other.write_csv(path)
+    about = read_json(place / "series.json", "series")
+    papers = [read_json(place / f"000{i}" / "release.certificate.json") for i in (1, 2)]
+    (found,) = judge_views(place, about, papers, {})
+    assert not found.holds
+    table.with_columns(pl.col("ill").replace({"a": "b", "b": "a"})).write_csv(path)
+    assert judge_views(place, about, papers, {})[0].holds  # as many of each in every group
+    table.sort("age").with_columns(pl.Series("ill", sorted(table["ill"]))).write_csv(path)
+    assert not judge_views(place, about, papers, {})[0].holds
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ({"columns": ["ill"]}, "quasi-identifier"),
+        ({"columns": ["agee"]}, "agee"),
+        ({"publish": "centers"}, "coarser"),
+        ({"publish": "stars", "levels": {"age": 1}}, "level"),
+        ({"publish": "hierarchy", "levels": {"age": -1}}, "level"),
+        ({"columns": ["zip"], "publish": "hierarchy"}, "hierarchy"),
+    ],
+)
+def test_what_no_view_shows_is_refused_and_nothing_is_written(place, what, why):
+    before = seen(place)
+    with pytest.raises(shoal.PolicyError, match=why):
+        shoal.Series(place).view(**what)
+    assert seen(place) == before
+
+
+def test_a_second_table_and_a_view_of_another_mode_are_refused(place, tmp_path):
+    with pytest.raises(shoal.InputError, match="one table"):
+        shoal.Series(place).add(people(2), person="id")
+    other = shoal.Series.start(tmp_path / "o", policy())
+    with pytest.raises(shoal.PolicyError, match="no views"):
+        other.view()
+    with pytest.raises(shoal.InputError, match="nothing to see"):
+        shoal.Series.start(tmp_path / "v", policy(), mode="views").view()
+
+
+def test_levels_of_a_hierarchy(tmp_path):
+    (tmp_path / "age.csv").write_text(AGES)
+    asked = policy(publish="hierarchy", hierarchies={"age": str(tmp_path / "age.csv")})
+    series = shoal.Series.start(tmp_path / "s", asked, mode="views")
+    series.add(frame([(f"p{i}", "30", "1", "ab"[i % 2]) for i in range(4)]), person="id")
+    series.view(levels={"age": 1})
+    series.view(levels={"age": 2})
+    series.view(publish="stars")
+    assert [set(rows(tmp_path / "s", i)["age"]) for i in (1, 2, 3, 4)] == [{"30"}, {"30-39"}, {"*"}, {"30"}]
+    assert series.verify().holds, series.verify()
+
+
+def test_the_command_makes_the_same_view(tmp_path):
+    (tmp_path / "p.toml").write_text(
+        'quasi_identifiers = ["age", "zip"]\nsensitive = ["ill"]\nk = 2\nl = 2\neffort = "fast"\n'
+    )
+    people(1).write_csv(tmp_path / "1.csv")
+    assert run("series", "start", "s", "--policy", "p.toml", "--mode", "views", cwd=tmp_path).returncode == 0
+    assert run("series", "add", "s", "1.csv", "--person", "id", cwd=tmp_path).returncode == 0
+    done = run("series", "view", "s", "--columns", "age,ill", "--publish", "stars", "--json", cwd=tmp_path)
+    assert (done.facts["rows"], done.facts["parts"]) == (8, 2), done.said
+    assert run("verify", "s", "--json", cwd=tmp_path).facts["holds"]
+    assert run("series", "status", "s", "--columns", "age", cwd=tmp_path).returncode == 2
+
+
+row = st.tuples(st.sampled_from(["30", "34", "41", "47", "52"]), st.sampled_from("12"), st.sampled_from("ab"))
+shown = st.tuples(st.sets(st.sampled_from(["age", "zip", "ill"]), min_size=1), st.sampled_from(["ranges", "stars"]))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(who=st.lists(row, min_size=4, max_size=10), asked=st.lists(shown, min_size=1, max_size=3))
+def test_whoever_holds_all_views_is_left_with_the_groups_of_the_first_part(tmp_path_factory, who, asked):
+    """Of a published tuple of all views together, the people behind it meet the models: the join is part 1 or less."""
+    series = shoal.Series.start(tmp_path_factory.mktemp("s") / "s", policy(publish="ranges"), mode="views")
+    try:
+        series.add(frame([(f"p{i}", *r) for i, r in enumerate(who)]), person="id")
+    except shoal.InfeasibleError:
+        return
+    for columns, way in asked:
+        if columns & {"age", "zip"}:
+            series.view(sorted(columns), publish=way)
+    assert series.verify().holds, series.verify()
+    groups = defaultdict(Counter)
+    for *quasi, value in rows(series.place, 1).select("age", "zip", "ill").rows():
+        groups[tuple(quasi)][value] += 1
+    for number in range(2, series.parts + 1):
+        table = rows(series.place, number)
+        quasi = [c for c in ("age", "zip") if c in table.columns]
+        image: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+        for fine in groups:  # nothing of a group is told apart: there is one row it can be
+            for coarse in table.select(quasi).unique().rows():
+                pairs = zip((dict(zip(("age", "zip"), fine, strict=True))[q] for q in quasi), coarse, strict=True)
+                if all(b in (a, "*") for a, b in pairs):
+                    image[fine].add(coarse)
+        assert all(image[fine] for fine in groups)
+        sizes = Counter(table.select(quasi).rows())
+        narrow = {f: min(image[f], key=lambda c: c.count("*")) for f in groups}
+        assert sizes == Counter({c: sum(groups[f].total() for f in groups if narrow[f] == c) for c in sizes})
