@@ -45,7 +45,7 @@ from shoal.model.partition import Partition
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping
 
-FAMILY = 4  # members of a family
+FAMILY = 16  # members of a family
 ALL_SIZES = 8  # up to this many times the smallest group, every size is a standard size
 STEP = 1.25  # above, every standard size is about so many times the one before
 JOINED = 8  # what has no like is put together into one unit of at least so many times the smallest group
@@ -161,7 +161,7 @@ def _families(
     while units:
         n = max(units)
         at = np.sort(np.concatenate(units.pop(n)))
-        made, left = (_near(register, person, at, n, solve) if at.size >= 2 * FAMILY else ([], at))
+        made, left = _near(register, person, at, n, solve) if at.size >= 2 * FAMILY else ([], at)
         families += [(n, family) for family in made]
         if n >= 2 * smallest:
             largest = _ladder(n - smallest, smallest)
@@ -245,46 +245,66 @@ def _merge(
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """int64[n] the group of every row, and how many rows are decoys."""
     settled = own = eligible(cell, unit, family.size)
-    group, item = unit.copy(), unit
-    for level, above in enumerate((family, root)):
+    group, item, used = unit.copy(), unit, family.size
+    for above in (family, root):
         if settled.all():
             break
-        taken, good = _drawn(cell, item, above, settled, eligible, deal)
-        here = taken[item]
-        group[here] = (level + 1) * unit.size + above[item[here]]
-        item, settled = above[item], good
+        joined, settled = _drawn(cell, item, above, settled, eligible, deal)
+        here = joined[item] >= 0
+        group[here] = used + joined[item[here]]
+        used, item = used + family.size, above[item]
     if not settled.all():
         raise InfeasibleError(
             "minimality merges groups by the quasi-identifiers alone, and all groups of one size together do not meet "
             "what is asked; ask for a lower k or l, or a higher minimality"
         )
-    return np.unique(group, return_inverse=True)[1].reshape(-1).astype(np.int64), int(
-        (own[unit] & (group != unit)).sum()
-    )
+    _, number = np.unique(group, return_inverse=True)
+    return number.reshape(-1).astype(np.int64), int((own[unit] & (group != unit)).sum())
 
 
 def _drawn(
     cell: np.ndarray, item: np.ndarray, family: np.ndarray, settled: np.ndarray, eligible: Eligible,
     deal: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """bool[items]: which are merged, those that are not settled and in every family the fewest decoys; and
-    bool[families]: which are settled then."""
+    """int64[items]: the group into which a member is merged, -1 for none; bool[families]: which are settled then.
+
+    Members stand in a line, those that are not settled at random first, then the others at random.  From its head
+    groups are closed as soon as they meet what is asked, until no member that is not settled is left.  Where the line
+    ends before the last group is closed, all that were merged are one group.
+    """
     many = np.bincount(family)
-    upto = np.bincount(family, weights=~settled, minlength=many.size).astype(np.int64)
-    wants = upto > 0
-    line = np.lexsort((deal.random(family.size), settled, family))  # unsettled first, then settled ones at random
+    bad = np.bincount(family, weights=~settled, minlength=many.size).astype(np.int64)
+    line = np.lexsort((deal.random(family.size), settled, family))
+    first = np.cumsum(many) - many
     place = np.empty(family.size, np.int64)
-    place[line] = np.arange(family.size) - np.repeat(np.cumsum(many) - many, many)
-    good = ~wants
-    while True:
-        taken = (place < upto[family]) & wants[family]
-        open_ = wants & ~good
-        here = taken[item] & open_[family[item]]
-        if here.any():
-            number = np.cumsum(open_) - 1
-            fits = eligible(cell[here], number[family[item[here]]], int(open_.sum()))
-            good[np.flatnonzero(open_)[fits]] = True
-        more = wants & ~good & (upto < many)
-        if not more.any():
-            return taken, good
-        upto[more] += 1
+    place[line] = np.arange(family.size) - np.repeat(first, many)
+    joined = np.full(family.size, -1, np.int64)
+    start = np.zeros(many.size, np.int64)  # of the open group
+    size = np.where(bad > 0, 1, 0)
+    good = bad == 0
+    order = np.argsort(item, kind="stable")  # rows by member
+    rows = np.bincount(item, minlength=family.size)
+    begin = np.cumsum(rows) - rows
+    while (work := np.flatnonzero(size > 0)).size:
+        members = line[np.repeat(first[work] + start[work], size[work]) + _runs(size[work])]
+        here = order[np.repeat(begin[members], rows[members]) + _runs(rows[members])]
+        of = np.repeat(np.repeat(np.arange(work.size), size[work]), rows[members])
+        fits = eligible(cell[here], of, work.size)
+        joined[members] = np.repeat(first[work] + start[work], size[work])
+        shut = work[fits]
+        start[shut] += size[shut]
+        size[shut] = np.where(start[shut] < bad[shut], 1, 0)
+        good[shut] |= size[shut] == 0
+        wide = work[~fits]
+        ends = start[wide] + size[wide] >= many[wide]
+        size[wide[~ends]] += 1
+        last = wide[ends & (start[wide] > 0)]  # all that were merged once more, as one group
+        start[last], size[last] = 0, many[last]
+        size[wide[ends & ~np.isin(wide, last)]] = 0
+    return joined, good
+
+
+def _runs(lengths: np.ndarray) -> np.ndarray:
+    """0, 1, ... length - 1 for every length, one after another."""
+    out: np.ndarray = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return out
