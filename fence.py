@@ -58,7 +58,7 @@ ROOMS: dict[str, set[str]] = {
         for name in folders("problems")
     },
     "hardness": MODEL | {"networkx", "shoal.hardness"},
-    "judge": MODEL | {"polars", "scipy", "shoal.judge"},
+    "judge": MODEL | {"polars", "scipy", "shoal.judge", "shoal.utility.foreign"},  # the last reads cells of any tool
     "engines": MODEL
     | {
         "narwhals",
@@ -76,9 +76,21 @@ ROOMS: dict[str, set[str]] = {
     },
     "report": MODEL | {"matplotlib", "jinja2", "markupsafe", "shoal.report", "shoal.problems.catalogue"},
     "experiments": {"numpy", "matplotlib", "shoal"},
+    "series.py": {"numpy", "polars", "shoal"},
     "pipeline.py": {"numpy", "narwhals", "polars", "shoal"},
-    "publishing": {"numpy", "polars", "cryptography", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
+    "publishing": {
+        "numpy",
+        "scipy",
+        "polars",
+        "cryptography",
+        "shoal.errors",
+        "shoal.model",
+        "shoal.engines",
+        "shoal.judge",
+    }
     | {"shoal.problems", "shoal.report", "shoal.utility.decode", "shoal.publishing", "shoal.version", "shoal.watching"},
+    "publishing/series": {"numpy", "scipy", "polars", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
+    | {"shoal.publishing"},
     "publishing/columns/text.py": MODEL,
     "publishing/crosswalks/centers.py": MODEL,
     "publishing/crosswalks/area_tables.py": {"polars", "shoal.engines", "shoal.judge"},
@@ -89,6 +101,9 @@ ROOMS: dict[str, set[str]] = {
     | {"shoal.publishing.verifying"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
     "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
+    "attacks": MODEL
+    | {"polars", "pyarrow", "scipy", "shoal.attacks", "shoal.engines", "shoal.judge", "shoal.report", "shoal.watching"}
+    | {"shoal.utility.foreign"},
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

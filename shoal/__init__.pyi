@@ -2,6 +2,8 @@
 checkers read them."""
 
 from shoal import hardness as hardness
+from shoal.attacks.attack import Attack as Attack
+from shoal.attacks.attack import attack as attack
 from shoal.errors import CertificateError as CertificateError
 from shoal.errors import InfeasibleError as InfeasibleError
 from shoal.errors import InputError as InputError
@@ -39,6 +41,7 @@ from shoal.publishing.tables.audited import audit as audit
 from shoal.publishing.tables.later import written as written
 from shoal.publishing.tables.release import Release as Release
 from shoal.publishing.verifying.verify import verify as verify
+from shoal.series import Series as Series
 from shoal.utility.compare import compare as compare
 from shoal.utility.decode import decode as decode
 from shoal.utility.explore import explore as explore

@@ -18,6 +18,7 @@ from shoal.engines.files import kind_of, one_character, separator_of
 from shoal.engines.filled import filled
 from shoal.engines.frames import classes
 from shoal.engines.index import row_numbers
+from shoal.engines.memory import refuse_too_many
 from shoal.engines.open import open_table
 from shoal.engines.order import Lot
 from shoal.engines.safe_harbor import harbored
@@ -37,7 +38,7 @@ from shoal.model.refusals import refuse_stars
 from shoal.model.repeatable import drawn
 from shoal.model.safe_harbor import NAME
 from shoal.model.settings import Settings
-from shoal.model.task import Grouping, nothing, refuse_infeasible
+from shoal.model.task import Grouping, Task, nothing, refuse_infeasible
 from shoal.publishing.columns.clustered import by_centers
 from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.columns.replaced import (
@@ -55,6 +56,7 @@ from shoal.publishing.tables.average import both, within
 from shoal.publishing.tables.before import before
 from shoal.publishing.tables.budget import within_budget
 from shoal.publishing.tables.closeness import on_trees
+from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.exposed import exposed
 from shoal.publishing.tables.incomplete import FLAG, flagged, judged_apart, parts_of
 from shoal.publishing.tables.release import Facts, Placement, Release
@@ -78,6 +80,9 @@ def anonymize(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    after: Any = None,
+    max_composition: float = MAX_COMPOSITION,
+    force_composition: bool = False,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
 ) -> Release[Frame]:
@@ -100,6 +105,10 @@ def anonymize(
               give the same release again, on every engine the same multiset of rows (a search in seconds may end
               elsewhere, and rows are then placed afresh).  None: fresh randomness.  ``seed`` fixes the search alone;
               without it one is drawn, with a secret it is 0, and ``release.policy`` and certificate have it
+    after     an earlier release of the same people, or several: paths (read by the certificates beside them), frames
+              or Releases.  What all tell together of the people of this table is counted, ``release.composition``, and
+              VerificationError raised where it breaks a promise for more than ``max_composition`` of those who may
+              stand in several, unless ``force_composition``; see ``shoal.judge.composition``
     progress  called with (what is being done, share done or None)
 
     The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
@@ -124,6 +133,9 @@ def anonymize(
         separator=separator,
         encoding=encoding,
         secret=secret,
+        after=after,
+        max_composition=max_composition,
+        force_composition=force_composition,
         progress=progress,
         **settings,
     )
@@ -139,13 +151,18 @@ def prepare(
     separator: str | None = None,
     encoding: str | None = None,
     secret: bytes | None = None,
+    after: Any = None,
+    max_composition: float = MAX_COMPOSITION,
+    force_composition: bool = False,
     target: Path | None = None,
+    fixed: Fixed | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
     target  where it will be written: what its format cannot hold is refused before the work
+    fixed   levels of a global recoding that was found before; None: they are searched
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
@@ -159,9 +176,13 @@ def prepare(
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
-        solved = _solve(cells, asked, progress)
+        refuse_too_many(cells.counted.histogram.cells, progress)
+        solved = _solve(cells, asked, progress, fixed)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
+    if after is not None:
+        with clock.step("setting releases against each other", "compose"):
+            release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if not cells.study.strict:
         refuse_uncovered(release.audit)
@@ -193,6 +214,17 @@ class _Read(NamedTuple):
     harbor: Any
     census: Any
     filled: Mapping[str, int] | None
+
+
+class Fixed(NamedTuple):
+    """A global recoding found before: the level of every quasi-identifier.
+
+    starred  columns whose missing values stand for what no class holds: rows with one are starred whole, unless the
+             column is at its top level, where all values are
+    """
+
+    levels: Mapping[str, int]
+    starred: frozenset[str] = frozenset()
 
 
 class _Cells(NamedTuple):
@@ -260,9 +292,10 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     return _Cells(counted, texts, need, studied, apart)
 
 
-def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None]) -> _Solved:
+def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None) -> _Solved:
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
+    from shoal.problems.tables.others.fixed_levels import at_levels
     from shoal.problems.tables.shards import sharded
     from shoal.publishing.people.beside_population import solved
     from shoal.publishing.people.forms import certified
@@ -294,6 +327,10 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         if tried.seconds is not None:
             tried = replace(tried, seconds=share * tried.seconds)
         how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
+        if fixed is not None:
+            spare = int(asked.max_suppressed * held.rows + 1e-9)
+            task = Task(held, wants, shown, Effort.of("fast"), seed, progress, spare=spare, admits=_shown(fixed, cells))
+            return at_levels(task, fixed.levels)
         if asked.shards is not None and method is None:
             return sharded(held, wants, _method(asked), asked.shards, **how)
         how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
@@ -306,6 +343,18 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
     made = certified(found.grouping, studied, counted.histogram, recoding, asked, found.shows, found.bound)
     grouping, published, columns = told_as(made, found.shows)
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
+
+
+def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Of which cells the levels may be published; None: of all."""
+    if not fixed.starred:
+        return None
+    quasi = cells.counted.histogram.quasi
+    none = np.zeros(len(quasi), bool)
+    for j, (column, texts) in enumerate(zip(cells.counted.quasi, cells.texts, strict=True)):
+        if column.name in fixed.starred and None in texts:
+            none |= quasi[:, j] == texts.index(None)
+    return lambda levels: ~none
 
 
 def _recode(

@@ -12,15 +12,13 @@ import shoal.clock
 import shoal.kernels
 import shoal.kernels.parts
 
-INNER = """from numba import njit
-from shoal.kernels import INNER
+INNER = """from shoal.kernels import INNER, njit
 
 @njit(**INNER)
 def asked():
     return {}
 """
-OUTER = """from numba import njit
-from shoal.kernels import {}
+OUTER = """from shoal.kernels import INNER, njit
 from shoal.kernels.room.{} import {}
 
 @njit({})
@@ -38,8 +36,8 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     shutil.copy(shoal.kernels.parts.__file__, room.parent / "parts.py")
     shutil.copy(shoal.clock.__file__, tmp_path / "shoal" / "clock.py")
     (room / "__init__.py").write_text("")
-    (room / "between.py").write_text(OUTER.format("INNER", "inner", "asked", "**INNER", "asked"))
-    (room / "outer.py").write_text(OUTER.format("INNER", "between", "whole as inside", "cache=True", "inside"))
+    (room / "between.py").write_text(OUTER.format("inner", "asked", "**INNER", "asked"))
+    (room / "outer.py").write_text(OUTER.format("between", "whole as inside", "cache=True", "inside"))
 
     def said() -> tuple[str, bool]:
         """What the kernel returns in a fresh process, and whether it came from disk."""

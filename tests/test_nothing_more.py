@@ -34,7 +34,7 @@ def test_a_figure_of_the_original_would_be_seen(tmp_path: Path, monkeypatch: Any
             "uniques": release.before["uniques"],
             "distinct_values": dict(release.before["distinct_values"]),
             "bound": release.certificate.lower_bound,
-            "exposed": release.exposed.as_dict(),
+            "exposed": release._facts.exposed.as_dict(),
             "kl": release.loss["kl_divergence"],
         }
         return {**honest(release, *given), "extra": more}

@@ -146,8 +146,9 @@ def test_init_writes_the_person_into_a_policy_that_runs(tmp_path):
     policy = tmp_path / "patients.policy.toml"
     assert 'unless the policy says person = "patient_id"' in policy.read_text()
     written = tomllib.loads(policy.read_text())
-    assert (written["person"], written["sensitive"], written["distinct_l"]) == ("patient_id", ["diagnosis"], 2)
-    assert "l" not in written  # it counts rows, and is refused beside a person
+    assert (written["person"], written["sensitive"]) == ("patient_id", ["diagnosis"])
+    assert not {"l", "distinct_l"} & set(written)  # 17 of the 30 persons have the flu, so that l = 2 cannot be met
+    assert written["privacy"] == [{"model": "AlphaKAnonymity", "alpha": 0.6, "k": 3, "column": "diagnosis"}]
     done = run("anonymize", tmp_path / "patients.csv", "--policy", policy, "--json")
     assert done.facts["persons"]["patient_id"] >= 3
 

@@ -45,6 +45,7 @@ points = random.random((24, 2))
 clusters = shoal.gathering.gather(points, 3, method="exact").certificate
 print(clusters.cost == clusters.lower_bound, "clusters")
 """
+BANNER = ("Running HiGHS", "Includes third-party")  # of the other code's HiGHS, from 1.16 on
 PROVED = ["True tables 2", "True tables 3", "True regions", "True clusters"]
 
 
@@ -53,7 +54,7 @@ def test_searches_prove_as_much_after_other_code_has_chosen_its_threads() -> Non
     both = f"{OTHERS}theirs(3){SEARCHES}"
     script = f"import threading\nwork = threading.Thread(target=exec, args=({both!r}, {{}}))\nwork.start()\nwork.join()"
     told, wrong = started("-c", script).communicate()
-    assert told.splitlines() == PROVED, wrong
+    assert [line for line in told.splitlines() if not line.startswith(BANNER)] == PROVED, wrong
 
 
 def test_programs_say_nothing_of_their_own() -> None:

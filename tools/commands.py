@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 HEAD = """# Commands
 
 What `shoal COMMAND --help` prints, on one page; `tools/commands.py` writes it. Exit status of each: 0 done, 1 a check
-failed, 2 bad usage or input, 3 no answer exists. `--json` prints one JSON object with all figures; a refusal is
-`{"error": ..., "status": ...}` there.
+failed, 2 bad usage or input, 3 no answer exists, 4 an output exists already. `--json` prints one JSON object with all
+figures; a refusal is `{"error": ..., "status": ...}` there.
 
 `shoal --install-completion` makes the Tab key complete commands and options, in bash, zsh, fish and PowerShell;
 `shoal --show-completion` prints the script instead.

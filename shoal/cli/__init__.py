@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from typing import Any, NoReturn
 
@@ -22,8 +21,11 @@ def _stop(_number: int, _frame: Any) -> None:
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible,
     4 an output exists already."""
+    from shoal.engines.system import on_termination, say_anything
+
     try:
-        signal.signal(signal.SIGTERM, _stop)
+        say_anything()
+        on_termination(_stop)
         _run()
     except Terminated:
         _halted(143)

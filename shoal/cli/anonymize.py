@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import typer
+
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
 from shoal.cli.models import with_options
@@ -98,7 +100,8 @@ class Files(NamedTuple):
         None,
         "-o",
         "--output",
-        "The release, a file or a folder; TABLE.release.EXT, of a folder TABLE-release, by default.",
+        "The release, a file or a folder; by default people.release.csv of people.csv, people.xlsx.release.xlsx of "
+        "people.xlsx, and TABLE-release of a folder.",
     )
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
@@ -111,16 +114,40 @@ class Files(NamedTuple):
     )
 
 
+class After(NamedTuple):
+    """Earlier releases of the same people, and what they may tell together with the new one."""
+
+    after: list[str] = flag(
+        [], "--after", "An earlier release of the same people, its certificate beside it; may be repeated."
+    )
+    max_composition: float | None = flag(
+        None,
+        "--max-composition",
+        "Share of the people in several releases for whom a promise may break; 0.01 by default.",
+    )
+    force_composition: bool = flag(False, "--force-composition", "Write it whatever the releases tell together.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as ``shoal.anonymize`` takes it."""
+        given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
+        return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
+
+
 @app.command()
 @with_options
 def anonymize(
     tables: list[str] = TABLES,
-    policy: Path | None = flag(None, "--policy", "A TOML file with the same settings, or a certificate."),
+    policy: Path | None = flag(
+        None,
+        "--policy",
+        "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
+    ),
     roles: Roles = Roles(),
     wanted: Wanted = Wanted(),
     files: Files = Files(),
     decision: Decision = Decision(),
     source: Source = Source(),
+    after: After = After(),
     force: bool = FORCE,
     as_json: bool = JSON_,
     **models: Any,
@@ -149,9 +176,10 @@ def anonymize(
     tried = exploration(files.explored, files.report)
     papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
     check_target(target, papers, read, overwrite=force, folder=folder)
+    again = _again(policy) if policy is not None and policy.suffix.lower() == ".json" and not after.after else None
     with progress() as listener:
         release = prepare(
-            data, asked, **source._asdict(), target=aim, progress=listener,
+            data, asked, **source._asdict(), **after.settings(), target=aim, progress=listener,
             secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         listener("writing and reading back", None)
@@ -159,7 +187,9 @@ def anonymize(
         page = reported(release, files.report, explored=tried, **decision._asdict())
     facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
+    for told in release.composition:
+        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
@@ -176,6 +206,18 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     return asked
 
 
+def _again(certificate: Path) -> str:
+    """What a second release by the same policy may do, where nothing counts it."""
+    name = certificate.name.removesuffix(".json").removesuffix(".certificate")
+    near = [p.name for p in sorted(certificate.parent.glob(f"{name}.*")) if p.suffix.lower() not in (".json", ".html")]
+    return (
+        "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked "
+        "for in both: the rows that fit in each may have fewer than k people in common (composition). "
+        f"--after {near[0] if len(near) == 1 else 'RELEASE'} counts for how many people; or publish new people alone, "
+        "or the earlier release again"
+    )
+
+
 def _beside_table(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
     from shoal.errors import PolicyError
@@ -185,15 +227,18 @@ def _beside_table(data: Any, glob: bool) -> Path:
     if data.is_dir():
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")
-    return data.with_name(_release_name(data.name))
+    return data.with_name(_release_name(data))
 
 
-def _release_name(name: str) -> str:
-    """people.csv -> people.release.csv; people.csv.gz -> people.release.csv.gz."""
-    packed = ".gz" if name.lower().endswith(".gz") else ""
-    stem, ending = os.path.splitext(name[: len(name) - len(packed)])
+def _release_name(table: Path) -> str:
+    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
+    from shoal.engines.targets import named_after
+
+    name = table.name.lower()
+    packed = ".gz" if name.endswith(".gz") else ""
+    ending = os.path.splitext(name.removesuffix(packed))[1]
     known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", ".parquet", ".pq", ".tsv", ".txt")}
-    return f"{stem}.release{known.get(ending.lower(), '.csv')}{packed}"
+    return f"{named_after(table)}.release{known.get(ending, '.csv')}{packed}"
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:

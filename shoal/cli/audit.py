@@ -27,6 +27,23 @@ class Measured(NamedTuple):
         return {**given, "hierarchies": trees}
 
 
+class Earlier(NamedTuple):
+    """Earlier releases of the same people, and the tables that they and this one were made from."""
+
+    earlier: list[str] = flag(
+        [], "--with", "An earlier release of the same people, to set this one against; may be repeated."
+    )
+    original: Path | None = flag(None, "--original", "With --with: the table that this one was made from.")
+    with_original: list[Path] = flag(
+        [], "--with-original", "The table that the earlier one was made from, where it is another; one for each --with."
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """The same as ``shoal.audit`` takes it."""
+        given = {"earlier": self.earlier, "original": self.original, "earlier_originals": self.with_original}
+        return {name: value for name, value in given.items() if value}
+
+
 @app.command()
 @with_options
 def audit(
@@ -36,6 +53,7 @@ def audit(
         None, "--policy", "A TOML file, or a certificate: its roles, and its models as what should hold."
     ),
     measured: Measured = Measured(),
+    earlier: Earlier = Earlier(),
     source: Source = Source(),
     as_json: bool = JSON_,
     **models: Any,
@@ -50,6 +68,7 @@ def audit(
         **roles.settings(),
         **source._asdict(),
         **measured.settings(),
+        **earlier.settings(),
         **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
@@ -83,6 +102,8 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
     lines.append("sizes of groups      " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    for told in found.get("composition", ()):
+        lines += composition_lines(told)
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
@@ -90,6 +111,48 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         verdict = "holds" if check["passes"] else "does NOT hold"
         lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_level(check)}")
     return lines
+
+
+def composition_lines(told: dict[str, Any]) -> list[str]:
+    """What releases tell together, for people."""
+    of = f" of {told['sensitive']}" if told["sensitive"] else ""
+    alone = told["rows_alone"]
+    if alone is not None:
+        lines = [f"with earlier ones    {alone['rows']:,} rows may be about somebody who is in an earlier release"]
+        if alone["tell"] is not None:
+            lines.append(f"  one value left{of}: surely for {alone['tell']:,} of them, for {alone['may_tell']:,} maybe")
+        return lines
+    maybe = "may stand" if "assumed" in told["placed"] else "stand"
+    lines = [f"with earlier ones    {told['people']:,} people {maybe} in several releases{of and ';' + of}"]
+    for key, who in (("known", "groups known"), ("unknown", "a register")):
+        learned = told[key]
+        if learned is not None:
+            lines.append(f"  {who:<18} " + "; ".join(_learned(learned, told["k"], told["l"])))
+    if told["unplaced"]:
+        lines.append(
+            f"  {told['unplaced']:,} people have no published row that covers theirs, so are left out of the first"
+        )
+    return lines
+
+
+def _learned(found: dict[str, Any], k: int, l: float | None) -> list[str]:
+    parts = []
+    if found["fewer_than_k"] is not None:
+        parts.append(f"{found['fewer_than_k']:,} share all groups with fewer than {k}")
+    if found["one_value"] is not None:
+        parts.append(f"one value is left for {found['one_value']:,}")
+    if found["above"] is not None:
+        right = "" if found["right"] is None else f" (right for {100 * found['right']:.0f} %)"
+        parts.append(
+            f"a value is likelier than 1/{l:g} for {found['above']:,}{right}, by one release {found['alone']:,}"
+        )
+    if found["worst"] is not None:
+        worst = found["worst"]
+        left = (
+            "" if worst["values"] is None else f", {worst['values']:,} values, the likeliest {worst['posterior']:.2f}"
+        )
+        parts.append(f"the worst: {worst['people']:,} alike{left}")
+    return parts
 
 
 _LEVELS = {

@@ -7,7 +7,9 @@ from typing import Any
 
 from shoal.cli import (
     anonymize,
+    apply,
     assign,
+    attack,
     audit,
     compare,
     explore,
@@ -16,6 +18,7 @@ from shoal.cli import (
     labels,
     regions,
     reproduce,
+    series,
     tiles,
     verify,
 )
@@ -43,7 +46,9 @@ def program() -> Any:
 
 __all__ = [
     "anonymize",
+    "apply",
     "assign",
+    "attack",
     "audit",
     "compare",
     "explore",
@@ -53,6 +58,7 @@ __all__ = [
     "program",
     "regions",
     "reproduce",
+    "series",
     "tiles",
     "verify",
 ]

@@ -27,11 +27,11 @@ _LIKE_THEIR_FLAGS = (
     "max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory "
     "threads temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
     "max_diameter epsilon r original id shape_id "
-    "similar at_most strict_roles"
+    "similar at_most strict_roles max_composition force_composition after"
 )
 _FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
     "quasi_identifiers": "--quasi", "hierarchies": "--hierarchy", "weights": "--weight", "overwrite": "--force",
-    "setup_costs": "--setup-cost",
+    "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
 }  # fmt: skip
 _ANY = "|".join(sorted(_FLAGS, key=len, reverse=True))
 _GIVEN = re.compile(

@@ -42,14 +42,37 @@ PAGES = {
             "shoal verify release.csv --original people.csv --prove balanced",
         ),
     ),
+    "series": Page(
+        "Publish releases one after another.",
+        (
+            "shoal series start cases --policy policy.toml",
+            "shoal series add cases people.csv --person name",
+            "shoal series status cases",
+        ),
+    ),
     "report": Page(
         "Make the report of a release later.", ("shoal report release.csv release.certificate.json -o later.html",)
+    ),
+    "fit": Page(
+        "Find one recoding for several tables.",
+        (
+            "shoal fit people.csv --quasi age,zip --identifiers name --insensitive disease --k 5 "
+            "--hierarchy age=intervals:5,10 -o recoder.toml",
+        ),
+    ),
+    "apply": Page(
+        "Publish another table by a recoding that was found once.",
+        (
+            "shoal apply recoder.toml people.csv -o july.csv",
+            "shoal apply recoder.toml people.csv -o august.csv --after july.csv",
+        ),
     ),
     "audit": Page(
         "Measure privacy and risks of any table.",
         (
             "shoal audit release.csv --quasi age,zip --sensitive disease --k 5",
             "shoal audit release.csv --policy release.certificate.json",
+            "shoal audit july.csv --with release.csv --quasi age,zip --sensitive disease --original people.csv",
         ),
     ),
     "explore": Page(
@@ -59,6 +82,13 @@ PAGES = {
     "compare": Page(
         "Hold releases of a table side by side.",
         ("shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",),
+    ),
+    "attack": Page(
+        "Try what an intruder would learn from a release.",
+        (
+            "shoal attack release.csv --original people.csv --fail-above 0.9 -o attack.html",
+            "shoal attack ranges.csv --register population.csv --with release.csv",
+        ),
     ),
     "keygen": Page(
         "Make keys that sign certificates.",
@@ -103,7 +133,8 @@ FIRST = (
     "  shoal anonymize people.csv --policy people.policy.toml\n"
     "  shoal verify people.release.csv people.release.certificate.json\n\n"
     "\b\nEach command has examples: shoal anonymize --help.  Exit status: 0 done, 1 a check failed,\n"
-    "2 bad usage or input, 3 no answer exists.  shoal --install-completion: the Tab key completes."
+    "2 bad usage or input, 3 no answer exists, 4 an output exists already.\n"
+    "shoal --install-completion: the Tab key completes."
 )
 
 

@@ -29,7 +29,7 @@ def init(
     from shoal.engines.atomic import publish_text
     from shoal.engines.dangerous import foremost, words
     from shoal.engines.propose import looked_at, publishing, write_policy
-    from shoal.engines.targets import POLICY, check_outputs
+    from shoal.engines.targets import POLICY, check_outputs, named_after
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
@@ -43,7 +43,7 @@ def init(
         _from_arx(table, output, k, force, as_json)
         return
     k, l = k or 5, l or 2
-    target = output or table.with_name(f"{table.name.split('.')[0]}.policy.toml")
+    target = output or table.with_name(f"{named_after(table)}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
     publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)

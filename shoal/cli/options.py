@@ -40,6 +40,9 @@ EXPLORED = flag(
     None, "--explored", "JSON that explore writes beside its page: what else would cost how much, for the report."
 )
 EFFORT = flag("balanced", "--effort", "fast, balanced, thorough or seconds.")
+RECIPIENT = flag("", "--recipient", "Who gets the release, for the report.")
+PURPOSE = flag("", "--purpose", "What it is for, for the report.")
+DECIDED_BY = flag("", "--decided-by", "Who decided, for the report.")
 REPORT = flag(None, "--report", "A page for a review board that opens offline: .html.")
 
 
@@ -106,9 +109,9 @@ class Decision(NamedTuple):
     internal: bool = flag(
         False, "--internal", "Make the report internal: with figures of the original, never to be published."
     )
-    recipient: str = flag("", "--recipient", "Who gets the release, for the report.")
-    purpose: str = flag("", "--purpose", "What it is for, for the report.")
-    decided_by: str = flag("", "--decided-by", "Who decided, for the report.")
+    recipient: str = RECIPIENT
+    purpose: str = PURPOSE
+    decided_by: str = DECIDED_BY
 
     def page(self, report: File) -> File:
         """Where the report goes: the name of an internal one says that it is."""

@@ -12,16 +12,18 @@ from shoal.model.shorthands import SHORTHANDS
 _WORDS = {
     "Columns": "quasi sensitive identifiers insensitive person household coordinates weight weights x y label value "
     "counted columns categories cyclic latitude longitude plane unit id source target column boundary soft_boundary "
-    "fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
+    "strict_roles fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
     "What is asked": "k l r least distinct_l epsilon preset max_average_risk population population_weights "
-    "population_size missing threshold number at_most max_diameter max_width max_clusters setup_cost levels policy",
+    "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
+    "policy mode wait wait_above without_waiting no_counterfeits",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
     "coarsen extent sparse naming names keep_order",
     "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
     "engine",
     "Files": "output certificate record no_record no_bound internal recipient purpose decided_by "
+    "after max_composition force_composition earlier with_original "
     "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
-    "choices geojson shapes assignments original held_out data folder separator encoding "
+    "choices geojson shapes assignments original register earlier held_out data folder separator encoding "
     "glob query master memory threads temporary parts "
     "force as_json",
 }

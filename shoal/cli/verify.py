@@ -10,7 +10,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, pairs, progress, refuse_unmet, reported
 from shoal.cli.models import with_options
-from shoal.cli.options import EXPLORED, FORCE, JSON_, Text, flag
+from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag
 
 CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
 
@@ -18,7 +18,7 @@ CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.cert
 @app.command()
 @with_options
 def verify(
-    release: Path = typer.Argument(help="The file that was written."),
+    release: Path = typer.Argument(help="The file that was written, or the folder of a series."),
     certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
         [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
@@ -42,6 +42,13 @@ def verify(
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
     import shoal
 
+    if (release / "series.json").is_file():
+        from shoal.publishing.verifying.series import verify_series
+
+        with progress() as listener:
+            found = verify_series(release, signer=signer, progress=listener)
+        print_verdict(found, as_json)
+        return
     how: dict[str, Any] = {} if prove is None else {"effort": prove}
     with progress() as listener:
         verdict = (shoal.verify if prove is None else shoal.prove)(
@@ -58,6 +65,11 @@ def verify(
             query=query,
             progress=listener,
         )
+    print_verdict(verdict, as_json)
+
+
+def print_verdict(verdict: Any, as_json: bool) -> None:
+    """A verdict line by line; leaves with status 1 where it does not hold."""
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
@@ -72,18 +84,23 @@ def report(
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
     explored: Path | None = EXPLORED,
     signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    recipient: str = RECIPIENT,
+    purpose: str = PURPOSE,
+    decided_by: str = DECIDED_BY,
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
-    from shoal.engines.targets import PAGE, check_outputs
+    from shoal.engines.targets import PAGE, check_outputs, named_after
     from shoal.publishing.tables.later import written
 
-    target = output or release.with_name(f"{release.name.split('.')[0]}.report.html")
+    target = output or release.with_name(f"{named_after(release)}.report.html")
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
     tried = exploration(explored, target)
     with progress() as listener:
-        page = reported(written(release, certificate, signer=signer, progress=listener), target, explored=tried)
+        made = written(release, certificate, signer=signer, progress=listener)
+        decided = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        page = reported(made, target, explored=tried, **decided)
     answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 

@@ -8,7 +8,6 @@ being the same way, as a folder named alike.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import hashlib
 import os
@@ -22,11 +21,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from shoal.engines import system
 from shoal.errors import InputError, VerificationError
 
 SHARED = 0o077  # permission bits of everybody but the owner
 STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
-_EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
+_HELD = (errno.EACCES, errno.EPERM, errno.EBUSY)
+_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _OURS = re.compile(r"\.shoal-(?:(\d+)-([0-9a-f]{8})-)?[^.]*\.part(\.|$)")
 
 
@@ -88,6 +89,9 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     targets = [real_path(piece.path) for piece in pieces]
     for folder in {target.parent for target in targets}:
         clear_stale(folder)
+    for target in targets:
+        with _told(target):
+            system.refuse_read_only(target)
     made: list[Path] = []
     beside: list[tuple[Path, Path]] = []
     try:
@@ -135,7 +139,7 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
                 _give_name(temporary, target)
         for target in targets:
             with _told(target):
-                _sync_folder(target.parent)
+                system.sync_folder(target.parent)
     except BaseException:
         for target, old, new in reversed(done):
             _put_back(target, old, new)
@@ -144,24 +148,10 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
 
 def _give_name(temporary: Path, target: Path) -> None:
     """Rename into place; of two folders the names are exchanged, at once where the system can."""
-    if not (target.is_dir() and temporary.is_dir()):
-        os.replace(temporary, target)
-    elif not _exchanged(temporary, target):
-        aside = folder_beside(target)
-        os.rmdir(aside)
-        os.rename(target, aside)
-        os.rename(temporary, target)
-        os.rename(aside, temporary)
-
-
-def _exchanged(one: Path, other: Path) -> bool:
-    """Whether Linux exchanged two names in one step, so that there is no moment without a folder of that name."""
-    try:
-        call = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):
-        return False
-    done: int = call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
-    return done == 0
+    if target.is_dir() and temporary.is_dir():
+        system.exchange(temporary, target, lambda: folder_beside(target))
+    else:
+        system.replace(temporary, target)
 
 
 def _put_back(target: Path, old: Path | None, new: int) -> None:
@@ -178,7 +168,7 @@ def _put_back(target: Path, old: Path | None, new: int) -> None:
         _give_name(old, target)
         return
     try:
-        os.replace(old, target)
+        system.replace(old, target)
     except OSError:  # whatever keeps renames from working; the content matters more than the way
         shutil.copyfile(old, target)
 
@@ -221,7 +211,7 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
         os.umask(mask)
         for path in temporary.iterdir():
             _settle(path, path.with_name("new"), closed)
-        _sync_folder(temporary)
+        system.sync_folder(temporary)
         os.chmod(temporary, (0o777 & ~mask) & ~closed)
         return
     try:
@@ -232,24 +222,10 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
         mode = 0o666 & ~mask
     else:
         mode = stat.S_IMODE(old.st_mode) & 0o777
-        if (old.st_uid, old.st_gid) != (os.getuid(), os.getgid()):
-            with contextlib.suppress(OSError):
-                os.chown(temporary, old.st_uid, old.st_gid)
+        system.give_owner(temporary, old)
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.chmod(temporary, mode & ~closed)
-
-
-def _sync_folder(folder: Path) -> None:
-    """The renames on disk; a file system that cannot sync a folder is left alone."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -261,8 +237,13 @@ def _told(target: Path) -> Iterator[None]:
         number = _errno(error)
         if number is None:
             raise
-        if number in (errno.ENOSPC, errno.EDQUOT):
+        if number in _FULL:
             said = f"no space left in {str(target.parent)!r} for {target.name!r}, which is as it was"
+        elif number in _HELD and target.exists():
+            said = (
+                f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was; if another program "
+                "has it open, close it there"
+            )
         else:
             said = f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was"
         raise OSError(number, said, str(target)) from None
@@ -304,12 +285,13 @@ def clear_stale(folder: Path) -> None:
         with contextlib.suppress(OSError):
             facts = path.lstat()
             is_folder = stat.S_ISDIR(facts.st_mode)
-            if found is None or not (is_folder or stat.S_ISREG(facts.st_mode)) or facts.st_uid != os.getuid():
+            if found is None or not (is_folder or stat.S_ISREG(facts.st_mode)) or not system.owned(facts):
                 continue
-            own = found[1] is not None and found[2] == _host()
-            if own and int(found[1]) == os.getpid():
+            here = found[1] is not None and found[2] == _host()
+            if here and int(found[1]) == os.getpid():
                 continue
-            dead = own and not _alive(int(found[1]))
+            runs = system.alive(int(found[1])) if here else None
+            own, dead = runs is not None, runs is False
             if is_folder and (dead or (not own and time.time() - _touched(path) > STALE)):
                 shutil.rmtree(path, ignore_errors=True)
             elif not is_folder and (dead or time.time() - facts.st_mtime > STALE):
@@ -319,13 +301,3 @@ def clear_stale(folder: Path) -> None:
 def _touched(folder: Path) -> float:
     """When a folder or what is in it was last written: a long job goes on writing parts."""
     return max((p.lstat().st_mtime for p in (folder, *folder.rglob("*"))), default=0.0)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

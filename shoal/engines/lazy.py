@@ -23,6 +23,7 @@ from shoal.engines.carried import singled_elsewhere
 from shoal.engines.checked import refuse_other_count
 from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns
 from shoal.engines.frames import shares
+from shoal.engines.memory import too_little
 from shoal.engines.order import Lot, Sql, payload_sql, row_hashes
 from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
@@ -199,6 +200,8 @@ class LazyTable:
         except ShoalError:
             raise
         except Exception as error:
+            if short := too_little(error):
+                raise InputError(short) from None
             source = self.origin.source
             if source is not None and not isinstance(error, pl.exceptions.PolarsError):
                 raise InputError(f"{source!r} cannot be read by the engine ({type(error).__name__})") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,8 +58,8 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
     files: list[tuple[Path, Path]] = []  # with the folder from which on names of folders count
     for one in given:
         if pattern:
-            root = Path(str(one).split("*")[0].split("?")[0].split("[")[0])
-            root = root if str(one).startswith(str(root) + os.sep) and root.is_dir() else root.parent
+            before = str(one).split("*")[0].split("?")[0].split("[")[0]
+            root = Path(before) if before.endswith((os.sep, os.altsep or os.sep)) else Path(before).parent
             files += [(Path(p), root) for p in sorted(glob.glob(str(one), recursive=True)) if os.path.isfile(p)]
         elif Path(one).is_dir():
             files += [(p, Path(one)) for p in _inside(Path(one))]
@@ -68,8 +69,9 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
         what = "no file fits the pattern" if pattern else "there is no Parquet or CSV file in"
         raise InputError(f"{what} {str(given[0])!r}")
     if len(given) > 1 and not pattern:  # files named one by one: the folder they have in common
-        shared = Path(os.path.commonpath([path.parent.absolute() for path, _ in files]))
-        files = [(path, shared if root == path.parent else root) for path, root in files]
+        with suppress(ValueError):  # none: they stand on several drives of Windows
+            shared = Path(os.path.commonpath([path.parent.absolute() for path, _ in files]))
+            files = [(path, shared if root == path.parent else root) for path, root in files]
     _refuse_twice([path for path, _ in files])
     sources = tuple(locate(path) for path, _ in files)
     kinds = {source.kind for source in sources}
@@ -107,12 +109,16 @@ def _keys(path: Path, root: Path) -> tuple[str, ...]:
 
 
 def _refuse_twice(paths: Iterable[Path]) -> None:
-    seen: set[str] = set()
+    """By the file and not by its name, which some systems write in capitals as well."""
+    seen: set[str | tuple[int, int]] = set()
     for path in paths:
-        real = os.path.realpath(path)
-        if real in seen:
+        marks: set[str | tuple[int, int]] = {os.path.realpath(path)}
+        with suppress(OSError):
+            facts = os.stat(path)
+            marks |= {(facts.st_dev, facts.st_ino)} if facts.st_ino else set()
+        if marks & seen:
             raise InputError(f"{path.name!r} is named twice; its rows would count twice")
-        seen.add(real)
+        seen |= marks
 
 
 def ending_of(parts: Parts) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines.files import kind_of
+from shoal.engines.memory import too_little
 from shoal.engines.store import flat, store
 from shoal.errors import InputError
 
@@ -43,8 +44,8 @@ def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Ite
                 yield pl.concat(held, rechunk=True)
                 held, rows, bytes_ = [], 0, 0
     except Exception as error:  # the engine's own message may quote rows
-        if "Out of Memory" in str(error) or "OutOfMemory" in type(error).__name__:
-            raise InputError("DuckDB has too little memory for this table; give it more with memory=...") from None
+        if short := too_little(error):
+            raise InputError(short) from None
         if not type(error).__module__.startswith(("duckdb", "_duckdb", "pyarrow")):
             raise
         raise InputError(f"the table cannot be read by the engine ({type(error).__name__})") from None

@@ -17,7 +17,7 @@ from shoal.engines.files import read_table
 from shoal.engines.going_around import period_of
 from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
-from shoal.engines.recognize import DIRECT, FEW, by_name, named_words, recognize
+from shoal.engines.recognize import CODES, DIRECT, FEW, by_name, named_words, recognize
 
 SHARES = (0.6, 0.7, 0.8, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
@@ -115,13 +115,10 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     """Whether a quasi-identifier's values lie on a line; a few whole numbers may as well be codes, which is said."""
     if column.role != "quasi-identifier" or column.distinct < 3 or coded.positions() is None:
         return column
-    if column.distinct > FEW and not named_words(column.name) & _CODES:
+    if column.distinct > FEW and not named_words(column.name) & CODES:
         return replace(column, measured=True)
     note = f"as ranges its {column.distinct:,} numbers stand in their order; are they codes, put words in their place"
     return replace(column, warnings=(*column.warnings, note))
-
-
-_CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for something else
 
 
 def publishing(found: Sequence[Proposal]) -> tuple[str, str]:

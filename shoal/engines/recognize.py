@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 DIRECT = "identifier"
 _LOOKED = 600  # values of a column whose form is looked at
+CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for labels
 FEW = 10  # a column with no more values than this, on many rows, numbers nobody
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from shoal.engines.atomic import folder_beside
 from shoal.engines.checked import Checked
 from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.memory import too_little
 from shoal.engines.order import Sql
 from shoal.engines.scope import Scope
 from shoal.engines.source import without_secrets
@@ -228,6 +229,8 @@ def write_parts(native: Any, folder: Path) -> list[Path]:
     try:
         native.write.mode("overwrite").parquet(folder.absolute().as_uri())
     except Exception as error:  # its own message may quote rows
+        if short := too_little(error):
+            raise InputError(short) from None
         raise InputError(f"Spark could not write the release ({type(error).__name__}); see its own log") from None
     found = sorted(p for p in folder.rglob("*.parquet") if not p.name.startswith("."))
     if not found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -74,7 +75,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 raise InputError(
                     f"the output {named} is a file that is read; what is read is never changed, name another file"
                 )
-            taken = next((said for other, said in targets if _one(one, other)), "")
+            taken = next((said for other, said in targets if _one(one, other) or _alike(one, other)), "")
             if taken:
                 said = named if "beside" in named or "beside" not in taken else taken
                 raise PolicyError(f"{said} is named for two outputs; name another file")
@@ -128,6 +129,12 @@ def _one(path: Path, other: Path) -> bool:
     return path.exists() and other.exists() and os.path.samefile(path, other)
 
 
+def _alike(path: Path, other: Path) -> bool:
+    """Whether macOS and Windows take two names of new files for one: capitals and composed letters are the same."""
+    one, two = (unicodedata.normalize("NFC", str(real_path(p))).casefold() for p in (path, other))
+    return one == two
+
+
 def check_place(path: Path) -> None:
     """InputError unless a file may stand there: no device, pipe, socket or folder, in a folder that can be written."""
     path = Path(path)
@@ -146,6 +153,15 @@ def check_place(path: Path) -> None:
         raise InputError(f"there is no folder {str(named.parent)!r} to write {path.name!r} into; make it first")
     if not os.access(real.parent, os.W_OK):
         raise InputError(f"the folder {str(named.parent)!r} cannot be written to")
+
+
+def named_after(table: Path) -> str:
+    """What outputs that were given no name are called after: visits.csv -> visits, visits.xlsx -> visits.xlsx.
+
+    Only .csv goes, so that no two tables of one folder share a policy, a certificate or a record.
+    """
+    name = table.name or table.resolve().name
+    return name[: -len(".csv")] if name.lower().endswith(".csv") and len(name) > len(".csv") else name
 
 
 def certificate_path(path: Path) -> Path:

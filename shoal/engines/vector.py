@@ -8,7 +8,6 @@ are straight.
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from shoal.engines.adjacency import mended
 from shoal.engines.matching import spelled
 from shoal.engines.shapes import Shape, by_id, features
 from shoal.engines.source import plain
+from shoal.engines.system import replace
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 from shoal.model.coordinates import in_degrees
@@ -243,7 +243,7 @@ def write_outlines(path: Path, text: str, degrees: bool) -> None:
         made = (Path(folder) / "regions").with_suffix(path.suffix)  # the layer's name
         _by_gdal(made, text, degrees, driver)
         for file in Path(folder).iterdir():
-            os.replace(file, path.with_suffix(file.suffix))
+            replace(file, path.with_suffix(file.suffix))
 
 
 def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:

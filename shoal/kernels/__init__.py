@@ -9,28 +9,37 @@ the old question.  Here the stamp of a kernel is the text of all modules that it
 
 A number or truth value written out in a call (``fits(near, g, -1, x)``) is to numba a type of its own, so one small
 kernel would be compiled for every mixture of constants that it is called with.  Kernels are typed without constants.
+
+All three are ways of ``Kernel``, a dispatcher of our own that ``njit`` makes of a function.  No attribute of numba is
+replaced: other code of the process compiles as it would without shoal.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import logging
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, event, types
+from numba.core import caching, config, event, types
+from numba.core.registry import CPUDispatcher
 
 from shoal.clock import hold, release
 
 # Functions that only kernels call need no way in from Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
 if numba.__version__.startswith("0.68."):  # whose insides ``parts`` reaches into; others compile as numba does, longer
-    from shoal.kernels.parts import AsPart
+    from shoal.kernels.parts import AsPart, PartCompiler
 
     INNER |= {"pipeline_class": AsPart}
+    _COMPILER: Any = PartCompiler
+else:
+    _COMPILER = None
 # Kernels that make no array need no counts of references: less code, three quarters of the compile time where many
 # arrays are handed down.  Who calls them holds the arrays; numba refuses one that makes an array or returns a new one.
 # A kernel that does not say whether it counts does as the one that calls it, so those above say it.
@@ -83,31 +92,65 @@ class _AllSources:
         """In the file's name: what other sources left behind may name types that have moved, and is never opened."""
         return f"{super().get_disambiguator()}-{self.get_source_stamp()[:8]}"  # type: ignore[misc]
 
-    @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> Any:
-        if not Path(py_file).resolve().is_relative_to(_HERE):
-            return None
-        return super().from_function(py_func, py_file)  # type: ignore[misc]
-
-
-_typed = types.Dispatcher.get_call_type
-
-
-def _typed_without_constants(self: Any, context: Any, args: Any, kws: Any) -> Any:
-    """Numba's answer to what a call of a compiled function is; for kernels, with constants as plain values."""
-    if self.dispatcher.py_func.__module__.startswith("shoal.kernels."):
-        args = tuple(types.unliteral(kind) for kind in args)
-        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
-    return _typed(self, context, args, kws)
-
 
 def _places() -> list[type]:
-    """Numba's places that go by a source file, with the stamp above."""
+    """Numba's places for compiled code, those that go by a source file with the stamp above."""
     mixin = caching._SourceFileBackedLocatorMixin
-    known = [place for place in caching.CacheImpl._locator_classes if issubclass(place, mixin)]
-    return [type(place.__name__, (_AllSources, place), {}) for place in known]
+    known = caching.CacheImpl._locator_classes
+    return [type(p.__name__, (_AllSources, p), {}) if issubclass(p, mixin) else p for p in known]
 
 
-caching.CacheImpl._locator_classes = _places() + caching.CacheImpl._locator_classes
-types.Dispatcher.get_call_type = _typed_without_constants
+class _KeptCode(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's way of writing compiled code, at these places."""
+
+    _locator_classes = _places()
+
+
+class _Kept(caching.FunctionCache):  # type: ignore[misc]
+    """The compiled code of one kernel on disk."""
+
+    _impl_class = _KeptCode
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function: numba's dispatcher, typed without constants, kept on disk by all of its sources."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **pipeline: Any) -> None:
+        super().__init__(py_func, locals, targetoptions, **pipeline)
+        if _COMPILER is not None:
+            own = self._compiler
+            self._compiler = _COMPILER(py_func, self.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
+
+    def enable_caching(self) -> None:
+        """Keep compiled code on disk, and look there first."""
+        self._cache = _Kept(self.py_func)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a call of it from another kernel is to numba, with constants as plain values."""
+        plain = tuple(types.unliteral(kind) for kind in args)
+        return super().get_call_template(plain, {name: types.unliteral(kind) for name, kind in kws.items()})
+
+
+def njit(
+    *, cache: bool = False, pipeline_class: type | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``numba.njit`` for a kernel: the same options, a ``Kernel`` in the place of numba's own dispatcher.
+
+    Where numba is switched off (``NUMBA_DISABLE_JIT``), the function stays as it is.
+    """
+    pipeline = {} if pipeline_class is None else {"pipeline_class": pipeline_class}
+
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        if not inspect.isfunction(function):
+            raise TypeError(f"a kernel is made of a function, not of {type(function).__name__}")
+        if config.DISABLE_JIT:
+            return function
+        kernel = Kernel(function, None, {"nopython": True, "boundscheck": None, **options}, **pipeline)
+        if cache:
+            kernel.enable_caching()
+        return kernel  # type: ignore[no-any-return]
+
+    return compiled
+
+
 event.register("numba:compile", _Says())

@@ -10,7 +10,8 @@ from typing import Any
 
 from llvmlite import binding
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
+from numba.core.dispatcher import _FunctionCompiler
 from numba.core.targetconfig import TargetConfig
 
 ENVIRONMENT = "_ZN08NumbaEnv"
@@ -49,12 +50,20 @@ class AsPart(Compiler):
         return super().define_pipelines()
 
 
-def _equal(self: TargetConfig, other: Any) -> Any:
-    """Whether two sets of options are one: asked a hundred thousand times for a large kernel, nearly always yes."""
-    if not isinstance(other, TargetConfig):
-        return NotImplemented
-    return self._values == other._values or self.values() == other.values()
+class QuickFlags(Flags):  # type: ignore[misc]
+    """Numba's flags, compared quickly: it asks a hundred thousand times for a large kernel, and nearly always yes."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TargetConfig):
+            return NotImplemented
+        return bool(self._values == other._values or self.values() == other.values())
+
+    def __hash__(self) -> int:
+        return len(self.options)  # the same for all, as numba's own, which goes by the options' names
 
 
-TargetConfig.__eq__ = _equal
-TargetConfig.__hash__ = lambda self: len(self.options)  # numba hashes the options' names, which are always the same
+class PartCompiler(_FunctionCompiler):  # type: ignore[misc]
+    """Numba's compiler of a function, with the flags above."""
+
+    def _customize_flags(self, flags: Flags) -> Flags:
+        return QuickFlags(flags)

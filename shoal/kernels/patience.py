@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 
 CUT = 0.7
 

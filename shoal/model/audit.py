@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from shoal.model.composition import Composition
+
 
 def finite(value: float | None) -> float | None:
     """The value, or None where it is infinite or not a number."""
@@ -70,6 +72,7 @@ class Audit:
     exposed  per column published as ranges or sets, the share of the classes that show a value which only one of their
            rows holds; exposed_classes: the share that any such column exposes.  A release knows it of itself; of
            another table it cannot be seen, and is None
+    composition  beside earlier releases, what they tell together, per sensitive column
     notes  sentences on values that look alike and missing ones that count as a value; they show no value
     """
 
@@ -90,6 +93,7 @@ class Audit:
     notes: tuple[str, ...] = ()
     exposed: Mapping[str, float] = field(default_factory=dict)
     exposed_classes: float | None = None
+    composition: tuple[Composition, ...] = ()
 
     @property
     def passes(self) -> bool | None:
@@ -117,6 +121,8 @@ class Audit:
     def as_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON; None for an infinite level, which JSON cannot hold."""
         out = asdict(self)
+        if not self.composition:
+            del out["composition"]
         out["sizes"] = {str(size): number for size, number in sorted(self.sizes.items())}
         out["sensitive"] = {
             name: {level: finite(value) for level, value in asdict(found).items()}

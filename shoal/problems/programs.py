@@ -25,6 +25,11 @@ class Solver(highspy.Highs):  # type: ignore[misc]
             if self.setOptionValue(name, value) != highspy.HighsStatus.kOk:
                 raise ValueError(f"HiGHS takes no {name} = {value}")
 
+    def enableCallbacks(self) -> None:
+        """The first call of any HiGHS object, made while it is built: from 1.16 on it prints two lines unless muted."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
     def run(self) -> highspy.HighsStatus:
         """Solve; what other code of this process has made of the threads is taken as it is."""
         status = super().run()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from shoal.engines.recognize import CODES, named_words
 from shoal.model.meaning import Members, places
 from shoal.utility.decode import Column
 
@@ -38,6 +40,21 @@ def distribution(
         )
     ]
     return out if out[-1]["after"] or counted[-1] else out[:-1]
+
+
+def pictured(column: Column, name: str) -> Column:
+    """The column as its bars show it: codes are labels, each with a bar of its own, and never a span of numbers.
+
+    Codes are the values of a hierarchy of labels, numbers whose column's name says so, and few whole numbers published
+    one by one that lie too far apart to stand in a row.
+    """
+    if column.ruler is None:
+        return column
+    present = column.at[~np.isnan(column.at)]
+    lone = all(c.everything or (c.low is None and len(c.named) == 1) for c in column.cells)
+    few = column.whole and lone and present.size <= BINS < present.max() - present.min() + 1
+    coded = column.ruler == "number" and ((column.whole and bool(named_words(name) & CODES)) or few)
+    return replace(column, ruler=None) if column.classes or coded else column
 
 
 def bins_of(column: Column, rows: np.ndarray, least: int, most: int = BINS) -> list[Bin]:
@@ -160,7 +177,9 @@ def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]
             for value in cell.named:
                 weight[value] += n / len(cell.named)
     often = sorted((v for v, w in weight.items() if w >= least), key=lambda v: (-weight[v], str(v)))
-    return [("missing" if v is None else v, v, None) for v in often[:most]]
+    at = dict(zip(column.known, column.at.tolist(), strict=True))  # where codes are numbers they stand in their order
+    shown = often[:most] if any(at[v] != at[v] for v in often[:most]) else sorted(often[:most], key=at.__getitem__)
+    return [("missing" if v is None else v, v, None) for v in shown]
 
 
 def _spans(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:

@@ -42,7 +42,7 @@ def make_key(path: str | Path) -> tuple[Path, Path]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as secret:
+    with open(path, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as secret:
         secret.write(private)
     with open(public, "xb") as open_to_all:
         open_to_all.write(shown)

@@ -17,7 +17,7 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         + "), and nothing about the sensitive columns"
         + (" (" + ", ".join(policy["sensitive"]) + ")" if policy["sensitive"] else "")
         + ".",
-        "Columns without a role are carried along unchanged; whoever chose the roles answers for them.",
+        "Columns without a role are published unchanged; whoever chose the roles answers for them.",
         sentence(missing_words(policy["missing"])),
         "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",
         "Which of several equal rows went into which group was chosen at random.",
@@ -80,8 +80,9 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
     exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one
     """
     out = [
-        "Composition: two releases about the same people, made apart, can be intersected (Ganta, Kasiviswanathan, "
-        "Smith 2008). Publish once, or publish the same release again.",
+        "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "
+        "groups that a person has in each may have fewer than k people in common (Ganta, Kasiviswanathan, Smith 2008). "
+        "Publish once, publish the same release again, or publish new people alone.",
         "Minimality: that nothing was coarsened without need can itself tell something (Wong, Fu, Wang, Pei 2007).",
         "Background knowledge: an attacker who knows more than the quasi-identifiers learns more; t in the table above "
         "says how far a group's distribution lies from the whole table's.",

@@ -88,6 +88,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
     ]
     appendix = [
         ("What was released", _released(figures)),
+        ("Sizes of the groups", _sizes(figures)),
         ("What it cost, group by group", _loss(figures)),
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
         ("What was assumed", listed(assumptions(figures))),
@@ -204,16 +205,18 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
     lines.append((f"{unit} at risk above {threshold}", at_risk[0] or "not known", at_risk[1]))
     known = before is not None
     shown = lines if known else [(what, found) for what, _, found in lines]
-    return (
-        table(head if known else ("", "after"), shown, 1, "Sizes and risks")
-        + paragraph(
-            f"For who knows only the {group}, if each of the {unit} is one person. The risk from a "
-            + term("journalist")
-            + ", who does not know who is in the table, is at most the prosecutor's.",
-            "soft",
-        )
-        + drawing(class_sizes(figures["sizes"], what=(unit, group)), f"{unit} by size of their {group}")
+    return table(head if known else ("", "after"), shown, 1, "Sizes and risks") + paragraph(
+        f"For who knows only the {group}, if each of the {unit} is one person. The risk from a "
+        + term("journalist")
+        + ", who does not know who is in the table, is at most the prosecutor's.",
+        "soft",
     )
+
+
+def _sizes(figures: Mapping[str, Any]) -> Markup:
+    """Groups by size."""
+    unit, group = counted_in(figures), CATALOGUE[figures["kind"]].group
+    return drawing(class_sizes(figures["sizes"], what=(unit, group)), f"{unit} by size of their {group}")
 
 
 def _of(before: Mapping[str, Any] | None, key: str) -> Any:

@@ -26,7 +26,7 @@ from shoal.report.parts import (
 )
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
 from shoal.report.rendering import part
-from shoal.report.request import asked, carried, left
+from shoal.report.request import asked, carried, left, stated
 from shoal.report.verdict import verdict, warnings
 from shoal.report.words import (
     BOUNDS_PAGE,
@@ -58,7 +58,7 @@ def page(figures: Mapping[str, Any]) -> str:
     ]
     appendix = [
         ("What was released", left(figures)),
-        ("Columns carried along untouched", carried(release["carried"], release["rows"])),
+        ("Columns kept unchanged", carried(release["carried"], release["rows"])),
         ("Sizes of the groups", _sizes(figures)),
         ("What it cost, column by column", _columns(figures)),
         ("How the columns are distributed", _distributions(figures)),
@@ -114,7 +114,7 @@ def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
-    checks = [
+    checks: list[tuple[Any, ...]] = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
             model_words(c),
@@ -132,6 +132,7 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
         )
         for name, least in (figures["release"].get("persons") or {}).items()
     ]
+    checks += [(name, words, "", "stated, not judged") for name, words in stated(figures)]
     out = table(("model", "meaning", "level reached", ""), checks, 2, "Judged on the published rows")
     out += _shown_alone(figures["audit"])
     levels = figures["audit"]["sensitive"]
@@ -363,13 +364,13 @@ def _rows(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
     if not found["rows"]:
         return paragraph("No group is large enough to be shown here.")
-    lines = [(*row, n) for row, n in zip(found["rows"], found["groups"], strict=True)]
-    head = (*found["columns"], "rows alike")
+    lines = [(f"{i}", n, *row) for i, (row, n) in enumerate(zip(found["rows"], found["groups"], strict=True), 1)]
+    head = ("row", "rows alike", *found["columns"])
     said = (
         f"Each from another group of at least {figures['least']} rows. A sensitive value that fewer than "
-        f"{figures['least']} rows hold is not repeated here; columns carried along are left out."
+        f"{figures['least']} rows hold is not repeated here; columns kept unchanged are left out."
     )
-    return paragraph(said, "soft") + table(head, lines, len(head) - 1, "Published rows")
+    return paragraph(said, "soft") + table(head, lines, len(head), "Published rows")
 
 
 def _certificate(figures: Mapping[str, Any]) -> Markup:

@@ -7,9 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.report.rendering import part, rendered
+from shoal.report.rendering import anchor, part, rendered
 from shoal.report.words import proof_of, shown
 from shoal.report.words import theorem_words as explained
+
+ACROSS = 8  # columns of a table at most, which is what a sheet of paper holds
 
 GLOSSARY = {
     "quasi-identifiers": "columns that others may know about a person, such as age or town; they are made coarser",
@@ -17,11 +19,15 @@ GLOSSARY = {
     "group": "all rows that show the same in the quasi-identifiers",
     "k-anonymity": "every group has at least k rows",
     "l-diversity": "in no group do more than one in l rows share a sensitive value",
+    "entropy l": "as many equally frequent values as would tell as little as the values of the worst group",
+    "distance t": "how far a group's values are distributed otherwise than the whole table's: 0 not at all, 1 entirely",
+    "kept unchanged": "published as they came, beside the groups; whoever knows their values may find a person by them",
     "prosecutor": "somebody who knows that a person is in the table and looks for that person's row",
     "journalist": "somebody who looks for any person, without knowing who is in the table",
     "marketer": "somebody who links as many rows as possible; the mean risk counts",
     "loss": "0 where a value is published as it is, 1 where nothing of it is left",
     "SHA-256": "a fingerprint of the file's bytes: it changes when any of them does",
+    "certificate": "the file beside the release that says what holds and what it cost; shoal verify checks it",
     "lower bound": "what every other release of this kind costs at least, proved for this table",
 }
 
@@ -31,9 +37,9 @@ def paragraph(text: Any, kind: str = "") -> Markup:
     return part("parts.html", "paragraph", text, kind)
 
 
-def term(word: str) -> Markup:
-    """A word with its meaning on hover."""
-    return part("parts.html", "term", GLOSSARY[word], word)
+def term(word: str, shown: str = "") -> Markup:
+    """A word that leads to its meaning at the end of the page, which it also has on hover.  shown: in other words"""
+    return part("parts.html", "term", GLOSSARY[word], shown or word, anchor(word, "word"))
 
 
 def code(text: str) -> Markup:
@@ -48,9 +54,21 @@ def in_guide(text: str, found: tuple[str, str]) -> Markup:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, caption: str = "") -> Markup:
-    """A table that scrolls by itself where it is wide; columns from ``numeric`` on are right-aligned."""
+    """A table; columns from ``numeric`` on are right-aligned.
+
+    One of more than ACROSS columns goes on below itself, each part with the first column, so that paper holds it.
+    """
     named = head if any(head) else ()
-    return part("parts.html", "table", caption or head[0] or "table", caption, named, rows, numeric)
+    if len(named) <= ACROSS:
+        return part("parts.html", "table", caption or head[0] or "table", caption, named, rows, numeric)
+    made = Markup()
+    for begin in range(1, len(named), ACROSS - 1):
+        at = [0, *range(begin, min(begin + ACROSS - 1, len(named)))]
+        shown = caption if begin == 1 else f"{caption or named[0]}, continued"
+        right = next((i for i, j in enumerate(at) if j >= numeric), len(at))
+        cut = [[row[j] for j in at] for row in rows]
+        made += part("parts.html", "table", shown or named[0], shown, [named[j] for j in at], cut, right)
+    return made
 
 
 def drawing(svg: Markup, name: str) -> Markup:
@@ -83,8 +101,8 @@ def whole(
     first     warnings that stand before all else;  verdict: a line
     """
     return rendered(
-        "report.html", kind=kind, name=name, below=below, lead=lead, sections=sections, figures=figures, first=first,
-        verdict=verdict, appendix=appendix, internal=figures.get("internal", False),
+        "report.html", kind=kind, name=name, below=below, lead=lead, sections=list(sections), figures=figures,
+        first=first, verdict=verdict, appendix=list(appendix), internal=figures.get("internal", False),
     )  # fmt: skip
 
 
@@ -182,10 +200,10 @@ def decision(figures: Mapping[str, Any], why: str) -> Markup:
 
 
 def glossary(words: Sequence[str] = ()) -> Markup:
-    """The meaning of all words, or of those named."""
-    return meanings([(w, GLOSSARY[w]) for w in words or GLOSSARY])
+    """The meaning of all words, or of those named, each of which can be linked to."""
+    return meanings([(w, GLOSSARY[w]) for w in words or GLOSSARY], [anchor(w, "word") for w in words or GLOSSARY])
 
 
-def meanings(words: Sequence[tuple[str, str]]) -> Markup:
-    """(word, meaning) in order."""
-    return part("parts.html", "meanings", words)
+def meanings(words: Sequence[tuple[str, str]], anchors: Sequence[str] = ()) -> Markup:
+    """(word, meaning) in order.  anchors: what each is called as the target of a link"""
+    return part("parts.html", "meanings", words, anchors or [""] * len(words))

@@ -25,8 +25,14 @@ def _environment() -> Environment:
     )
     made.filters["number"] = lambda value: value if isinstance(value, Markup) else number(value)
     made.filters["floored"] = floored
+    made.filters["anchor"] = anchor
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), **_JSON}
     return made
+
+
+def anchor(text: str, kind: str = "") -> str:
+    """What a section or a word is called as the target of a link."""
+    return (kind + "-" if kind else "") + "".join(c if c.isalnum() else "-" for c in text.lower())
 
 
 def _plain(value: Any) -> Any:

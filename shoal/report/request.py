@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from shoal.model.cards import number
 from shoal.model.missing import missing_words
+from shoal.model.privacy import restore
 from shoal.model.ways import WAYS
 from shoal.report.parts import paragraph, released, table, term
 from shoal.report.words import model_words, share
@@ -17,11 +18,15 @@ from shoal.report.words import model_words, share
 def asked(figures: Mapping[str, Any]) -> Markup:
     """Everything that was asked for; what was left at its default only where a reader would ask for it."""
     policy = figures["policy"]
+    models = [*map(_model, figures["audit"]["checks"]), *map(": ".join, stated(figures))]
     rows = [
         (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
         (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
         ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
-        ("privacy", "; ".join(_model(c) for c in figures["audit"]["checks"]) or "nothing"),
+        (
+            "privacy",
+            "; ".join(models) or "nothing",
+        ),
         *_limits(figures),
         ("published as", WAYS[policy["publish"]].words),
         *_forms(policy),
@@ -31,6 +36,17 @@ def asked(figures: Mapping[str, Any]) -> Markup:
         ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
     ]
     return table(("", ""), rows, 2, "The request")
+
+
+def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Models that were asked for and that these rows cannot show, since who they count left the table."""
+    judged = {(c["model"], c["column"]) for c in figures["audit"]["checks"]}
+    units = [figures["policy"][u] for u in ("person", "household") if figures["policy"].get(u)]
+    for asked in figures["policy"]["privacy"] if units else ():
+        model, column = restore(asked), asked.get("column")
+        if model.speaks == "population" or {(model.name, column), (model.name, None)} & judged:
+            continue
+        yield model.name + (f" of {column}" if column else ""), f"{model.words()}, counted by {' and '.join(units)}"
 
 
 def _model(check: Mapping[str, Any]) -> str:
@@ -81,24 +97,37 @@ def left(figures: Mapping[str, Any]) -> Markup:
         more.append(("missing values filled", ", ".join(f"{count:,} of {n}" for n, count in filled.items())))
     if release.get("incomplete"):
         more.append(("rows with a missing value, grouped apart", release["incomplete"]["rows"]))
-    names = ("column", "role", "hierarchy", "weight", "coarsest allowed")
-    return released(figures, more) + table(names, list(_roles(figures)), 3, "Its columns") + _harbor(release)
+    return released(figures, more) + table(("", ""), list(_roles(figures)), 2, "Its columns") + _harbor(release)
 
 
-def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """The columns of each role in a line, with what was asked of a column beside its name."""
     policy = figures["policy"]
-    for column in figures["columns"]:
-        source = policy["hierarchies"].get(column["name"])
-        ceiling = "none" if column["ceiling"] is None else f"level {column['ceiling']}"
-        yield column["name"], "quasi-identifier", source or "none", number(column["weight"]), ceiling
-    for name in policy["sensitive"]:
-        yield name, "sensitive", policy["hierarchies"].get(name, ""), "", ""
+    yield term("quasi-identifiers"), ", ".join(_asked_of(column, policy) for column in figures["columns"])
+    if policy["sensitive"]:
+        held = {name: policy["hierarchies"].get(name) for name in policy["sensitive"]}
+        yield term("sensitive"), ", ".join(f"{n} (hierarchy {found})" if found else n for n, found in held.items())
     if figures["release"]["carried"]["columns"]:
-        yield ", ".join(figures["release"]["carried"]["columns"]), "carried along untouched", "", "", ""
-    for name in policy["identifiers"]:
-        counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
-        weighs = "says how many people a row stands for" if policy.get("population_weights") == name else "identifier"
-        yield name, (f"names the {counted}" if counted else weighs) + ", left out", "", "", ""
+        yield term("kept unchanged"), ", ".join(figures["release"]["carried"]["columns"])
+    if policy["identifiers"]:
+        yield "left out", ", ".join(_left_out(name, policy) for name in policy["identifiers"])
+
+
+def _asked_of(column: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """A quasi-identifier, with its hierarchy, weight and ceiling where it has any."""
+    source = policy["hierarchies"].get(column["name"])
+    more = [f"hierarchy {source}"] if source else []
+    more += [f"weight {number(column['weight'])}"] if column["weight"] != 1 else []
+    more += [f"level {column['ceiling']} at most"] if column["ceiling"] is not None else []
+    return column["name"] + (f" ({', '.join(more)})" if more else "")
+
+
+def _left_out(name: str, policy: Mapping[str, Any]) -> str:
+    """A column that left, with what it was counted by."""
+    counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
+    if counted:
+        return f"{name} (names the {counted})"
+    return f"{name} (says how many people a row stands for)" if policy.get("population_weights") == name else name
 
 
 _HARBOR = {
@@ -117,14 +146,14 @@ def _harbor(release: Mapping[str, Any]) -> Markup:
 
 
 def carried(found: Mapping[str, Any], rows: int) -> Markup:
-    """Columns that go along as they are, and how far they single people out."""
+    """Columns that are published as they came, and how far they single people out."""
     if not found["columns"]:
         return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
     known = [name for name in found["columns"] if name in found["insensitive"]]
     others = [name for name in found["columns"] if name not in known]
     listed = [f"{what}: {', '.join(names)}." for what, names in
               (("Named insensitive", known), ("No role named", others)) if names]  # fmt: skip
-    lines = [(name, alone) for name, alone in found["alone"].items() if alone]
+    lines = sorted(((name, alone) for name, alone in found["alone"].items() if alone), key=lambda line: -line[1])
     together = found["together"]
     said = (
         paragraph(

@@ -10,6 +10,7 @@ from shoal.model.cards import floored, times
 from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
 
+NAMED = 3  # columns at most in a sentence
 ALL_BUT = 0.9  # from this share of a group with one value on, that is a warning and no promise
 
 
@@ -37,12 +38,13 @@ def promise(figures: Mapping[str, Any]) -> str:
             f"what every group shows fits at least {people['k_map']:,} of the {people['rows']:,} people of the "
             f"population, {source}"
         )
-    for column, found in audit["sensitive"].items():
-        if found["alpha"] is None:
-            continue
-        if found["alpha"] < ALL_BUT:
-            most = percent_up(found["alpha"])
-            parts.append(f"in no group do more than {most} % of the rows share a value of {column}")
+    shares = {n: found["alpha"] for n, found in audit["sensitive"].items() if found["alpha"] is not None}
+    kept = sorted((n for n in shares if shares[n] < ALL_BUT), key=lambda n: -shares[n])
+    if kept:
+        text = f"in no group do more than {percent_up(shares[kept[0]])} % of the rows share a value of {kept[0]}"
+        more = [f"{percent_up(shares[n])} % one of {n}" for n in kept[1:NAMED]]
+        more += [f"less of {len(kept) - NAMED} more columns"] * (len(kept) > NAMED)
+        parts.append(", ".join([text, *more]))
     changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
     first = f"The rule book made {ruled} coarser first; what is called before is the table after that. Beyond it "
@@ -220,6 +222,11 @@ _FITTING = "Each row is charged the cheapest of what it may show so that enough 
 _NEAREST = "Each row is charged what it must lose beside its nearest rows, as many as the smallest group needs."
 _WIDENED = "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all."
 
+_BOXES = (
+    "Prices are found with which no possible box of values costs less than its rows pay: boxes are added until none "
+    "does; their sum is a bound."
+)
+
 # bounds by their own short names
 BOUNDS = {
     "nothing": "A loss is never below 0.",
@@ -232,6 +239,7 @@ BOUNDS = {
     "boxes": "Each row is charged the cheapest box of values with enough rows for it; no group costs its rows less.",
     "raised boxes": "Prices are found under which every possible box of values costs at least what its rows pay; their "
     "sum is a bound.",
+    "columns of boxes": _BOXES,
     "shards": "Every shard has prices that hold for the whole table; they add up.",
 }
 
@@ -239,6 +247,7 @@ BOUNDS = {
 THEOREMS = {
     "tolls": "Each row is given the cheapest group that it could be in, and values too common to fill groups alone pay "
     "for the rarer ones they need; no release can do with less than these prices add up to.",
+    "by column generation": _BOXES,
     "dynamic programming": "The best cut of the first values is known for every number of values; each longer one is "
     "made of a shorter one and one more interval, so that no cut is missed.",
     "no loss is below": "A loss is never below 0.",

@@ -3,46 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.carried import look
 from shoal.engines.codes import as_text
 from shoal.engines.frames import require
 from shoal.engines.index import row_numbers
-from shoal.engines.open import open_table
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.audit import Audit
+from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import GENERATED, Policy
-from shoal.pipeline import anonymize
+from shoal.pipeline import Fixed, anonymize, prepare
 from shoal.publishing.opening import like, opened
-from shoal.publishing.tables.audited import audit_table
+from shoal.publishing.tables.earlier import MAX_COMPOSITION
+from shoal.publishing.tables.release import Release
+from shoal.utility.recoder_files import Kept
+from shoal.utility.recoder_files import read as read_kept
+from shoal.utility.recoder_files import write as write_kept
+from shoal.utility.unseen import placed
 
 STAR = "*"
 
 
 class Recoder:
-    """One level of a hierarchy for every quasi-identifier, found by ``fit`` and applied by ``transform``.
+    """One level of a hierarchy for every quasi-identifier, found by ``fit`` and applied by ``apply`` or ``transform``.
 
-    quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, effort, seed
+    quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, max_suppressed, effort, seed
         as in ``shoal.anonymize``; a column without a hierarchy is kept or starred whole.  Sensitive columns must stand
         in every table that is transformed; leave them out where what is transformed has none
 
     The recoding is *global*: equal values become equal in every table, so that a model learns from what it will meet.
     Groups chosen row by row would differ from table to table, overlap, and let two tables be set against each other.
 
-    What is promised.  Each table that comes out meets k (and l) by its own rows: it is judged after it was recoded, and
-    InfeasibleError is raised, and nothing comes out, where a group is too small.  So few rows at once are refused.
-    Somebody who stands in two tables shows the same in both, but hides among those only that both groups may mean, and
-    an attacker who knows that both hold the person learns what the two groups' sensitive values have in common.  The
-    levels themselves depend on the table that was fitted, of which they tell no more than this.  Rows stay in their
-    order and under their index, so that a target column stays aligned: drop the index and shuffle before publishing.
+    What is promised.  Each table that comes out meets k (and l) by its own rows: it is judged after it was recoded.
+    Rows in groups that are too small are starred whole, up to the share ``max_suppressed`` of the table, 0 unless it is
+    given; beyond it InfeasibleError says how many rows are in the way and the least change that would pass, and nothing
+    comes out.  Somebody who stands in two tables shows the same in both, unless starred, but hides among those only
+    that both groups may mean, and an attacker who knows that both hold the person learns what the two groups' sensitive
+    values have in common: ``after`` of ``apply`` counts it.  The levels themselves depend on the table that was fitted,
+    of which they tell no more than this.  ``transform`` leaves rows in their order and under their index, so that a
+    target column stays aligned: drop the index and shuffle before publishing, or publish what ``apply`` makes.
 
-    ``fit`` is O(n) and the search of ``method="global_recoding"``; ``transform`` is O(n).  After it, ``levels_`` has
-    the level of each column, ``certificate_`` what that costs the fitted table, ``columns_`` the columns that come out.
+    A value that the hierarchy of its column does not list takes the class whose range holds it, else that of the
+    nearest number, else that of the value written alike but for blanks and case; what has no such class is starred, the
+    whole row with it, and so is an unlisted value of a column published as it is.  How many is said in ``notes``.
+
+    ``fit`` is O(n) and the search of ``method="global_recoding"``; ``apply`` is O(n).  After it, ``levels_`` has
+    the level of each column, ``certificate_`` what that costs the fitted table (None of a recoder that was read),
+    ``columns_`` the columns that come out.
 
     Examples:
         >>> import polars as pl
@@ -64,6 +76,7 @@ class Recoder:
         l: int | None = None,
         hierarchies: Mapping[str, Any] | None = None,
         max_level: Mapping[str, int] | None = None,
+        max_suppressed: float = 0.0,
         effort: str | float = "balanced",
         seed: int | None = None,
     ) -> None:
@@ -75,13 +88,15 @@ class Recoder:
         self.l = l
         self.hierarchies = hierarchies
         self.max_level = max_level
+        self.max_suppressed = max_suppressed
         self.effort = effort
         self.seed = seed
 
     def fit(self, table: Any, y: Any = None) -> Recoder:
         """Find the levels that lose least of this table; ``y`` is not looked at.
 
-        table  a path, or a frame of any kind
+        table  a path, or a frame of any kind; or a list of them: several tables, each of which is to meet the models by
+               itself.  The levels are then the highest that any of them needs, lowered again where all allow it
         """
         policy = self._policy()
         made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]
@@ -90,41 +105,132 @@ class Recoder:
                 f"hierarchies[{made[0]!r}] is made from the table's own counts, which another table has not; name a "
                 "file or a builder such as 'intervals:5,10'"
             )
-        frame = opened(table)
-        found = anonymize(frame, policy)
-        self.levels_ = {name: int(level) for name, level in found.certificate.details["levels"].items()}
-        self.certificate_ = found.certificate
-        self.columns_ = [c for c in frame.columns if c not in policy.identifiers]
+        frames = [opened(one) for one in table] if isinstance(table, (list, tuple)) else [opened(table)]
+        if not frames:
+            raise InputError("there is no table to learn from")
+        found = [anonymize(frame, policy) for frame in frames]
+        levels = [one.certificate.details["levels"] for one in found]
+        self.levels_ = {name: max(int(own[name]) for own in levels) for name in levels[0]}
+        self.certificate_: Certificate | None = found[0].certificate
+        self.columns_ = [c for c in frames[0].columns if c not in policy.identifiers]
         self._trees = {n: Hierarchy.of(policy.hierarchies.get(n, "stars")) for n in policy.quasi_identifiers}
-        self._kinds = {name: self._kind(frame[name], name) for name in policy.quasi_identifiers}
+        kinds = [{n: self._kind(frame[n], n) for n in policy.quasi_identifiers} for frame in frames]
+        self._kinds = kinds[0]
+        odd = next((n for own in kinds for n in own if own[n] != self._kinds[n]), None)
+        if odd is not None:
+            raise _otherwise(odd)
+        if len(frames) > 1:
+            self._lower(frames)
         return self
 
-    def transform(self, table: Any) -> Any:
-        """A table at the levels that were fitted, of the kind that came (a path gives Polars), its rows in their order.
+    def _lower(self, frames: Sequence[pl.DataFrame]) -> None:
+        """Lower one level after the other while every table still meets the models; certify the first table's cost."""
 
-        Raises InfeasibleError where a group would be too small, PolicyError for values that the hierarchies do not
-        have, InputError for columns that are missing or that single people out, and for a pandas index that may.
+        def passes(levels: dict[str, int]) -> Release[Any] | None:
+            try:
+                made = [prepare(frame, self._policy(), fixed=Fixed(levels)) for frame in frames]
+            except InfeasibleError:
+                return None
+            return made[0]
+
+        kept = passes(self.levels_)
+        if kept is None:  # the budgets of two tables do not add up: at the top of every hierarchy all is one group
+            raise InfeasibleError("no levels were found at which every table meets the models within its budget")
+        for name in sorted(self.levels_, key=lambda n: -self.levels_[n]):
+            while self.levels_[name]:
+                lower = {**self.levels_, name: self.levels_[name] - 1}
+                found = passes(lower)
+                if found is None:
+                    break
+                self.levels_, kept = lower, found
+        self.certificate_ = kept.certificate
+
+    def apply(
+        self,
+        table: Any,
+        *,
+        keep_order: bool = False,
+        secret: bytes | None = None,
+        after: Any = None,
+        max_composition: float = MAX_COMPOSITION,
+        force_composition: bool = False,
+        target: Path | None = None,
+    ) -> Release[Any]:
+        """A release of a table at the levels that were fitted; its ``table`` is of the kind that came.
+
+        secret, after, max_composition, force_composition  as in ``shoal.anonymize``
+        target  where it will be written: what its format cannot hold is refused before the work
+
+        Raises InfeasibleError where more rows than the budget would stand in groups that do not meet the models,
+        InputError for columns that are missing or that single people out, and for a pandas index that may.
         """
-        if not hasattr(self, "levels_"):
+        if not self.__sklearn_is_fitted__():
             raise PolicyError("this Recoder was not fitted; call fit(table) first")
         policy, frame = self._policy(), opened(table)
         require(frame.columns, [*policy.quasi_identifiers, *policy.sensitive])
-        frame = frame.drop(c for c in policy.identifiers if c in frame.columns)
-        if sorted(frame.columns) != sorted(self.columns_):
+        left_out = tuple(c for c in policy.identifiers if c in frame.columns)
+        policy = replace(policy, keep_order=keep_order, identifiers=left_out)
+        stay = [c for c in frame.columns if c not in left_out]
+        if sorted(stay) != sorted(self.columns_):
             raise InputError(
-                f"the table has {len(frame.columns)} columns that would come out, the one that was fitted had "
+                f"the table has {len(stay)} columns that would come out, the one that was fitted had "
                 f"{len(self.columns_)} of these names: {', '.join(self.columns_)}; give both the same columns"
             )
         if not frame.height:
             raise InputError("the table has a header and no rows, so there is nothing to transform")
-        look(open_table(frame), policy)
-        index = row_numbers(table)
-        out = frame.select(self.columns_).with_columns(self._recoded(frame[name], name) for name in self.levels_)
-        self._refuse(audit_table(open_table(out), policy, 0.2, policy.privacy))
-        given = like(table, out)
+        if keep_order:
+            row_numbers(table)
+        frame, starred, notes = self._known(frame.select(*self.columns_, *left_out))
+        try:
+            release = prepare(
+                like(table, frame), policy, fixed=Fixed(self.levels_, starred), secret=secret, after=after,
+                max_composition=max_composition, force_composition=force_composition, target=target,
+            )  # fmt: skip
+        except InfeasibleError as error:
+            raise InfeasibleError(
+                f"under the recoding that was fitted {error}; nothing is given out. Transform all rows at once and "
+                "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
+            ) from None
+        release = replace(release, _facts=replace(release._facts, notes=(*release.notes, *notes)))
+        release.check()
+        return release
+
+    def transform(self, table: Any) -> Any:
+        """A table at the levels that were fitted, of the kind that came (a path gives Polars), its rows in their order.
+
+        Raises as ``apply`` does.
+        """
+        release, index = self.apply(table, keep_order=True), row_numbers(table)
+        out = release.table
         if index is not None:
-            given.index = index
-        return given
+            out.index = index
+        return out
+
+    def save(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """Write the recoder as a TOML file, each hierarchy of rows as a CSV beside it; ``read`` makes it again.
+
+        It holds what was asked, levels, names of columns and the hierarchies: nothing of a table's rows.
+        overwrite  False: refuse to replace files that exist
+        """
+        if not self.__sklearn_is_fitted__():
+            raise PolicyError("this Recoder was not fitted; call fit(table) first")
+        trees = {
+            **dict(self.hierarchies or {}),
+            **{n: t for n, t in self._trees.items() if n in (self.hierarchies or {})},
+        }
+        kept = Kept(self.get_params(), trees, self.max_level or {}, self.levels_, self.columns_, self._kinds)
+        return write_kept(kept, Path(path), overwrite=overwrite)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Recoder:
+        """A recoder that ``save`` wrote.  Raises PolicyError for a file that is none."""
+        kept = read_kept(Path(path))
+        made = cls(**kept.asked, hierarchies=kept.hierarchies or None, max_level=kept.max_level or None)
+        asked = made._policy()
+        made._trees = {n: Hierarchy.of(asked.hierarchies.get(n, "stars")) for n in asked.quasi_identifiers}
+        made.levels_, made._kinds = dict(kept.levels), dict(kept.forms)
+        made.columns_, made.certificate_ = list(kept.columns), None
+        return made
 
     def fit_transform(self, table: Any, y: Any = None) -> Any:
         """Fit, and transform the same table."""
@@ -133,7 +239,7 @@ class Recoder:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments by name, as scikit-learn asks for them."""
         names = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "hierarchies", "max_level")
-        return {name: getattr(self, name) for name in (*names, "effort", "seed")}
+        return {name: getattr(self, name) for name in (*names, "max_suppressed", "effort", "seed")}
 
     def set_params(self, **settings: Any) -> Recoder:
         """Set arguments by name; fit again afterwards."""
@@ -166,7 +272,7 @@ class Recoder:
             "quasi_identifiers": list(self.quasi_identifiers), "sensitive": list(self.sensitive),
             "identifiers": list(self.identifiers), "insensitive": list(self.insensitive), "k": self.k, "l": self.l,
             "hierarchies": dict(self.hierarchies or {}), "max_level": dict(self.max_level or {}),
-            "effort": self.effort, "seed": self.seed,
+            "max_suppressed": self.max_suppressed, "effort": self.effort, "seed": self.seed,
         }  # fmt: skip
         asked = {name: value for name, value in asked.items() if value is not None}
         publish = "hierarchy" if self.hierarchies else "stars"
@@ -183,42 +289,35 @@ class Recoder:
         level = min(1, found.node.shape[0] - 1)
         return found.node.shape[0], "" if probe is None else found.labels[level][found.node[level][values.index(probe)]]
 
-    def _recoded(self, column: pl.Series, name: str) -> pl.Series:
-        """A column at its level: as it is, or as text."""
-        level, values = self.levels_[name], _distinct(column)
-        if STAR in values:
-            raise InputError(f"column {name!r} holds the text {STAR!r}, which is the star; rename that value")
-        if self._kind(column, name) != self._kinds[name]:
-            raise InputError(
-                f"column {name!r} holds values of another form than the table that was fitted (longer codes, or "
-                "fractions where there were whole numbers), so that its classes would be named otherwise"
-            )
-        if level == 0:
-            return column
-        found = self._trees[name].resolve(values, name)
-        labels = [found.labels[level][i] for i in found.node[level].tolist()]
-        top = level == found.node.shape[0] - 1
-        shown = [None if v is None and not top else text for v, text in zip(values, labels, strict=True)]
-        texts = as_text(column).alias("__shoal_own")
-        table = pl.DataFrame(
-            {"__shoal_own": pl.Series(values, dtype=pl.String), name: pl.Series(shown, dtype=pl.String)}
-        )
-        return texts.to_frame().join(table, on="__shoal_own", how="left", nulls_equal=True, maintain_order="left")[name]
+    def _known(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str], list[str]]:
+        """The table with every value that its hierarchy lacks as one of its class; columns to be starred; sentences."""
+        notes, starred = [], set()
+        for name, level in self.levels_.items():
+            values = _distinct(frame[name])
+            if STAR in values:
+                raise InputError(f"column {name!r} holds the text {STAR!r}, which is the star; rename that value")
+            tree = self._trees[name]
+            if tree.kind == "rows":
+                top = level == len(tree.rows[0])
+                frame, moved, lost = placed(frame, name, tree, level)
+                if moved:
+                    notes.append(f"{moved:,} rows of {name!r} hold values that the hierarchy lacks: nearest class")
+                if lost:
+                    notes.append(
+                        f"{lost:,} rows of {name!r} hold values that no class of its hierarchy is near: starred"
+                    )
+                if lost and not top:
+                    starred.add(name)
+            elif self._kind(frame[name], name) != self._kinds[name]:
+                raise _otherwise(name)
+        return frame, frozenset(starred), notes
 
-    def _refuse(self, audit: Audit) -> None:
-        """InfeasibleError unless every model holds."""
-        failed = next((check for check in audit.checks if not check.passes), None)
-        if failed is None:
-            return
-        if audit.smallest_class < self.k:
-            few = sum(int(size) * number for size, number in audit.sizes.items() if int(size) < self.k)
-            why = f"{few:,} of {audit.rows:,} rows would stand in groups of fewer than k = {self.k}"
-        else:
-            why = f"{failed.model} of {failed.column or 'the groups'} would not hold"
-        raise InfeasibleError(
-            f"under the recoding that was fitted {why}, so nothing is given out; transform all rows at once and "
-            "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
-        )
+
+def _otherwise(name: str) -> InputError:
+    return InputError(
+        f"column {name!r} holds values of another form than the table that was fitted (longer codes, or "
+        "fractions where there were whole numbers), so that its classes would be named otherwise"
+    )
 
 
 def _distinct(column: pl.Series) -> list[str | None]:

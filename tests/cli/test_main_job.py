@@ -93,7 +93,7 @@ LINES: list[tuple[int, list[str]]] = [
     (2, ["verify", "people.csv", "no.json"]),
     (2, ["verify", "people.csv", "people.csv"]),
     (0, ["init", "people.csv", "-o", "new.toml"]),
-    (2, ["init", "people.csv", "-o", "p.toml"]),
+    (4, ["init", "people.csv", "-o", "p.toml"]),
     (2, ["init", "people.csv", "-o", "people.csv", "--force"]),
     (2, ["init", "no.csv"]),
     (2, ["conjure"]),

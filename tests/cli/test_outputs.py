@@ -142,7 +142,7 @@ def test_no_output_does_harm(folder: Path, name: str, flag: str, good: str) -> N
     (folder / good).write_text("there already")
     before = state(folder)
     status, _, err = run(*line.words, flag, good)
-    assert (status, "say --force" in err) == (2, True), err
+    assert (status, "say --force" in err) == (4, True), err
     assert state(folder) == before
 
 
@@ -217,14 +217,14 @@ def test_python_replaces_unless_told_not_to(folder: Path) -> None:
 def test_a_demo_is_replaced_by_a_demo_only(folder: Path) -> None:
     (folder / "people.csv").write_text("mine\n")
     status, _, err = run("demo", "-o", ".")
-    assert (status, "say --force" in err) == (2, True)
+    assert (status, "say --force" in err) == (4, True)
     assert (folder / "people.csv").read_text() == "mine\n"
 
 
 def test_reproduce_replaces_nothing(folder: Path) -> None:
     (folder / "names.png").write_text("mine")
     status, _, err = run("reproduce", "names", "-o", ".")
-    assert (status, "say --force" in err) == (2, True)
+    assert (status, "say --force" in err) == (4, True)
     (folder / "file").write_text("")
     status, _, err = run("reproduce", "names", "-o", "file")
     assert (status, "is no folder" in err) == (2, True)

@@ -1,6 +1,6 @@
 """Every Python block of the guide and the README runs, top to bottom, in a fresh namespace per page.
 
-The first ten minutes run with their commands, in ``test_start``.
+The first ten minutes and the tutorials run with their commands, in ``test_start``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("how-to/*.md"))]
+TUTORIALS = [DOCS / "start.md", *sorted(DOCS.glob("tutorials/*.md"))]
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -20,7 +22,7 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text[: m.start()].count("\n") + 2, m[1]) for m in re.finditer(r"(?ms)^```python\n(.*?)^```", text)]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p) and p.name != "start.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p) and p not in TUTORIALS], ids=lambda p: p.name)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": f"example_{page.stem}"}
@@ -31,7 +33,7 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     assert ran
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [*PAGES, *TUTORIALS[1:]], ids=lambda p: p.name)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):

@@ -19,13 +19,14 @@ from tests.engines.test_arx import TABLE, project
 
 ELSEWHERE = {"commands.md", "start.md"}  # run by tests of their own
 SETTINGS = 'quasi_identifiers = ["age", "zip"]\nsensitive = ["disease"]\nidentifiers = ["name", "sex"]\nk = 5\n'
-NEEDS = {"tables.md": "cryptography", "using.md": "duckdb", "places.md": "shapely", "regions.md": "shapely",
-         "gathering.md": "matplotlib"}  # fmt: skip
+NEEDS = {"tables.md": "cryptography", "larger-than-memory.md": "duckdb", "places.md": "shapely",
+         "regions.md": "shapely", "gathering.md": "matplotlib"}  # fmt: skip
 
 
 def commands(page: Path) -> list[str]:
-    """The commands of a page's blocks that hold no Python, without remarks."""
-    text = "\n".join(re.findall(r"(?ms)^```\w*\n(.*?)^```", page.read_text(encoding="utf-8")))
+    """The commands of a page's blocks without a language, or of a console, without remarks."""
+    found = re.findall(r"(?ms)^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"))
+    text = "\n".join(text for kind, text in found if kind in ("", "console", "bash"))
     return re.findall(r"(?m)^(?:\$ )?shoal (.*)$", text.replace("\\\n", " "))
 
 
@@ -96,11 +97,14 @@ def _visits(folder: Path) -> None:
     people().select("age", "zip", pl.col("disease").alias("illness")).write_parquet(
         folder / "visits" / "part-0.parquet"
     )
+    people().write_csv(folder / "june.csv")
+    people(280).write_csv(folder / "july.csv")
 
 
 MADE: dict[str, Callable[[Path], None]] = {
     "README.md": _people, "choosing.md": _people, "tables.md": _people, "gathering.md": _records, "intervals.md": _ages,
-    "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups, "using.md": _visits,
+    "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups,
+    "larger-than-memory.md": _visits,
 }  # fmt: skip
 
 

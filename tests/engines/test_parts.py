@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, duck, partwise
+from shoal.engines import atomic, duck, partwise, system
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import partwise as publishing
 from tests.commands import started
@@ -398,7 +398,7 @@ def test_a_source_that_changes_is_kept_back(tmp_path: Path) -> None:
 def test_folders_exchange_names_or_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for works in (True, False):
         if not works:
-            monkeypatch.setattr(atomic, "_exchanged", lambda _one, _other: False)
+            monkeypatch.setattr(system, "_exchanged", lambda _one, _other: False)
         target = tmp_path / f"t{works}"
         target.mkdir()
         (target / "old").write_text("old")

@@ -6,11 +6,13 @@ from dataclasses import fields
 from typing import get_type_hints
 
 from shoal.model.policy import Policy
-from shoal.model.settings import ModelSettings, Settings
+from shoal.model.settings import ModelSettings, PolicySettings, Settings
 from shoal.model.shorthands import SHORTHANDS
 
 
 def test_a_type_checker_knows_every_keyword_and_no_other():
     of_models = {*SHORTHANDS, "preset", "privacy"}
     assert set(get_type_hints(ModelSettings)) == of_models
-    assert set(get_type_hints(Settings)) == of_models | {f.name for f in fields(Policy)} - {"source"}
+    keywords = of_models | {f.name for f in fields(Policy)} - {"source"}
+    assert set(get_type_hints(PolicySettings)) == keywords
+    assert set(get_type_hints(Settings)) == keywords - {"engine", "memory", "threads", "temporary"}

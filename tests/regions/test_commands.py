@@ -257,7 +257,7 @@ def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
     (tmp_path / "map.html").unlink(), (tmp_path / "r.geojson").unlink(), (tmp_path / "crosswalk.csv").unlink()
     (tmp_path / "crosswalk.certificate.json").unlink()
     again = run(*asked)
-    assert again.returncode == 2
+    assert again.returncode == 4
     assert "level2" in json.loads(again.stdout)["error"]
 
 

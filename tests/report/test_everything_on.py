@@ -52,7 +52,7 @@ def test_persons_levels_ceilings_and_hidden_rows(tmp_path: Path) -> None:
              "max_level": {"age": 2}, "weights": {"age": 2}, "max_suppressed": 0.25, "missing": "apart"}  # fmt: skip
     page, figures, found = told(tmp_path, FRAME, **asked)
     assert "MARK" not in page
-    for wanted in ("rows with one value of who", "names the person, left out", "at most 25 % of all", "level 2",
+    for wanted in ("rows with one value of who", "who (names the person)", "at most 25 % of all", "level 2",
                    "among themselves", "k-anonymity by who", "intervals:10,20",
                    "rows with a missing value, grouped apart", "different persons"):  # fmt: skip
         assert wanted in page, wanted
@@ -127,5 +127,5 @@ def test_a_share_below_all_is_never_said_to_be_all(alpha: float, said: str) -> N
     carried = {"together": 0, "columns": []}
     figures = {"release": release | {"carried": carried}, "audit": audit}
     warned = warnings(figures)
-    assert [f"up to {said} % of the rows" in text for text in warned] == [True] * (alpha >= 0.9)
+    assert [f"In some group {said} % of the rows" in text for text in warned] == [True] * (alpha >= 0.9)
     assert (f"more than {said} % of the rows" in promise(figures)) is (alpha < 0.9), "a disclosure is no promise"

@@ -82,5 +82,5 @@ def test_the_command(tmp_path):
     assert run(*words, cwd=tmp_path).returncode == 0
     assert (tmp_path / "r.report.html").is_file()
     status, _, err = run(*words, cwd=tmp_path)  # what is there is not replaced
-    assert status == 2
+    assert status == 4
     assert "say --force" in err

@@ -11,10 +11,13 @@ import pytest
 
 import shoal
 from shoal.report.verdict import verdict, warnings
+from tests.report.links import dead_links
 
 
-def figures(*, alpha: float | None = 0.4, together: int = 0, risk: float = 0.1, rows: int = 1000) -> dict[str, Any]:
-    sensitive = {} if alpha is None else {"hiv": {"alpha": alpha}}
+def figures(
+    *, alpha: float | None = 0.4, t: float = 0.3, together: int = 0, risk: float = 0.1, rows: int = 1000
+) -> dict[str, Any]:
+    sensitive = {} if alpha is None else {"hiv": {"alpha": alpha, "t_equal": t}}
     return {
         "release": {"rows": rows, "carried": {"together": together, "columns": ["note", "ward"] if together else []}},
         "audit": {"sensitive": sensitive, "checks": [], "risk": {"prosecutor_max": risk}},
@@ -23,10 +26,27 @@ def figures(*, alpha: float | None = 0.4, together: int = 0, risk: float = 0.1, 
 
 def test_carried_columns_that_single_people_out_stand_before_a_common_value() -> None:
     found = warnings(figures(alpha=0.999, together=897))
-    assert found[0].startswith("2 columns carried along untouched single out 897 of 1,000 rows (89.7 %)")
-    assert "up to 99.9 % of the rows share a value of hiv" in found[1]
+    assert found[0].startswith("2 columns kept unchanged single out 897 of 1,000 rows (89.7 %)")
+    assert found[1].startswith("In some group 99.9 % of the rows share a value of hiv")
     assert warnings(figures(alpha=1.0))[0].startswith("In some group all rows share a value of hiv")
     assert not warnings(figures())
+
+
+def test_a_group_far_from_the_whole_table_is_a_disclosure() -> None:
+    (far,) = warnings(figures(t=0.996))
+    assert "hiv (t = 0.996)" in far
+    assert "one of few values" in far
+    shared = warnings(figures(alpha=0.91, t=0.996))
+    assert "91 % of the rows share a value of hiv" in shared[0], "a value that is known goes before few that may be"
+    assert shared[1] == far
+
+
+def test_many_columns_are_one_sentence_and_the_worst_of_them_is_named() -> None:
+    many = figures()
+    many["audit"]["sensitive"] = {f"c{i}": {"alpha": 0.9 + i / 100, "t_equal": 0.1} for i in range(9)}
+    (said,) = warnings(many)
+    assert said.startswith("In some group 98 % of the rows share a value of c8, 97 % of the rows share a value of c7")
+    assert "or of 5 more columns" in said
 
 
 @pytest.mark.parametrize(
@@ -39,6 +59,7 @@ def test_carried_columns_that_single_people_out_stand_before_a_common_value() ->
         ({"alpha": 0.95}, "weak"),
         ({"together": 51}, "weak"),
         ({"risk": 0.6}, "weak"),
+        ({"t": 0.996}, "fair"),
         ({"alpha": None}, "strong"),
     ],
 )
@@ -69,8 +90,8 @@ def test_the_page_says_the_worst_first_and_who_decided(release: shoal.Release, t
     assert text.index('class="alarm"') < alarm
     for said in given.values():
         assert said in text
-    assert text.index("date and signature") < text.index(">Appendix<") < text.index("Rows as they are published")
-    assert "href" not in text
+    assert text.index("date and signature") < text.index(">Appendix<") < text.index("<h2>Rows as they are published")
+    assert not dead_links(text)
 
 
 def test_an_internal_page_says_so_in_its_name_and_figures(release: shoal.Release, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.search import bounds as module
-from shoal.problems.tables.search import boxes
+from shoal.problems.tables.search import box_multipliers, boxes
 from shoal.problems.tables.search.bounds import Sweeper, lower_bounds
 from shoal.problems.tables.search.climbing import Asked, Way, climb
 from shoal.problems.tables.search.lattice import Lattice
@@ -304,7 +304,7 @@ def test_a_sweep_that_does_not_fit_is_left_out(effort, monkeypatch):
     monkeypatch.setattr(module, "LOOKS", {"fast": 10, "balanced": 10, "thorough": 10})
     h = Histogram.from_rows(np.arange(40) % 4)
     task = Task(h, Requirement(2), Recoding((Levels.tree(TREE),)), Effort(effort))
-    assert lower_bounds(task).values.keys() <= {"neighbors"}
+    assert lower_bounds(task).values.keys() <= {"neighbors", "boxes", "raised boxes", "columns of boxes"}
 
 
 @settings(deadline=None, max_examples=60)
@@ -473,7 +473,7 @@ def test_boxes_of_sets_and_ranges_prove_more_than_pairs_and_raised_more_than_the
     assert boxes.box_search(task, "thorough", clock() + 0.02) in boxes.BOXES[1:]
     assert boxes.box_search(task, "fast", 0.0) is None
     assert boxes.box_search(task, "thorough", 0.0) is None
-    assert boxes.without_lattice(task, "thorough", 0.0) == {}
+    assert box_multipliers.without_lattice(task, "thorough", 0.0) == {}
 
 
 def test_boxes_of_some_cells_leave_the_others_what_pairs_prove(ticking):

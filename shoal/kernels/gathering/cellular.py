@@ -6,9 +6,8 @@ A cluster costs its size times its radius, plus the set-up cost of its center.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 from shoal.kernels.gathering.neighbors import distance
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER, STEP
+from shoal.kernels import LEAN, LEAN_INNER, STEP, njit
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
 from shoal.kernels.gathering.pairs import NEVER, best_split, order_by, prefixes, price_all, tabulate, workspace
 

@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER, LEAN_INNER
+from shoal.kernels import INNER, LEAN_INNER, njit
 
 PLAIN, MIXED, TABLE = 0, 1, 2
 NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP, CYCLE = 0, 1, 2, 3, 4, 5, 6

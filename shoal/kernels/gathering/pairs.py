@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, njit
 from shoal.kernels.gathering.cluster_pool import fill, fresh, make_pool, store
 from shoal.kernels.gathering.neighbors import distance
 

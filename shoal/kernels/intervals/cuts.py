@@ -6,7 +6,8 @@ Every kernel also runs uncompiled (``kernel.py_func``) on Python integers, for t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal.kernels import njit
 
 
 @njit(cache=True, nogil=True)

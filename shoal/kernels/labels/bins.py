@@ -6,9 +6,8 @@ Every kernel also runs uncompiled (``uncompiled.plain``) on arrays of Python int
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER, STEP
+from shoal.kernels import INNER, STEP, njit
 
 
 @njit(cache=True, nogil=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal.kernels import njit
 from shoal.kernels.labels.bins import pour
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, njit
 from shoal.kernels.regions.areas import eligible
 from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import STEP
+from shoal.kernels import STEP, njit
 
 
 class Frontier(NamedTuple):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal.kernels import njit
 from shoal.kernels.regions.areas import eligible
 from shoal.kernels.regions.frontier import Frontier, fits, given_back, grown, opened
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER, STEP
+from shoal.kernels import LEAN, LEAN_INNER, STEP, njit
 from shoal.kernels.regions.areas import Areas, eligible, uniform
 from shoal.kernels.regions.recombine import BORDER, INERTIA, Aim, Cooling, spread, value
 

@@ -6,9 +6,8 @@ Graphs are as in ``areas``.  A forest is ``parent`` (-1 at a root) with ``order`
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER, LEAN_INNER
+from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.regions.areas import eligible, uniform
 
 _WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits

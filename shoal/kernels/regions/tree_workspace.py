@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN_INNER
+from shoal.kernels import LEAN_INNER, njit
 from shoal.kernels.regions.areas import eligible, uniform
 
 

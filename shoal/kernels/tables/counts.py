@@ -6,9 +6,8 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 
 
 class Table(NamedTuple):

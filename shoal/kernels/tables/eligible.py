@@ -21,9 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER, LEAN_INNER
+from shoal.kernels import INNER, LEAN_INNER, njit
 
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
 PERSONS = 8

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, njit
 
 FAR = 8192  # steps of error to a deficit, beyond which nodes are not told apart
 OFTEN = 0.5  # relabels for each node between two looks at all of them

@@ -6,7 +6,8 @@ Blocki, Williams 2010, Theorem 1.3.  Rows are bits of an int64, so there are 62 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import group_gap, names_persons
 from shoal.kernels.tables.slots import join, joined
 from shoal.kernels.uncompiled import quick

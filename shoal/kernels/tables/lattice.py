@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 from shoal.kernels.tables.class_part import keep_of, part_of
 from shoal.kernels.tables.eligible import in_order_of_persons
 

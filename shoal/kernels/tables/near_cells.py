@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 
 AT_ONCE = 2048  # cells whose losses stay in the nearest memory
 AT_FIRST = 64  # of the dearest cells, which mostly suffice

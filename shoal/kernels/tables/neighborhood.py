@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN, LEAN_INNER
+from shoal.kernels import LEAN, LEAN_INNER, njit
 from shoal.kernels.tables.near_groups import Asked, Near, drop, few, fits, forget, number, put, refresh
 from shoal.kernels.tables.regrow import draw, grow
 from shoal.kernels.tables.slots import Slots, join, joined

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 from shoal.kernels.tables.open_tuples import ONE, Open, Plan, Table, cheapest, covered, enlist, move, strike
 from shoal.kernels.tables.regrow import draw
 from shoal.kernels.tables.slots import join, joined

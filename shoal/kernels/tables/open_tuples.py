@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 from shoal.kernels.tables.slots import Slots
 
 ONE, TWO, FOUR = np.uint64(1), np.uint64(2), np.uint64(4)

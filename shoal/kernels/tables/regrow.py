@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN_INNER
+from shoal.kernels import LEAN_INNER, njit
 from shoal.kernels.tables.eligible import BAND, EQUAL, group_gap
 from shoal.kernels.tables.near_groups import absorb, drop, fits, forget, gap_of, holds, put
 from shoal.kernels.tables.slots import join, joined

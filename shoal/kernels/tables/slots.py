@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN_INNER
+from shoal.kernels import LEAN_INNER, njit
 
 LOW = np.int64(0xFFFFFFFF)
 

@@ -11,9 +11,8 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 from shoal.kernels.tables.eligible import group_gap, widest
 
 

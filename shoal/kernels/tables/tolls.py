@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN
+from shoal.kernels import LEAN, njit
 
 FADE, SHARE = 0.7, 0.03
 REST = 12  # passes without a row after which the tolls of a class rest: a hundredth of its trend is left

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import LEAN_INNER
+from shoal.kernels import LEAN_INNER, njit
 
 
 @njit(cache=True, nogil=True)

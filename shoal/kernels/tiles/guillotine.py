@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER, STEP
+from shoal.kernels import INNER, STEP, njit
 from shoal.kernels.tiles.selection import KM_PER_DEGREE
 
 TILES, MAX, PERIMETER = 0, 1, 2

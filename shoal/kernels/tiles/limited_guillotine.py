@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal.kernels import njit
 from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES, halved
 from shoal.kernels.tiles.limited import long_side
 from shoal.kernels.tiles.selection import KM_PER_DEGREE

@@ -9,9 +9,8 @@ and the other side holds at least half the weight.  If neither leaves k on both 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from shoal.kernels import INNER
+from shoal.kernels import INNER, njit
 
 WIDEST, MEDIAN, MONDRIAN, PROPORTIONAL = 0, 1, 2, 3
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km

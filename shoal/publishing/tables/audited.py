@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import polars as pl
@@ -13,10 +14,12 @@ from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
 from shoal.engines.scope import Scope, ScopeSettings
 from shoal.engines.table import Table, require
+from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.population import beside, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.wildcards import wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check
+from shoal.model.composition import Composition
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.missing import filled_words
 from shoal.model.policy import PLACE, Policy
@@ -25,6 +28,7 @@ from shoal.model.settings import ModelSettings, Names
 from shoal.publishing.opening import read_census
 from shoal.publishing.tables.average import CLOSE
 from shoal.publishing.tables.closeness import trees_of
+from shoal.publishing.tables.earlier import promises, published, set_against, several
 from shoal.watching import watched
 
 
@@ -56,6 +60,9 @@ def audit(
     engine: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    earlier: Any = None,
+    original: Any = None,
+    earlier_originals: Any = None,
     **settings: Unpack[AuditSettings],
 ) -> Audit:
     """Levels of every privacy model, risks and class sizes of any table, ours or not.
@@ -74,6 +81,11 @@ def audit(
                        quasi-identifier's are filled with its most frequent value first, as in ``anonymize``
     models             k=5, l=3, privacy=[...], max_average_risk=0.05: what should hold; each becomes a check of the
                        Audit
+    earlier            a release of the same people that came before, or several: paths, by the certificates beside
+                       them, frames or Releases.  ``composition`` of the Audit then has what all tell together.
+                       original: the table this one was made from; earlier_originals: those of the earlier ones, where
+                       they were made of other tables; ``person`` is a column of these.  Without an original, rows are
+                       set side by side as anybody could
     memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
 
     Raises PolicyError and InputError for columns that are not there and for settings that contradict each other; a
@@ -90,6 +102,11 @@ def audit(
     known("reading of missing values", missing, ("category", "filled", "wildcard"))
     keywords("setting of an audit", settings, AuditSettings)
     scope, given = Scope.among(settings)
+    person = None
+    if earlier is not None:
+        person = given.pop("person", None) or (policy.person if isinstance(policy, Policy) else None)
+    elif original is not None or earlier_originals is not None:
+        raise PolicyError("an original says something of an audit beside an earlier release; name one by earlier=...")
     asked, trees, wanted = _asked(policy, given)
     scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]
@@ -103,6 +120,10 @@ def audit(
         found = replace(found, checks=(*found.checks, _mean(found, asked.max_average_risk)))
     if population_size is not None and found.population is None:
         found = sized(found, population_size)
+    if earlier is not None:
+        own = opened.polars([n for n in opened.columns if n in needed])
+        beside_them = (several(earlier), original, earlier_originals, person)
+        found = replace(found, composition=_composed(own, data, asked, trees, found, *beside_them))
     seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
 
@@ -121,6 +142,41 @@ def _asked(
     models = [name for name in given if name not in Roles.__annotations__]
     given_k = "k" in models  # the k = 1 above is nobody's wish
     return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
+
+
+def _composed(
+    table: pl.DataFrame,
+    data: Any,
+    asked: Policy,
+    trees: Mapping[str, Any],
+    found: Audit,
+    earlier: Sequence[Any],
+    original: Any,
+    originals: Any,
+    person: str | None,
+) -> tuple[Composition, ...]:
+    """What a table tells beside earlier releases, against the k and l asked for, else those that it reaches."""
+    k, l = promises(asked)
+    k = k if any(isinstance(m, KAnonymity) and m.k > 1 for m in asked.privacy) else max(found.k, 2)
+    if l is None:
+        reached = [v.l for v in found.sensitive.values() if v.l is not None]
+        l = min(reached) if reached else None
+    tables = several(originals) if originals is not None else [original] * len(earlier)
+    if len(tables) != len(earlier):
+        raise PolicyError(
+            f"there are {len(earlier)} earlier releases and {len(tables)} earlier_originals; give one for each, in "
+            "the same order"
+        )
+    given = {n: h for n, h in trees.items() if n not in asked.sensitive}
+    old = [published(one, asked, given, o) for one, o in zip(earlier, tables, strict=True)]
+    new = published(data if isinstance(data, (str, Path)) else table, asked, given, original)
+    for i, one in enumerate(old, 1):
+        if originals is None and one.original is not None and one.original.height != one.table.height:
+            raise InputError(
+                f"the earlier release {i} has {one.table.height:,} rows and the original {one.original.height:,}; "
+                "give the table that it was made from as earlier_originals=..."
+            )
+    return set_against([*old, new], asked.sensitive, k, l, person)
 
 
 def _judged(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.publishing.bins import distribution
+from shoal.publishing.bins import distribution, pictured
 from shoal.publishing.origin import made_now
 from shoal.publishing.tables.pairs import pairs
 from shoal.publishing.tables.patterns import at_risk, by_loss, together
@@ -67,7 +67,7 @@ def step_of(rows: int, least: int) -> int:
 
 
 def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, Any]:
-    column = decoded.columns[name]
+    column = pictured(decoded.columns[name], name)
     rows = np.bincount(column.where, minlength=len(column.cells))
     hidden = int(rows[[c.everything for c in column.cells]].sum())
     at = next(i for i, c in enumerate(release._placement.expected.columns) if c.name == name)

@@ -51,10 +51,20 @@ class Written:
         checked = [{"check": f.check, "found": f.found, "how": f.how} for f in self.verdict.findings]
         return {**shown, "checked": checked}
 
-    def report(self, path: str | Path, *, explored: Any = None, overwrite: bool = True) -> Path:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        explored: Any = None,
+        recipient: str = "",
+        purpose: str = "",
+        decided_by: str = "",
+        overwrite: bool = True,
+    ) -> Path:
         """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file.
 
         explored  what ``shoal.explore`` found: it tells of the original, so the page is internal and named so
+        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
         """
         path = Path(path) if explored is None else internal_path(Path(path))
         closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
@@ -63,6 +73,7 @@ class Written:
             "internal": explored is not None,
             **statement.choices(explored, self.record.raw["release"]["rows"]),
         }
+        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
         publish_page(path, page(figures), as_json(figures), closed=closed)
         return path
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.publishing.bins import bins_of, disclosed, places_in, possible, shares_of
+from shoal.publishing.bins import bins_of, disclosed, pictured, places_in, possible, shares_of
 from shoal.utility.decode import Column, Decoded
 
 BINS = 7  # of each column, beside one for all other values
@@ -52,7 +52,10 @@ def pairs(
         return []
     classes = where.group_by(where.columns, maintain_order=True).len()
     rows = classes["len"].to_numpy().astype(np.float64)
-    axes = [_axis(release, n, decoded.columns[n], classes[str(i)].to_numpy(), least) for i, n in enumerate(names)]
+    axes = [
+        _axis(release, n, pictured(decoded.columns[n], n), classes[str(i)].to_numpy(), least)
+        for i, n in enumerate(names)
+    ]
     found = []
     for a, b in combinations([x for x in axes if len(x.labels) > 2], 2):
         after = (a.after * rows[:, None]).T @ b.after

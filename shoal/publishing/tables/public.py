@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.model.audit import Audit
-from shoal.publishing.bins import distribution
+from shoal.publishing.bins import distribution, pictured
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import least_rows, shown_rows
 from shoal.publishing.tables.patterns import at_risk
@@ -66,7 +66,7 @@ def public_figures(
 
 
 def _column(decoded: Decoded, name: str, certificate: Mapping[str, Any], least: int) -> dict[str, Any]:
-    column, asked = decoded.columns[name], certificate["policy"]
+    column, asked = pictured(decoded.columns[name], name), certificate["policy"]
     rows = np.bincount(column.where, minlength=len(column.cells))
     nothing: tuple[Sequence[str | None], np.ndarray] = ((), np.zeros(0, np.int64))
     return {

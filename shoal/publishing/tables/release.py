@@ -26,6 +26,7 @@ from shoal.judge.tables.safe_harbor import breach
 from shoal.model.audit import Audit, Check
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
+from shoal.model.composition import Composition
 from shoal.model.loss import View
 from shoal.model.meaning import Members
 from shoal.model.policy import Policy
@@ -55,6 +56,7 @@ class Facts:
     harbor      what the Safe Harbor did to which columns, where it was asked for
     exposed     shares of the groups that show a value which only one of their rows holds
     notes       sentences on what the published table cannot tell
+    composition what it tells beside earlier releases, where these were named
     """
 
     cost: Mapping[str, float]
@@ -71,6 +73,7 @@ class Facts:
     harbor: Harbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
+    composition: tuple[Composition, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,6 +245,11 @@ class Release(Generic[Frame]):
     def notes(self) -> tuple[str, ...]:
         """Sentences on what the published table cannot tell."""
         return self._facts.notes
+
+    @property
+    def composition(self) -> tuple[Composition, ...]:
+        """What it tells beside the earlier releases that were named, per sensitive column; private, as the table is."""
+        return self._facts.composition
 
     @property
     def _in_memory(self) -> bool:

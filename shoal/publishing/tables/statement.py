@@ -92,6 +92,7 @@ def facts(release: Any) -> dict[str, Any]:
         "method": release.method,
         "attempts": [dict(a) for a in release.attempts],
         "seconds": {k: round(v, 4) for k, v in release.seconds.items()},
+        **({"composition": [c.as_dict() for c in release.composition]} if release.composition else {}),
     }
 
 

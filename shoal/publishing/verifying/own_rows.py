@@ -17,7 +17,7 @@ from shoal.judge.tables.parts import Held, Required, digest_of, judge_held, read
 from shoal.judge.tables.safe_harbor import breach
 from shoal.judge.tables.shown import NOT_AT_HAND, Published, shown_loss
 from shoal.model.audit import Audit
-from shoal.model.certificate import Certificate, PublicCertificate
+from shoal.model.certificate import Certificate, Guarantee, PublicCertificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.promised import PROVED, promised
 from shoal.model.record import PRIVATE_SETTINGS
@@ -135,7 +135,7 @@ def _agrees(record: Record) -> Finding:
     assert isinstance(stated, PublicCertificate)
     if not _order(raw):
         return no("what it says of the order of its rows contradicts itself")
-    if stated.guarantee != (PROVED if stated.ratio_at_most == 1 else promised(raw["policy"])):
+    if stated.guarantee != _guarantee(raw, stated):
         return no("it promises what no theorem does")
     if raw["policy"].get("bound", "ratio") == "none" and stated.ratio_at_most is not None:
         return no("it states a ratio, and its policy asks that none be stated")
@@ -144,6 +144,13 @@ def _agrees(record: Record) -> Finding:
     if raw.get("seal") != seal(raw):
         return no("it was changed after it was written")
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
+
+
+def _guarantee(raw: Mapping[str, Any], stated: PublicCertificate) -> Guarantee:
+    """What may be promised: of a part of a series nothing, since its groups follow from what was published before."""
+    if "series" in raw:
+        return Guarantee()
+    return PROVED if stated.ratio_at_most == 1 else promised(raw["policy"])
 
 
 def _order(raw: Mapping[str, Any]) -> bool:

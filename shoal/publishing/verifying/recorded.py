@@ -34,7 +34,7 @@ PARTS = {
 }
 PUBLIC = PARTS | {  # all that a certificate file may hold
     *("format", "kind", "made_by", "made_at", "hierarchies", "shuffled", "order", "orders", "missing_values"),
-    *("rule_book", "safe_harbor", "separator", "seal", "signature"),
+    *("rule_book", "safe_harbor", "separator", "seal", "signature", "series"),
 }
 LOSSES = {"stars", "suppressed_tuples", "ncp"}
 PRIVATE = "private"  # the key that a record has, and no certificate

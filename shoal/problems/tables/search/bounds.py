@@ -19,7 +19,7 @@ from shoal.problems.cores import cores, each, threads
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
-from shoal.problems.tables.search.boxes import without_lattice
+from shoal.problems.tables.search.box_multipliers import without_lattice
 from shoal.problems.tables.search.class_program import SLICE, Tolls, price, sees_closeness
 from shoal.problems.tables.search.climbing import Asked, Way, climb
 from shoal.problems.tables.search.lattice import Lattice
@@ -55,6 +55,7 @@ ARGUMENTS = {
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
+    "columns of boxes": "row prices that no box with as many rows as a group needs exceeds, by column generation",
     "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
     "shards": "per row the less of what it loses with its nearest rows in its shard and with any tuple of another",
 }

@@ -23,7 +23,6 @@ from shoal.problems.tables.search.row_groups import ancestors
 if TYPE_CHECKING:
     from shoal.kernels.tables.near_cells import Cells
 
-BOXED = 400  # cells above which boxes are tried
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
 PLACES = 200  # pairs of cells that are looked at while one near cell is
 BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
@@ -34,26 +33,13 @@ GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
 
 
-def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
-    """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
-
-    Near rows first, which takes little; then boxes, of as many cells as there is time for.
-    """
-    boxed = box_search(task, effort, until)
-    if boxed is not None:
-        found = box_prices(task, boxed, RAISES[effort], until)
-        return dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
-    near = neighbors(task, until)
-    return {} if near is None else {"neighbors": near}
-
-
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
     """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone.
 
     An effort in seconds takes the last for as many cells as they suffice for; "fast" none where they do not for all.
     """
     cells, d = task.histogram.cells, len(task.recoding.columns)
-    if cells <= BOXED or (effort == "fast" and until is None):
+    if effort == "fast" and until is None:
         return None
     left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - clock())
     for near, nodes in BOXES if effort == "thorough" else BOXES[-2:]:
@@ -69,20 +55,26 @@ class Pairs:
     """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
 
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
+    uneven          whether a step of a grid costs some codes more than others by themselves
     """
 
     cells: Cells
     order: np.ndarray
     alone: np.ndarray
+    uneven: bool
 
     @classmethod
-    def of(cls, task: Task) -> Pairs:
-        """O(m log m), and the square of every column's number of codes."""
+    def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
+        """O(m log m), and the square of every column's number of codes.
+
+        of_one  what a row of the first code loses beyond what it loses by itself, which is no bound for other rows of
+                its group; without it, what every row of a box with both codes loses at least beyond that
+        """
         from shoal.kernels.tables.near_cells import Cells
 
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
-        place, alone = 0, np.zeros(h.cells)
+        place, alone, uneven = 0, np.zeros(h.cells), False
         for j, column in enumerate(task.recoding.columns):
             values, small = np.unique(h.quasi[:, j], return_inverse=True)
             n = values.size
@@ -90,9 +82,13 @@ class Pairs:
             kind.append(0)
             if isinstance(column, Ranges):
                 pure = column.pure
-                if pure.any() and n <= LARGE:  # what two codes lose together, beyond what each loses by itself
+                if pure.any() and n <= LARGE:
+                    # A box is paid for by all its rows alike, also by those that a step of the grid costs most.
                     low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
-                    flat = (column.width(low, high) - pure[values][:, None]).reshape(-1) * column.weight
+                    own = pure[values]
+                    uneven |= bool(np.ptp(own) > 0)
+                    beyond = column.width(low, high) - (own[:, None] if of_one else own.max())
+                    flat = np.maximum(beyond, 0.0).reshape(-1) * column.weight
                     alone += (pure * column.weight)[h.quasi[:, j]]
                 else:
                     kind[-1] = 1
@@ -132,7 +128,7 @@ class Pairs:
             kinds=kinds,
             group=need.smallest,
         )
-        return cls(cells, order, alone)
+        return cls(cells, order, alone, uneven)
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
@@ -153,8 +149,8 @@ def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float
     return float((losses[code * width + other] if shape == 0 else np.abs(losses[code] - losses[other])).mean())
 
 
-def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> bool:
-    """Slices of the cells on all cores; whether any was reached before time ran out."""
+def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
+    """Slices of the cells on all cores; whether any was reached before time ran out, or all where ``whole``."""
     workers = cores(float(cells) ** 2)
     step, stop = max(1, cells // (workers * 400)), flag()
 
@@ -164,7 +160,7 @@ def _over(cells: int, until: float | None, one: Callable[[int, int], None]) -> b
         one(first, min(first + step, cells))
         return True
 
-    return any(each(slice_from, range(0, cells, step), workers))
+    return (all if whole else any)(each(slice_from, range(0, cells, step), workers))
 
 
 def _late(stop: Event, until: float | None) -> bool:
@@ -176,7 +172,7 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
     Cells not reached keep the bound 0.
     """
-    p = Pairs.of(task)
+    p = Pairs.of(task, of_one=True)
     found = nearest_cells(p, task.requirement.smallest - 1, until)
     task.progress("bound", None)
     return None if found is None else p.back(found[2])
@@ -189,7 +185,7 @@ def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray,
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
     column = p.columns(np.arange(m))
-    done = _over(m, until, lambda a, b: near_cells(p.cells, column, a, b, near, far, out))
+    done = over_cells(m, until, lambda a, b: near_cells(p.cells, column, a, b, near, far, out))
     return (near, far, out) if done else None
 
 
@@ -222,7 +218,7 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
-        done = _over(m, until, one)
+        done = over_cells(m, until, one)
         task.progress("bound", None)
         rise = np.maximum(rise * (1 - 1e-12) - 1e-15, 0.0)
         if (

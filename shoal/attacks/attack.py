@@ -1,0 +1,310 @@
+"""The motivated intruder: every attack on a release, of shoal, ARX, sdcMicro or anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.attacks import composition, downcoding, files, inference, linkage, minimality
+from shoal.attacks.finding import Finding
+from shoal.attacks.reading import People, Reading, read
+from shoal.engines.open import open_table
+from shoal.engines.table import require
+from shoal.engines.targets import certificate_path
+from shoal.errors import InputError, PolicyError, within
+from shoal.model.arguments import column_names, mapping, seed_of
+from shoal.model.cards import grid, number
+from shoal.model.policy import Policy
+from shoal.model.record import read_json
+from shoal.watching import watched
+
+ERRORS = (0.0, 0.05, 0.15)
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """What an intruder reaches on a release.
+
+    findings  every figure, in the order of the attacks
+    rows, k, l  of the release, and what it promises (1 where nothing is known)
+    quasi_identifiers, sensitive  its columns
+    internal  whether the original was used: the figures are then of the original, and must not be published
+    notes     sentences a reader of the figures must know;  sources: the files used
+    """
+
+    findings: tuple[Finding, ...]
+    rows: int
+    k: int
+    l: float
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    internal: bool
+    notes: tuple[str, ...] = ()
+    sources: tuple[str | Path, ...] = ()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row for each finding."""
+        rows = [[f.attack, f.name, f.figure, f.low, f.high, _base(f), f.promise, f.risk, f.gain] for f in self.findings]
+        kinds = [pl.String] * 2 + [pl.Float64] * 6 + [pl.Boolean]
+        return pl.DataFrame(rows, dict(zip(_HEAD, kinds, strict=True)), orient="row")
+
+    def above(self, threshold: float) -> tuple[Finding, ...]:
+        """The findings whose risk is above a threshold, the highest first."""
+        if not 0 <= threshold <= 1:
+            raise PolicyError(f"fail_above={threshold!r}: a risk is a share from 0 to 1")
+        found = [f for f in self.findings if f.risk is not None and f.risk > threshold + 1e-9]
+        return tuple(sorted(found, key=lambda f: -(f.risk or 0.0)))
+
+    def passes(self, fail_above: float = 0.5) -> bool:
+        """Whether no finding's risk is above a threshold.
+
+        The risk of linkage is that of the person linked best; of inference by class the largest share of a value in a
+        class, else the share of right guesses; of claims the share that is right; of a file 1 where it leaks.
+        """
+        return not self.above(fail_above)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "internal": self.internal,
+            "rows": self.rows,
+            "k": self.k,
+            "l": self.l,
+            "quasi_identifiers": list(self.quasi_identifiers),
+            "sensitive": list(self.sensitive),
+            "findings": [f.as_dict() for f in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        gains = sum(f.gain for f in self.findings)
+        return f"<Attack on {self.rows:,} rows: {len(self.findings)} findings, {gains} above baseline and promise>"
+
+    def __str__(self) -> str:
+        return "\n".join(line_of(f) for f in self.findings)
+
+    def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
+        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it.
+
+        Where the original was used the page tells figures of it: its name then ends in .internal.html, it says so on
+        top, and new files are readable by their owner alone.  Returns where the page is.
+        """
+        from shoal.engines.atomic import SHARED, publish_page
+        from shoal.engines.targets import PAGE, check_outputs, internal_path
+        from shoal.report.attacking import page
+        from shoal.report.rendering import as_json
+
+        path = internal_path(Path(path)) if self.internal else Path(path)
+        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
+        figures = self.as_dict()
+        publish_page(path, page(figures), as_json(figures), closed=closed | (SHARED if self.internal else 0))
+        return path
+
+    def _repr_html_(self) -> str:
+        rows = [["–" if x is None else x for x in row] for row in self.table.rows()]
+        return grid("What an intruder reaches", _HEAD, rows)
+
+
+_HEAD = ("attack", "variant", "figure", "low", "high", "baseline", "promise", "risk", "gain")
+
+
+def _base(finding: Finding) -> float | None:
+    return max(finding.baselines.values(), default=None)
+
+
+def line_of(finding: Finding) -> str:
+    """A finding in a line."""
+    if finding.figure is None:
+        return f"{finding.attack}, {finding.name}: {finding.measures}: cannot be told"
+    span = "" if finding.low is None else f" ({number(finding.low)} to {number(finding.high)})"
+    base = "; ".join(f"{name} {number(value)}" for name, value in finding.baselines.items())
+    promise = "" if finding.promise is None else f"; promise {number(finding.promise)}"
+    worst = "" if finding.worst is None else f"; worst {number(finding.worst[1])}, {finding.worst[0]}"
+    return (
+        f"{finding.attack}, {finding.name}: {finding.measures} {number(finding.figure)}{span}"
+        f"{'; ' + base if base else ''}{promise}{worst}{'  GAIN' if finding.gain else ''}"
+    )
+
+
+@watched
+def attack(
+    release: Any,
+    original: Any = None,
+    register: Any = None,
+    earlier: Sequence[Any] = (),
+    *,
+    quasi_identifiers: Sequence[str] | None = None,
+    sensitive: Sequence[str] | None = None,
+    certificate: str | Path | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    k: int | None = None,
+    l: float | None = None,
+    separator: str | None = None,
+    seed: int = 0,
+) -> Attack:
+    """What a motivated intruder learns from a release, whoever made it.
+
+    release      a ``Release``, a path or a frame
+    original     the table it was made of: guesses are checked against it, and the answer is internal
+    register     a table of people with the quasi-identifiers, and perhaps the sensitive columns: who may be in the
+                 release; who is not in the original is a stranger
+    earlier      other releases of the same people, for composition
+    quasi_identifiers, sensitive, k, l   what the certificate of the release says; RELEASE.certificate.json is looked
+                 for beside a path, ``certificate`` names another
+    hierarchies  per column, to read labels that no notation explains
+    seed         of the samples: at most 5,000 people are linked
+
+    Every finding has its paper, what the intruder knows, a 95 % interval, its baselines, the worst group and what would
+    lower it; see ``Finding``.  What needs a table that is not given is left out, and a note says so.
+    Raises InputError and PolicyError for columns that are not there.  O(rows columns + sample classes columns).
+    """
+    chosen = seed_of(seed) or 0
+    told = _asked(release, certificate, mapping("hierarchies", hierarchies))
+    quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
+    if not quasi:
+        raise PolicyError(
+            "no quasi-identifier is named and there is no certificate; say quasi_identifiers=[...] (the columns others "
+            "may know)"
+        )
+    own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
+    if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
+        raise PolicyError("earlier=: hand over a list of releases, as in earlier=['january.csv']")
+    trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
+    with within("the release"):
+        frame = _open(told.table, separator, [*quasi, *own])
+    known, tables = [], {}
+    for name, given in (("register", register), ("original", original)):
+        if given is not None:
+            with within(f"the {name}"):
+                tables[name] = _open(given, separator, quasi)
+            known.append(tables[name])
+    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l)
+    people = {name: reading.people(table) for name, table in tables.items()}
+    found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
+    found += files.found(reading, told.table, people.get("original"))
+    notes = _notes(reading, tables, earlier)
+    if told.centers:
+        notes.append("centers stand for no set of values: only people who have a center's own values are linked to it")
+    if earlier:
+        others = []
+        for i, given in enumerate(earlier, 1):
+            with within(f"the other release {i}"):
+                others.append(_open(given, separator, own[:1]))
+        people_of = tables.get("original", tables.get("register"))
+        told_together, more = composition.found(reading, others, people_of, trees)
+        found += told_together
+        notes += more
+    paths = (p for p in (release, original, register, *earlier) if isinstance(p, (str, Path)))
+    return Attack(
+        tuple(found), reading.rows, reading.k, reading.l, quasi, own, original is not None, tuple(notes), tuple(paths)
+    )
+
+
+def _found(reading: Reading, original: People | None, register: People | None, seed: int) -> list[Finding]:
+    """Linkage and inference."""
+    out: list[Finding] = []
+    truth = None
+    if original is not None:
+        truth = linkage.truth_of(reading, original, seed)
+        person = linkage.sample(original.rows, len(reading.size), seed)
+        own = truth.placed(reading, person)
+        for error in ERRORS:
+            out += linkage.linked(reading, truth, person, own, error, seed)
+    if register is not None:
+        out += linkage.unchecked(reading, register, seed)
+    strangers = None if register is None or original is None else without(register, original)
+    for column in reading.sensitive:
+        out.append(inference.by_class(reading, column, seed))
+        if original is not None:
+            out += inference.by_classifier(reading, column, original, strangers, truth, seed)
+    out.sort(key=lambda f: f.attack != "linkage")
+    everybody = original if original is not None else register if register and register.rows == reading.rows else None
+    if everybody is not None:
+        for column in reading.sensitive:
+            out += minimality.found(reading, everybody, original, column)
+    if truth is not None:
+        out += downcoding.found(reading, truth, seed)
+    return out
+
+
+def without(register: People, original: People) -> People:
+    """The people of a register who are not in the original: of equal tuples as many are left as the original lacks."""
+    import numpy as np
+
+    from shoal.attacks.reading import numbered
+
+    shared = [n for n in register.sensitive if n in original.sensitive]
+    whole = [np.column_stack([t.codes, *(t.sensitive[n] for n in shared)]) for t in (register, original)]
+    number = numbered(np.concatenate(whole))
+    mine, theirs = number[: register.rows], number[register.rows :]
+    order = np.argsort(mine, kind="stable")
+    first = np.searchsorted(mine[order], mine[order])
+    place = np.arange(len(mine)) - first  # among the equal ones
+    many = np.bincount(theirs, minlength=int(number.max()) + 1)
+    kept = np.sort(order[place >= many[mine[order]]])
+    return People(register.codes[kept], {n: v[kept] for n, v in register.sensitive.items()})
+
+
+def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:
+    notes = []
+    if reading.unknown:
+        notes.append(f"{reading.unknown} different cells are not understood and count as stars; hand over hierarchies")
+    if "original" not in tables:
+        notes.append("no original: guesses cannot be checked, so linkage by errors, classifiers, minimality and "
+                     "downcoding are left out")  # fmt: skip
+    if "register" not in tables:
+        notes.append("no register: nobody who is not in the table can be asked about")
+    if not earlier:
+        notes.append("no other release of these people: composition is left out")
+    if reading.l <= 1 and reading.sensitive:
+        notes.append("no l of the frequency form (no value more than 1/l of a class): minimality is left out")
+    elif (
+        reading.sensitive and "original" not in tables and tables.get("register", reading.frame).height != reading.rows
+    ):
+        notes.append("minimality needs everybody in the table and nobody else: an original, or a register of them")
+    if not reading.sensitive:
+        notes.append("no sensitive column is named: nothing is inferred")
+    return notes
+
+
+class _Asked:
+    """What a release says of itself: its table, columns, promises and the hierarchies by which it can be read."""
+
+    def __init__(self, table: Any, policy: Any = None, stars: Mapping[str, int] | None = None) -> None:
+        self.table = table
+        self.quasi: Sequence[str] = () if policy is None else policy.grouped
+        self.sensitive: Sequence[str] = () if policy is None else policy.sensitive
+        self.hierarchies: Mapping[str, Any] = {} if policy is None else policy.hierarchies
+        self.stars = dict(stars or {})
+        self.centers = policy is not None and policy.publish == "centers"
+        models = () if policy is None else policy.privacy
+        self.k = max((m.k for m in models if hasattr(m, "k") and type(m).__name__ == "KAnonymity"), default=1)
+        self.l = max((float(m.l) for m in models if type(m).__name__ == "LDiversity"), default=1.0)
+
+
+def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Asked:
+    """From a release in memory, or from a certificate that is named or lies beside a path."""
+    if hasattr(release, "policy") and hasattr(release, "table"):
+        return _Asked(release.table, release.policy, getattr(release, "stars", None))
+    path = certificate
+    if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
+        path = certificate_path(Path(release))
+    if path is None:
+        return _Asked(release)
+    record = read_json(Path(path))
+    try:
+        policy = Policy.read(path, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
+    except PolicyError as error:
+        raise InputError(f"{Path(path).name!r} is no certificate of a table: {error}") from None
+    return _Asked(release, policy, record.get("stars"))
+
+
+def _open(given: Any, separator: str | None, needed: Sequence[str]) -> pl.DataFrame:
+    opened = open_table(given.table if hasattr(given, "policy") else given, separator=separator, needed=needed)
+    require(opened.columns, needed)
+    return opened.polars(opened.columns)

@@ -1,0 +1,145 @@
+"""What the files tell: the order of rows, levels and metadata, and whatever lies beside the release."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.attacks import beside
+from shoal.attacks.finding import Finding, wilson
+from shoal.attacks.linkage import same_order
+from shoal.attacks.reading import People, Reading
+from shoal.engines.codes import as_text, encode
+
+_ROWS = 100_000  # compared with the rows at other places
+_SHIFTS = (1, 2, 5, 11, 23, 47, 101)
+
+
+def found(reading: Reading, table: Any, people: People | None) -> list[Finding]:
+    """Every finding about files.  table: the release as it came, a path or a frame"""
+    path = Path(table) if isinstance(table, (str, Path)) else None
+    out = [_against_itself(reading)]
+    if (residue := _levels(reading, table)) is not None:
+        out.append(residue)
+    if path is not None:
+        out += beside.found(reading, path)
+    if people is not None and people.rows == reading.rows:
+        out.append(_against_original(reading, people))
+    return out
+
+
+def _levels(reading: Reading, table: Any) -> Finding | None:
+    """Values in levels, dictionaries and statistics that no row shows; None where the form of the table has none."""
+    held = _stored(table)
+    if not held:
+        return None
+    extra = {}
+    for name, values in held.items():
+        if name not in reading.frame.columns:
+            continue
+        shown = set(as_text(reading.frame[name]).unique().to_list())
+        if lost := {v for v in values if v is not None and v not in shown}:
+            extra[name] = len(lost)
+    leaks = float(bool(extra))
+    return Finding(
+        "files", "levels and metadata", "seen in tools of several kinds",
+        "the intruder looks at the levels of categories, and at the statistics of a Parquet file",
+        "1 where they hold a value that no row shows, 0 where none does", leaks, leaks, leaks, {"the rows": 0.0}, None,
+        reading.rows, leaks, None, "write new columns from published values only",
+        {"columns": ", ".join(f"{n} ({m:,} values)" for n, m in extra.items()) or "none"},
+    )  # fmt: skip
+
+
+def _stored(table: Any) -> dict[str, set[Any]]:
+    """Column -> the values its form holds beside its rows."""
+    out: dict[str, set[Any]] = {}
+    if isinstance(table, (str, Path)):
+        if str(table).lower().endswith((".parquet", ".pq")) and find_spec("pyarrow"):
+            import pyarrow.parquet as parquet
+
+            file = parquet.ParquetFile(table)
+            for i in range(file.num_row_groups):
+                for c in range(file.metadata.num_columns):
+                    column = file.metadata.row_group(i).column(c)
+                    held = column.statistics
+                    if held is not None and held.has_min_max:
+                        ends = pl.Series([held.min, held.max])
+                        out.setdefault(column.path_in_schema, set()).update(as_text(ends).to_list())
+        return out
+    if isinstance(table, pl.DataFrame):
+        return {n: set(k.categories.to_list()) for n, k in table.schema.items() if isinstance(k, pl.Enum)}
+    if type(table).__module__.split(".")[0] == "pandas":
+        for name in table.columns:
+            if hasattr(table[name].dtype, "categories"):
+                out[str(name)] = set(map(str, table[name].dtype.categories))
+    return out
+
+
+def _against_itself(reading: Reading) -> Finding:
+    """Whether rows follow the order of a column, or equal values stand together: a test per column."""
+    frame, rows = reading.frame, reading.rows
+    worst, name_of, tests = 0.0, "", 0
+    for name in frame.columns if rows >= 20 else ():
+        coded = encode(frame[name].cast(pl.String) if frame[name].dtype.is_nested() else frame[name])
+        codes = coded.codes.astype(np.int64)
+        if coded.size < 2:
+            continue
+        for said, z in (("order", _rank_test(codes)), ("runs", _runs_test(codes))):
+            tests += 1
+            if abs(z) > abs(worst):
+                worst, name_of = z, f"{name} ({said})"
+    limit = 5.0 + np.log10(max(tests, 1))  # of a normal deviate: by chance once in a million releases
+    leaks = abs(worst) > limit
+    return Finding(
+        "files", "order of the rows", "folklore; statistical agencies randomize the order",
+        "the intruder looks at the rows in the order of the file", "1 where rows follow a column or values stand "
+        "together, 0 where the order is random", float(leaks), float(leaks), float(leaks), {"a random order": 0.0},
+        None, rows, float(leaks), (f"column {name_of}", float(leaks)) if leaks else None,
+        "shuffle the rows by a secret", {"deviate": float(worst), "limit": float(limit)},
+    )  # fmt: skip
+
+
+def _rank_test(codes: np.ndarray) -> float:
+    """Spearman's correlation of a column with the row's number, as a normal deviate.  codes: int64, in their order"""
+    count = np.bincount(codes)
+    rank = (np.cumsum(count) - (count - 1) / 2)[codes]  # the mean of equal ones
+    place = np.arange(len(codes), dtype=float)
+    return float(np.corrcoef(rank, place)[0, 1] * np.sqrt(len(codes) - 1)) if np.ptp(rank) else 0.0
+
+
+def _runs_test(codes: np.ndarray) -> float:
+    """Neighbors that are equal against those expected of a random order, as a normal deviate."""
+    n = len(codes)
+    count = np.bincount(codes).astype(float)
+    pairs = (count * (count - 1)).sum() / (n * (n - 1))  # chance that two rows are equal
+    if pairs in (0.0, 1.0):
+        return 0.0
+    triples = (count * (count - 1) * (count - 2)).sum() / (n * (n - 1) * (n - 2))
+    crossed = ((count * (count - 1)).sum() ** 2 - (count * (count - 1) * (4 * count - 6)).sum()) / (
+        n * (n - 1) * (n - 2) * (n - 3)
+    )
+    mean = (n - 1) * pairs
+    variance = (n - 1) * pairs + 2 * (n - 2) * triples + (n - 2) * (n - 3) * crossed - mean**2
+    return float(((codes[1:] == codes[:-1]).sum() - mean) / np.sqrt(max(variance, 1e-9)))
+
+
+def _against_original(reading: Reading, people: People) -> Finding:
+    """How many rows may be the original's row at the same place, against other places."""
+    fits = same_order(reading, people)
+    assert fits is not None  # the numbers of rows are the same
+    shifts = [shift for shift in _SHIFTS if shift < reading.rows]
+    rows = np.arange(min(reading.rows, _ROWS))
+    shifted = [same_order(reading, people, shift, rows) for shift in shifts]
+    chance = max((wilson(float(s.sum()), len(rows))[1] for s in shifted if s is not None), default=1.0)
+    low, high = wilson(float(fits.sum()), reading.rows)
+    return Finding(
+        "files", "order against the original", "folklore; statistical agencies randomize the order",
+        "the intruder knows the order of the original, as by the time of an entry or by name",
+        "rows that may be the original's row at the same place", float(fits.mean()), low, high,
+        {"the original's row at another place, at most": chance}, None, reading.rows,
+        float(fits.mean()) if low > chance else 0.0, None, "shuffle the rows by a secret", {},
+    )  # fmt: skip

@@ -1,0 +1,265 @@
+"""Linking a register to a release: whose row is this, and what does it tell about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from shoal.attacks.finding import Finding, mean_interval, wilson
+from shoal.attacks.reading import People, Reading, same
+
+_PAIRS = 60_000_000  # (person, class) pairs that one pass of the attack may look at
+_MOST = 5_000  # people linked; more would narrow the interval below a percent
+_PASS = 5_000_000_000  # pairs of the one pass that only asks which classes hold a tuple
+_FAR = 12.0  # log likelihoods further below the best tell nothing
+_SAME = 1e-4  # log likelihoods closer than this are equal
+PAPER = "Samarati, Sweeney 1998; with errors Fellegi, Sunter 1969"
+DEALT = "values dealt out at random among the rows, at most"
+LOWERS = "a larger k, fewer quasi-identifiers, coarser publishing"
+
+
+class Truth(NamedTuple):
+    """Where people of the original stand in the release, as far as both files tell.
+
+    original  the people;  column: the sensitive column that tells their rows apart, None where there is none
+    exact     int64[rows]  the class of each where rows stand in the order of the original; None where they do not
+    could     float32[classes, values]  people of the original that a class may be of, by sensitive value
+    have      float32[classes, values]  rows of the class by sensitive value
+    """
+
+    original: People
+    column: str | None
+    exact: np.ndarray | None
+    could: np.ndarray
+    have: np.ndarray
+
+    def placed(self, reading: Reading, person: np.ndarray) -> csr_matrix:
+        """csr[person, classes]: the probability that each class has the row of each person; sums to at most 1.
+
+        Of N people of a tuple and value of whom c stand plainly each does with c/N.  The rows of a coarse class are
+        equally likely to be of any of the others that it holds and who have its sensitive values.
+        """
+        shape = (len(person), len(reading.size))
+        if self.exact is not None:
+            at = (np.arange(len(person)), self.exact[person])
+            return csr_matrix((np.ones(len(person)), at), shape=shape)
+        code = self.code(person)
+        tuples, _, number = self.original.tuples
+        wanted, where = np.unique(number[person], return_inverse=True)
+        rate = self.have / self.could
+        rows = [csr_matrix((0, shape[1]))]
+        for _, held in reading.holding(tuples[wanted]):
+            rows.append(held)
+        out = vstack(rows, format="csr")[where.reshape(-1)].tocsr()
+        who = np.repeat(np.arange(len(person)), np.diff(out.indptr))
+        out.data = np.where(code[who] >= 0, rate[out.indices, code[who]], 0.0)
+        plain = np.isin(out.indices, reading.points[0])
+        own, rest = (np.bincount(who, weights=out.data * part, minlength=len(person)) for part in (plain, ~plain))
+        out.data *= np.where(plain, 1.0, ((1 - np.minimum(own, 1.0)) / np.maximum(rest, 1e-30))[who])
+        out.eliminate_zeros()
+        return out
+
+    def dealt(self, reading: Reading, seed: int) -> np.ndarray:
+        """float32[classes, values]: rows of each class had the values been dealt out at random among all rows."""
+        if self.column is None:
+            return self.have
+        codes = np.random.default_rng(seed).permutation(reading.codes[self.column])
+        return tally(reading, codes, self.have.shape[1])
+
+    def code(self, person: np.ndarray) -> np.ndarray:
+        """int64[person]: their sensitive values."""
+        if self.column is None:
+            return np.zeros(len(person), np.int64)
+        return self.original.sensitive[self.column][person]
+
+
+def tally(reading: Reading, codes: np.ndarray, values: int) -> np.ndarray:
+    """float32[classes, values]: rows of every class with each value.  codes: int64[rows], -1 for none"""
+    known = codes >= 0
+    flat = np.bincount(reading.group[known] * values + codes[known], minlength=len(reading.size) * values)
+    return flat.reshape(len(reading.size), values).astype(np.float32)
+
+
+def chance_of(reading: Reading, own: csr_matrix, dealt: np.ndarray, guess: np.ndarray) -> np.ndarray:
+    """float64[people]: the chance that a guess is right where the classes have the values dealt out to them."""
+    who = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    share = own.data * dealt[own.indices, guess[who]] / reading.size[own.indices]
+    return np.bincount(who, weights=share, minlength=own.shape[0])
+
+
+def truth_of(reading: Reading, original: People, seed: int) -> Truth:
+    """Where the people of the original stand.  O(tuples coarse classes), a sample beyond 5 10^9 pairs."""
+    column = next((n for n in reading.sensitive if n in original.sensitive), None)
+    have = reading.size[:, None].astype(np.float32) if column is None else reading.counts(column)
+    fits = same_order(reading, original)
+    if fits is not None and fits.all():
+        return Truth(original, column, reading.group, have, have)
+    code = np.zeros(original.rows, np.int64) if column is None else original.sensitive[column]
+    tuples, _, number = original.tuples
+    pairs, many = np.unique(np.column_stack([number, code]), axis=0, return_counts=True)
+    could = np.maximum(have, 1e-9)
+    plain, values, coarse = reading.points
+    class_ = np.full(len(tuples), -1)
+    place = same(tuples, values)
+    class_[place[place >= 0]] = plain[place >= 0]
+    there = (class_[pairs[:, 0]] >= 0) & (pairs[:, 1] >= 0)
+    at = (class_[pairs[there, 0]], pairs[there, 1])
+    could[at] = np.maximum(have[at], many[there])
+    many[there] -= np.minimum(have[at], many[there]).astype(many.dtype)
+    pairs, many = pairs[many > 0], many[many > 0]  # those who stand in coarse classes
+    allowed = max(_PASS // max(len(coarse), 1), 1_000)
+    scale = 1.0
+    if len(pairs) > allowed:
+        kept = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:allowed])
+        scale = float(many.sum() / many[kept].sum())
+        pairs, many = pairs[kept], many[kept]
+    left = np.zeros_like(have)
+    step = np.unique(pairs[:, 0])
+    where = np.searchsorted(step, pairs[:, 0])
+    for part, held in reading.holding(tuples[step]):
+        inside = (where >= part.start) & (where < part.stop) & (pairs[:, 1] >= 0)
+        at = (where[inside] - part.start, pairs[inside, 1])
+        weights = csr_matrix((many[inside], at), shape=(part.stop - part.start, have.shape[1]))
+        left += (held.T @ weights).toarray().astype(np.float32)
+    could[coarse] = np.maximum(np.maximum(left * scale, have), 1e-9)[coarse]
+    return Truth(original, column, None, could, have)
+
+
+def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndarray | None = None) -> np.ndarray | None:
+    """bool[rows]: which rows of the release may be the row of the original at their place; None for other numbers.
+
+    shift  how many places further the original's row stands that each is held against;  rows: None for all
+    """
+    if original.rows != reading.rows:
+        return None
+    at = np.arange(reading.rows) if rows is None else rows
+    there = (at + shift) % reading.rows
+    fits = np.ones(len(at), bool)
+    for c in range(len(reading.quasi)):
+        fits &= reading.pairwise(c, reading.classes[reading.group[at], c], original.codes[there, c])
+    for name, held in original.sensitive.items():
+        fits &= held[there] == reading.codes[name][at]
+    return fits
+
+
+def sample(rows: int, classes: int, seed: int) -> np.ndarray:
+    """int64[m]: people to try, as many as the pairs allowed."""
+    most = int(np.clip(_PAIRS // max(classes, 1), 500, _MOST))
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:most])
+
+
+def erring(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """Tuples with a share of their values replaced by those of somebody else.  codes: int32[rows, quasi]"""
+    out = codes.copy()
+    for c, p in enumerate(shares):
+        hit = rng.random(len(out)) < error
+        out[hit, c] = rng.choice(len(p), int(hit.sum()), p=p)
+    return out
+
+
+def linked(
+    reading: Reading, truth: Truth, person: np.ndarray, own: csr_matrix, error: float, seed: int
+) -> list[Finding]:
+    """Linkage by a register with some share of wrong values, and what the rows linked to say of the sensitive value.
+
+    person  int64[m] people tried;  own: what ``Truth.placed`` says of them
+
+    The intruder takes the row of highest likelihood, one of them by chance where several have it; of the sensitive
+    value the likeliest by the likelihoods of all rows.
+    """
+    original = truth.original
+    clean = original.codes[person]
+    asked = erring(clean, error, reading.shares, np.random.default_rng(seed + 1)) if error else clean
+    right = np.zeros(len(person))
+    rows = np.zeros(len(person))
+    guess = np.zeros(len(person), bool)
+    belief = np.zeros(len(person))
+    by_chance, own_code = np.zeros(len(person)), truth.code(person)
+    dealt = truth.dealt(reading, seed)
+    for part, like in reading.likelihoods(asked, error):
+        best = like.max(axis=0)
+        sane = np.isfinite(best)
+        class_, who = np.nonzero((like > best - _FAR) & sane)
+        gap = like[class_, who] - best[who]
+        shape = (part.stop - part.start, len(reading.size))
+        weight = csr_matrix((np.exp(gap), (who, class_)), shape=shape)
+        near = gap >= -_SAME
+        pool = csr_matrix((np.ones(int(near.sum())), (who[near], class_[near])), shape=shape)
+        rows[part] = pool @ reading.size
+        mine = own[part.start : part.stop]
+        right[part] = np.asarray(pool.multiply(mine).sum(axis=1)).reshape(-1) / np.maximum(rows[part], 1)
+        if truth.column is not None:
+            say, there = weight @ truth.have, (weight @ dealt).argmax(axis=1)
+            guess[part] = (say.argmax(axis=1) == own_code[part]) & sane
+            belief[part] = say.max(axis=1) / np.maximum(weight @ reading.size, 1e-30)
+            by_chance[part] = chance_of(reading, mine, dealt, there)
+    mean, low, high = mean_interval(right)
+    few = int(np.argmax(right))
+    words = "exact" if not error else f"{100 * error:g} % of its values wrong"
+    knows = f"the intruder has the quasi-identifiers of people who are in the table, {words}"
+    out = [
+        Finding(
+            "linkage", f"register, {words}", PAPER, knows, "links that are right, expected", mean, low, high,
+            {"a row at random": 1 / reading.rows}, 1 / reading.k if reading.k > 1 else None, len(person),
+            float(right[few]),
+            (f"the person linked best, among {int(rows[few]):,} rows", float(right[few])), LOWERS,
+            {"rows_linked_to_mean": float(rows.mean())},
+        )
+    ]  # fmt: skip
+    if truth.column is None:
+        return out
+    hit = float(guess.sum())
+    sure = belief > max(1 / reading.l, 0.5) + 1e-6
+    low, high = wilson(hit, len(person))
+    marginal = reading.counts(truth.column).sum(axis=0)
+    out.append(
+        Finding(
+            "inference", f"{truth.column} by a register, {words}", PAPER, knows,
+            f"guesses of {truth.column} that are right", hit / len(person), low, high,
+            {"the commonest value": float(marginal.max() / marginal.sum()),
+             DEALT: wilson(by_chance.sum(), len(person))[1]}, None, len(person), hit / len(person),
+            (f"{int(sure.sum()):,} people guessed with more than {max(1 / reading.l, 0.5):.2f}",
+             float(guess[sure].mean())) if sure.any() else None,
+            "a larger l, t-closeness", {},
+        )
+    )  # fmt: skip
+    return out
+
+
+def unchecked(reading: Reading, register: People, seed: int) -> list[Finding]:
+    """Linkage by a register whose members nobody knows: every row is linked to one of the people who fit it.
+
+    The share is over rows of the release: 1 / people of the register that fit (the journalist's risk).
+    """
+    tuples, many, _ = register.tuples
+    allowed = max(_PASS // max(len(reading.points[2]), 1), 1_000)
+    scale = 1.0
+    if len(tuples) > allowed:
+        kept = np.sort(np.random.default_rng(seed).permutation(len(tuples))[:allowed])
+        scale = float(many.sum() / many[kept].sum())
+        tuples, many = tuples[kept], many[kept]
+    fit = np.zeros(len(reading.size))
+    for part, held in reading.holding(tuples):
+        fit += held.T @ many[part]
+    fit *= scale
+    known = fit > 0
+    weight = reading.size / reading.rows
+    chance = np.where(known, 1 / np.maximum(fit, 1), 0.0)
+    mean = float((weight * chance).sum())
+    half = 1.96 * float(np.sqrt((weight * (chance - mean) ** 2).sum() / reading.rows))
+    worst = int(np.argmax(chance))
+    found = (float(chance[worst]), round(float(fit[worst])))
+    return [
+        Finding(
+            "linkage", "register, nobody knows who is in the table", "Sweeney 2002; El Emam, Dankar 2008",
+            "the intruder has a register and links every row to one of the people who fit it",
+            "rows linked to the right person at most, expected", mean, max(mean - half, 0.0), min(mean + half, 1.0),
+            {"a person of the register at random": 1 / max(register.rows, 1)},
+            1 / reading.k if reading.k > 1 else None, reading.rows, found[0] if known.any() else 0.0,
+            (f"rows that {found[1]:,} people of the register fit", found[0]) if known.any() else None, LOWERS,
+            {"rows_that_nobody_fits": float(weight[~known].sum())},
+        )
+    ]  # fmt: skip

@@ -1,0 +1,319 @@
+"""A release as an intruder reads it: classes of rows, what each of their cells may stand for, and tables to match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.sparse import csr_matrix
+
+from shoal.engines.codes import as_text
+from shoal.errors import InputError
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.notation import RangeOf, SetOf, parse
+from shoal.utility.foreign import STARS, Domain, Spread, domain_of, spread
+
+_BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
+STEP = 256  # people matched at once
+VALUES = 2_000  # sensitive values told apart; rarer ones count as one that is never guessed
+_ENDS = re.compile(r"[\[\(]\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*[\]\)\[]\Z|(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
+_WIDE = 5_000  # whole numbers between the ends of ranges are filled in up to so many
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """A table of people in the domains of a release.
+
+    codes      int32[rows, quasi]  the place of every value in its column's domain, -1 for one that is not there
+    sensitive  int32[rows] per sensitive column: the code of its value, -1 for one the release does not have
+    """
+
+    codes: np.ndarray
+    sensitive: Mapping[str, np.ndarray]
+
+    @property
+    def rows(self) -> int:
+        """How many people."""
+        return len(self.codes)
+
+    @cached_property
+    def tuples(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(int32[m, quasi] the distinct tuples, int64[m] people of each, int64[rows] the tuple of each person)."""
+        number = numbered(self.codes)
+        count = np.bincount(number)
+        first = np.empty(len(count), np.int64)
+        first[number[::-1]] = np.arange(len(number))[::-1]
+        return self.codes[first], count, number
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A release understood.
+
+    quasi, sensitive  its columns;  domains, spreads: per quasi-identifier its values and what its cells stand for
+    group    int64[rows]  the equivalence class of every row
+    classes  int64[classes, quasi]  the cell of every class per column;  size: int64[classes] its rows
+    values   per sensitive column its values;  codes: int32[rows] likewise
+    shares   per quasi-identifier float64[values]: how common each value is, of the register else of the release
+    k, l     what the release promises, 1 where nothing is known
+    unknown  distinct cells that no notation explains; they are read as stars
+    """
+
+    frame: pl.DataFrame
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    domains: list[Domain]
+    spreads: list[Spread]
+    group: np.ndarray
+    classes: np.ndarray
+    size: np.ndarray
+    values: Mapping[str, tuple[str | None, ...]]
+    codes: Mapping[str, np.ndarray]
+    shares: list[np.ndarray]
+    k: int = 1
+    l: float = 1.0
+    unknown: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of released rows."""
+        return self.frame.height
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        """bool[classes, quasi]: whether the cell stands for one value."""
+        return np.column_stack(
+            [(s.size == 1)[c] & ~s.wild[c] for s, c in zip(self.spreads, self.classes.T, strict=True)]
+        )
+
+    @cached_property
+    def mass(self) -> list[np.ndarray]:
+        """Per quasi-identifier float64[cells]: the share of people whose value each cell may stand for."""
+        out = []
+        for s, p in zip(self.spreads, self.shares, strict=True):
+            upto = np.concatenate([[0.0], np.cumsum(p)])
+            held = np.bincount(s.cell, weights=upto[s.stop] - upto[s.start], minlength=s.size.size)
+            out.append(np.maximum(held, 1e-12))
+        return out
+
+    def counts(self, column: str) -> np.ndarray:
+        """float32[classes, values]: rows of every class with each sensitive value."""
+        many, held = len(self.values[column]), self.codes[column]
+        flat = np.bincount(self.group[held >= 0] * many + held[held >= 0], minlength=len(self.size) * many)
+        return flat.reshape(len(self.size), many).astype(np.float32)
+
+    def held(self, column: int, wanted: np.ndarray) -> np.ndarray:
+        """bool[cells, wanted]: whether each cell of a column may stand for each value.  O(runs wanted)."""
+        s = self.spreads[column]
+        inside = (s.start[:, None] <= wanted[None]) & (wanted[None] < s.stop[:, None])
+        if len(s.cell) == s.size.size and (s.cell == np.arange(s.size.size)).all():
+            return inside
+        out = np.zeros((s.size.size, len(wanted)), bool)
+        np.logical_or.at(out, s.cell, inside)
+        return out
+
+    def pairwise(self, column: int, cell: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """bool[n]: whether each cell of a column may stand for the value beside it.  O(n log runs)."""
+        s = self.spreads[column]
+        wide = len(self.domains[column].values) + 2
+        order = np.argsort(s.cell * wide + s.start, kind="stable")
+        run = order[np.searchsorted((s.cell * wide + s.start)[order], cell * wide + value, "right") - 1]
+        return np.asarray((s.cell[run] == cell) & (value >= s.start[run]) & (value < s.stop[run]))
+
+    @cached_property
+    def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(int64[m] plain classes, int64[m, quasi] the tuple of each, int64[h] the other classes)."""
+        whole = self.plain.all(axis=1)
+        at, values = np.flatnonzero(whole), []
+        for c, s in enumerate(self.spreads):
+            first = np.zeros(s.size.size, np.int64)
+            first[s.cell] = s.start
+            values.append(first[self.classes[at, c]])
+        return at, np.column_stack(values), np.flatnonzero(~whole)
+
+    def holding(self, tuples: np.ndarray) -> Iterator[tuple[slice, csr_matrix]]:
+        """(slice of the tuples, csr[slice, classes]): the classes that hold each distinct tuple.
+
+        Plain classes are looked up, others compared by bits: O(tuples coarse classes quasi / 8).
+        """
+        plain, values, coarse = self.points
+        own = same(values, tuples)  # a plain tuple is one class
+        bits = []
+        for c in range(len(self.quasi)):
+            wanted, where = np.unique(tuples[:, c], return_inverse=True)
+            held = self.held(c, wanted)[self.classes[coarse, c]]
+            bits.append((np.packbits(held.T, axis=1), where.reshape(-1)))
+        step = max(_BITS // max(coarse.size, 1), 1)
+        for begin in range(0, len(tuples), step):
+            part = slice(begin, min(begin + step, len(tuples)))
+            whole = bits[0][0][bits[0][1][part]]
+            for mask, where in bits[1:]:
+                whole &= mask[where[part]]
+            row, column = np.nonzero(np.unpackbits(whole, axis=1, count=coarse.size).view(bool))
+            there = np.flatnonzero(own[part] >= 0)
+            rows = np.concatenate([row, there])
+            columns = np.concatenate([coarse[column], plain[own[part][there]]])
+            shape = (part.stop - begin, len(self.size))
+            yield part, csr_matrix((np.ones(rows.size, np.float32), (rows, columns)), shape=shape)
+
+    def likelihoods(self, tuples: np.ndarray, error: float) -> Iterator[tuple[slice, np.ndarray]]:
+        """(slice, float32[classes, slice]): log likelihood of each tuple for a row of each class.
+
+        error  the share of the register's values that are somebody else's (Fellegi, Sunter 1969): a value that the cell
+               holds has likelihood (1 - error) p / P(cell) + error p, another error p, over p, its share of the people
+        """
+        for begin in range(0, len(tuples), STEP):
+            part = slice(begin, min(begin + STEP, len(tuples)))
+            found = np.zeros((len(self.classes), part.stop - begin), np.float32)
+            for c in range(len(self.quasi)):
+                good = np.log((1 - error) / self.mass[c] + error)[:, None]
+                bad = np.log(error) if error else -np.inf
+                found += np.where(self.held(c, tuples[part, c]), good, bad).astype(np.float32)[self.classes[:, c]]
+            yield part, found
+
+    def people(self, frame: pl.DataFrame) -> People:
+        """A table of people in the domains of the release; sensitive columns it lacks are left out."""
+        codes = [coded(as_text(frame[n]), d.values) for n, d in zip(self.quasi, self.domains, strict=True)]
+        own = {n: coded(as_text(frame[n]), self.values[n]) for n in self.sensitive if n in frame.columns}
+        return People(np.column_stack(codes).astype(np.int32), own)
+
+
+def read(
+    frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], known: Sequence[pl.DataFrame] = (),
+    hierarchies: Mapping[str, Any] | None = None, stars: Mapping[str, int] | None = None, k: int = 1, l: float = 1.0,
+) -> Reading:  # fmt: skip
+    """A release as text understood.
+
+    known        tables whose values the cells may stand for (the original, a register); the first has the shares
+    hierarchies  per column, to read labels that no notation explains
+    stars        per column how many of its cells are starred, where it is known: a missing number may be one
+
+    Raises InputError for a column that is not there, or a release without rows.  O(rows columns).
+    """
+    if not frame.height:
+        raise InputError("the release has no rows; there is nothing to attack")
+    trees = {n: h for n, h in (hierarchies or {}).items() if not (isinstance(h, str) and h in GENERATED)}
+    domains, spreads, cells, shares, unknown = [], [], [], [], 0
+    for name in quasi:
+        texts = as_text(frame[name])
+        tables = [as_text(t[name]) for t in known]
+        if (stars or {}).get(name) or (tables and not any(t.null_count() for t in tables)):
+            texts = texts.fill_null("*")
+        distinct = texts.unique(maintain_order=True).to_list()
+        domain = _domain(distinct, tables, trees.get(name))
+        found = spread(distinct, domain, trees.get(name))
+        where = coded(texts, distinct)
+        unknown += found.unknown
+        domains.append(domain)
+        spreads.append(found)
+        cells.append(where)
+        if tables:
+            own = coded(tables[0], domain.values)
+            held = np.bincount(own[own >= 0], minlength=len(domain.values)).astype(float)
+        else:
+            rows = np.bincount(where, weights=np.where(found.wild[where], 0, 1), minlength=found.size.size)
+            held = found.marginal(rows, len(domain.values))
+        shares.append((held + 1e-6) / (held + 1e-6).sum())
+    group = numbered(np.column_stack(cells))
+    size = np.bincount(group)
+    classes = np.empty((len(size), len(quasi)), np.int64)
+    classes[group] = np.column_stack(cells)
+    values, codes = {}, {}
+    for name in sensitive:
+        texts = as_text(frame[name])
+        ranked = texts.to_frame("x").group_by("x").len("n").sort(["n", "x"], descending=[True, False])["x"].to_list()
+        values[name] = tuple(ranked[:VALUES])
+        codes[name] = coded(texts, values[name])
+    return Reading(
+        frame, tuple(quasi), tuple(sensitive), domains, spreads, group, classes, size, values, codes, shares, k, l,
+        unknown,
+    )  # fmt: skip
+
+
+def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
+    """int64[rows]: the place of every text among the values; -1 for others."""
+    pool = pl.DataFrame({"x": pl.Series(list(values), dtype=pl.String), "i": np.arange(len(values))})
+    joined = texts.alias("x").to_frame().join(pool, on="x", how="left", nulls_equal=True, maintain_order="left")
+    return joined["i"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+def same(tuples: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """int64[asked]: which of distinct tuples each is, -1 for none."""
+    both = numbered(np.concatenate([tuples.astype(np.int64), asked.astype(np.int64)]))
+    place = np.full(int(both.max(initial=0)) + 1, -1)
+    place[both[: len(tuples)]] = np.arange(len(tuples))
+    return np.asarray(place[both[len(tuples) :]])
+
+
+def numbered(codes: np.ndarray) -> np.ndarray:
+    """int64[rows]: the number of every row's tuple among the distinct ones.  codes: int[rows, columns]."""
+    number = np.zeros(len(codes), np.int64)
+    for column in codes.T:
+        shifted = column.astype(np.int64) - int(column.min(initial=0))
+        wide = int(shifted.max(initial=0)) + 1
+        number = np.unique(number * wide + shifted, return_inverse=True)[1].reshape(-1)
+    return number
+
+
+def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy: Any) -> Domain:
+    """The values a column's cells may stand for: those of the tables known, else those that the release names."""
+    if tables:
+        values = pl.concat([t.unique() for t in tables]).unique().to_list()
+        leaves = _leaves(hierarchy)
+        plain = {t for t in texts if t is not None and t not in STARS and not _coarse(t)}
+        return domain_of(_sorted({*values, *(t for t in plain if hierarchy is None or t in leaves)}))
+    named: set[str | None] = set()
+    spans: list[tuple[str, str]] = []
+    leaves = _leaves(hierarchy)
+    for text in texts:
+        if text is None:
+            named.add(None)
+        elif text in STARS or set(text) == {"*"} or (leaves and text not in leaves):
+            continue
+        elif ends := _ENDS.match(text):
+            spans.append((ends[1] or ends[3], ends[2] or ends[4]))
+        else:
+            found = _parsed(text)
+            if isinstance(found, SetOf):
+                named |= set(found.values)
+            elif isinstance(found, RangeOf):
+                named |= {found.low, found.high}
+            elif "*" not in text:
+                named.add(text)
+    named |= leaves
+    for low, high in spans:
+        named |= {low, high}
+    whole = [v for v in named if v is not None and re.fullmatch(r"-?\d{1,9}", v)]
+    if spans and len(whole) == len(named - {None}):
+        at = [int(v) for v in whole]
+        if max(at) - min(at) <= _WIDE and all(str(n) == v for n, v in zip(at, whole, strict=True)):
+            named |= {str(v) for v in range(min(at), max(at) + 1)}
+    return domain_of(_sorted(named))
+
+
+def _sorted(values: set[str | None]) -> list[str | None]:
+    """In one order in every run, a missing value last."""
+    return sorted(values, key=lambda v: (v is None, v or ""))
+
+
+def _coarse(text: str) -> bool:
+    return bool(_ENDS.match(text)) or "*" in text or not isinstance(_parsed(text), (str, type(None)))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse(text)
+    except InputError:
+        return None
+
+
+def _leaves(hierarchy: Any) -> set[str | None]:
+    if hierarchy is None:
+        return set()
+    rule = Hierarchy.of(hierarchy)
+    return {row[0] for row in rule.rows} if rule.kind == "rows" else set()

@@ -1,0 +1,96 @@
+"""``shoal fit`` and ``shoal apply``: one recoding found on some tables and applied to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from shoal.cli.anonymize import After, release_lines
+from shoal.cli.app import app
+from shoal.cli.common import answer, in_flags, listed, pairs, present
+from shoal.cli.models import with_options
+from shoal.cli.options import EFFORT, FORCE, HIERARCHIES, JSON_, Beside, Order, flag
+
+
+class Learned(NamedTuple):
+    """What a recoder is asked for."""
+
+    quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
+    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
+    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
+    insensitive: str | None = flag(None, "--insensitive", "Columns to carry along as they are.")
+    k: int = flag(5, "--k", "Fewest rows of a group.")
+    l: int | None = flag(None, "--l", "At most 1/l of a group share a sensitive value.")
+    hierarchy: list[str] = HIERARCHIES
+    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
+    max_suppressed: float = flag(0.0, "--max-suppressed", "Share of the rows of a table that may be starred whole.")
+    effort: str = EFFORT
+    seed: int | None = flag(None, "--seed", "Fixes the search.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as ``Recoder`` takes it."""
+        given = self._asdict()
+        trees, most = pairs(given.pop("hierarchy"), "--hierarchy"), pairs(given.pop("max_level"), "--max-level", int)
+        roles = {n: listed(given.pop(n)) or [] for n in ("sensitive", "identifiers", "insensitive")}
+        roles["quasi_identifiers"] = listed(given.pop("quasi")) or []
+        return {**given, **roles, "hierarchies": trees or None, "max_level": most or None}
+
+
+@app.command()
+@with_options
+def fit(
+    tables: list[Path] = typer.Argument(help="Tables to learn from; each is to meet the models by itself."),
+    output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, hierarchies of rows as CSV beside it."),
+    wanted: Learned = Learned(),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
+) -> None:
+    """Find one level of a hierarchy for every column, once, and keep it for the tables to come; see apply."""
+    import shoal
+    from shoal.engines.targets import POLICY, check_outputs
+
+    present(*tables, folders=True)
+    check_outputs([(output, POLICY)], tables, overwrite=force)
+    recoder = shoal.Recoder(**wanted.settings()).fit([*tables])
+    recoder.save(output, overwrite=force)
+    levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
+    lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]
+    answer({"levels": recoder.levels_, "columns": recoder.columns_, "output": str(output)}, lines, as_json)
+
+
+@app.command()
+@with_options
+def apply(
+    recoder: Path = typer.Argument(help="What fit, or Recoder.save, wrote."),
+    new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet or Excel."),
+    output: Path = flag(..., "-o", "--output", "The release; its certificate goes beside it."),
+    certificate: Path | None = flag(None, "--certificate", "The certificate's file."),
+    beside: Beside = Beside(),
+    order: Order = Order(),
+    after: After = After(),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
+) -> None:
+    """Publish another table at the levels that fit found: verified on the bytes written, with a certificate."""
+    import shoal
+    from shoal.engines.order import read_secret
+    from shoal.engines.targets import JSON, RECORD
+    from shoal.publishing.tables.partwise import check_target
+    from shoal.publishing.tables.statement import papers_beside
+
+    present(recoder, new)
+    known = shoal.Recoder.read(recoder)
+    paper, record = papers_beside(output, certificate, not beside.no_record)
+    check_target(output, [(paper, JSON), (record, RECORD)], [recoder, new, order.secret], overwrite=force, folder=False)
+    secret = None if order.secret is None else read_secret(order.secret)
+    release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
+    bound = "none" if beside.no_bound else None
+    release.write(output, paper, record=record is not None, bound=bound)
+    for told in release.composition:
+        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+    facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
+    facts |= {} if record is None else {"record_file": str(record)}
+    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)

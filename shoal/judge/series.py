@@ -1,0 +1,213 @@
+"""The judge of a series of releases: imports no solver, and reads folders, hashes and ledgers with code of its own.
+
+Without the private folder it says what a receiver can check: that the parts are a chain which begins with series.json,
+that all promise the same, and of mode "increment" that all parts together meet the models.  With it, that every ledger
+belongs to its part, that it says of the published classes what stands there, and that the mode's promise about persons
+was kept from part to part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import InputError, VerificationError
+from shoal.judge.file import seal
+from shoal.judge.finding import STATED, Finding
+from shoal.judge.tables.parts import count_release
+from shoal.judge.tables.privacy import judge
+from shoal.model.record import read_json
+
+_SAME = ("quasi_identifiers", "sensitive", "privacy", "publish", "star")
+
+
+def judge_series(place: Path, models: Sequence[Any], number: int) -> list[Finding]:
+    """Findings about the folder of a series with so many parts, beside those about each part.
+
+    models  the privacy models that series.json asks for
+
+    O(rows of all parts).
+    """
+    about = read_json(place / "series.json", "series")
+    certificates = [read_json(place / f"{i:04d}" / "release.certificate.json") for i in range(1, number + 1)]
+    found = [_sealed(about), *chain(place, about, certificates), _one_request(about, certificates)]
+    if about.get("mode") == "increment" and number:
+        found.append(_together(place, about, models, number))
+    if not (place / "private" / "key").is_file():
+        text = "the ledger is private and not here; the promise about persons is stated by whoever holds it"
+        return [*found, Finding("persons", True, text, STATED)]
+    return [*found, *_ledgers(place, about, certificates)]
+
+
+def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Whether each certificate names the SHA-256 of the file before it, and its own number in this series."""
+    before = hashlib.sha256((place / "series.json").read_bytes()).hexdigest()
+    wrong = []
+    for i, certificate in enumerate(certificates, start=1):
+        said = certificate.get("series")
+        good = isinstance(said, dict) and (said.get("id"), said.get("mode"), said.get("number"), said.get("previous"))
+        if good != (about.get("id"), about.get("mode"), i, before):
+            wrong.append(i)
+        before = hashlib.sha256((place / f"{i:04d}" / "release.certificate.json").read_bytes()).hexdigest()
+    text = f"{len(certificates)} parts, each names the one before; the last certificate is {before}"
+    if wrong:
+        text = f"part {wrong[0]} does not follow the one before: one of the two was changed, exchanged or left out"
+    return [Finding("chain", not wrong, text)]
+
+
+def _sealed(about: Mapping[str, Any]) -> Finding:
+    good = about.get("seal") == seal(about)
+    return Finding("series", good, f"mode {about.get('mode')}" if good else "series.json was changed after it was made")
+
+
+def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> Finding:
+    """Whether all parts promise what series.json asks."""
+    asked = about["policy"]
+    odd = [
+        (i, n) for i, c in enumerate(certificates, start=1) for n in _SAME if c.get("policy", {}).get(n) != asked.get(n)
+    ]
+    text = f"part {odd[0][0]} has another {odd[0][1]!r}" if odd else "every part promises what the series asks"
+    return Finding("request", not odd, text)
+
+
+def _together(place: Path, about: Mapping[str, Any], models: Sequence[Any], number: int) -> Finding:
+    """All parts laid together, as whoever does not know when somebody came in sees them."""
+    asked = about["policy"]
+    quasi, sensitive = asked["quasi_identifiers"], asked["sensitive"]
+    frames = []
+    for i in range(1, number + 1):
+        held = count_release(place / f"{i:04d}" / "release.csv", [*quasi, *sensitive])
+        cells = held.cells.with_columns(pl.all().cast(pl.String))
+        frames.append(cells.with_columns(pl.Series("shoal rows", held.counts)))
+    every = pl.concat(frames).group_by([*quasi, *sensitive]).agg(pl.col("shoal rows").sum())
+    audit = judge(every.select([*quasi, *sensitive]), quasi, sensitive, models, counts=every["shoal rows"].to_numpy())
+    failed = [c for c in audit.checks if not c.passes]
+    text = f"{audit.rows} rows of {number} parts in {audit.classes} classes, the smallest of {audit.smallest_class}"
+    return Finding("all parts together", not failed, f"{failed[0].model} is not met" if failed else text)
+
+
+def _hash(key: bytes, what: str, texts: Sequence[str | None]) -> str:
+    data = json.dumps([what, *texts], ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, key=key, digest_size=16).hexdigest()
+
+
+def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Every ledger beside its part and the ledger before it."""
+    key = (place / "private" / "key").read_bytes()
+    names = [*about["policy"]["quasi_identifiers"]], [*about["policy"]["sensitive"]]
+    before: pl.DataFrame | None = None
+    for i in range(1, len(certificates) + 1):
+        folder = place / "private" / f"ledger-{i:04d}"
+        try:
+            content = read_json(folder / "ledger.json", "ledger")
+            data = (folder / "persons.parquet").read_bytes()
+            persons = pl.read_parquet(data)
+        except (InputError, OSError, pl.exceptions.PolarsError):
+            return [Finding("ledger", False, f"the ledger of part {i} is lost or cannot be read")]
+        body = json.dumps(
+            {k: v for k, v in content.items() if k != "mac"},
+            sort_keys=True, ensure_ascii=False, separators=(",", ":"),
+        ).encode()  # fmt: skip
+        own = hashlib.sha256((place / f"{i:04d}" / "release.certificate.json").read_bytes()).hexdigest()
+        good = (
+            content.get("mac") == hmac.new(key, body, "sha256").hexdigest()
+            and content.get("persons") == hashlib.sha256(data).hexdigest()
+            and (content.get("series"), content.get("number"), content.get("certificate")) == (about["id"], i, own)
+        )
+        if not good:
+            return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
+        wrong = _beside(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
+        wrong = wrong or _went_on(before, persons, content, about["mode"], i)
+        if wrong is not None:
+            return [Finding("persons", False, f"part {i}: {wrong}")]
+        before = persons
+    text = {
+        "increment": "every person stands in one part, in a class of which the ledger says what is there",
+        "again": "whoever stayed keeps the values that remain possible, all of them equally often in their group",
+    }
+    return [Finding("persons", True, text[about["mode"]])]
+
+
+def _beside(
+    path: Path,
+    content: Mapping[str, Any],
+    persons: pl.DataFrame,
+    about: Mapping[str, Any],
+    key: bytes,
+    names: tuple[list[str], list[str]],
+    number: int,
+) -> str | None:
+    """What is wrong with a ledger beside the table of its part; None where nothing is."""
+    quasi, sensitive = names
+    held = count_release(path, [*quasi, *sensitive])
+    cells = held.cells.with_columns(pl.all().cast(pl.String))
+    cells = cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
+    stands: dict[str, Counter[str]] = defaultdict(Counter)
+    of_tuple: dict[tuple[Any, ...], str] = {}
+    of_value: dict[tuple[Any, ...], str] = {}
+    for row, count in zip(cells.select([*quasi, *sensitive]).rows(), held.counts.tolist(), strict=True):
+        t, v = row[: len(quasi)], row[len(quasi) :]
+        if t not in of_tuple:
+            of_tuple[t] = _hash(key, "tuple", t)
+        if v not in of_value:
+            of_value[v] = _hash(key, "value", v)
+        stands[of_tuple[t]][of_value[v]] += count
+    now = persons.filter(pl.col("part") == number)
+    known: dict[str, Counter[str]] = defaultdict(Counter)
+    for t, v, possible in now.select("tuple", "value", "possible").rows():
+        known[t][v] += 1
+        if v not in possible.split():
+            return "a person's value is none of those that remain possible"
+    if about["mode"] == "increment":
+        if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in known.items()}:
+            return "the table holds other rows than the ledger says"
+        return None
+    least = max(m["l"] for m in about["policy"]["privacy"] if m.get("l"))
+    units: dict[str, Counter[str]] = defaultdict(Counter)
+    copies: dict[tuple[str, str], int] = {}
+    for t, possible, n in content["units"]:
+        if len(set(possible.split())) < least:
+            return "a group leaves fewer values possible than l"
+        copies[t, possible] = n
+        for v in possible.split():
+            units[t][v] += n
+    if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in units.items()}:
+        return "the table holds other rows than the groups of the ledger"
+    for (t, possible, _), n in Counter(now.select("tuple", "possible", "value").rows()).items():
+        if n > copies.get((t, possible), 0):
+            return "a value stands more often in a group than the others"
+    return None
+
+
+def _went_on(
+    before: pl.DataFrame | None, persons: pl.DataFrame, content: Mapping[str, Any], mode: str, number: int
+) -> str | None:
+    """What is wrong with a ledger after the one before it."""
+    if persons["person"].n_unique() < persons.height:
+        return "a person stands in the ledger twice"
+    if before is None:
+        return None
+    both = before.join(persons, on="person", suffix="_now")
+    if both.height < before.height:
+        return "the ledger forgets a person who was published before"
+    if mode == "increment":
+        alike = [pl.col(c) == pl.col(f"{c}_now") for c in ("part", "tuple", "value", "possible")]
+        return None if both.filter(~pl.all_horizontal(alike)).is_empty() else "a person is published a second time"
+    same = both.filter((pl.col("value") == pl.col("value_now")) & (pl.col("possible") != pl.col("possible_now")))
+    return None if same.is_empty() else "somebody who stayed has other possible values than before"
+
+
+def certificate_of(place: Path, number: int) -> tuple[Path, Path]:
+    """Table and certificate of a part; VerificationError where one is missing."""
+    folder = place / f"{number:04d}"
+    for path in (folder / "release.csv", folder / "release.certificate.json"):
+        if not path.is_file():
+            raise VerificationError(f"part {number} of the series lacks {path.name!r}")
+    return folder / "release.csv", folder / "release.certificate.json"

@@ -1,0 +1,351 @@
+"""The most violated group of every row: K rows whose multipliers exceed K times the loss of their box by the most.
+
+A group is anchored at its dearest row a, the one of the largest multiplier.  Its box loses at least what a and any
+other row j of it lose together, and none of its multipliers is above that of a.  So every j lies in the ball of rows
+that lose less than u(a) together with a, and rows outside it need not be looked at.  Inside the ball the search goes
+depth first over the members by falling multiplier.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels import INNER, njit
+from shoal.kernels.tables.near_cells import AT_ONCE, _apart, apart_by
+
+TINY = 1e-13
+
+
+class Search(NamedTuple):
+    """Arrays of one search: r rows at most in a ball, d columns, groups of K rows, e axes.
+
+    A box around the anchor has a level on every axis: one for each further value of a set, two for the ends of a
+    range, one for a node of a hierarchy.  It loses the sum of its levels.
+
+    cell int32[r], price, loss float64[r], copies int64[r]  cells of the ball by falling multiplier, their loss together
+                              with the anchor, and how many of their rows a group can take
+    start int64[r + 1], axis int64[r d], amount float64[r d]  what each asks of the axes
+    level float64[e]          of the box of the members taken so far
+    many, at int64[K + 1], sum float64[K + 1]  of each depth: candidates, the next one, multipliers of the members
+    member int32[K + 1, r], joined float64[K + 1, r], least float64[K + 1, r + 1]  the candidates of each depth, the
+                              loss of the box with each of them, and the least of that from each on
+    saved int64[K + 1], old int64[K d], was float64[K d]  levels to put back, depth by depth
+    taken int64[K + 1]        members, as places in the ball
+    """
+
+    cell: np.ndarray
+    price: np.ndarray
+    loss: np.ndarray
+    copies: np.ndarray
+    start: np.ndarray
+    axis: np.ndarray
+    amount: np.ndarray
+    level: np.ndarray
+    many: np.ndarray
+    at: np.ndarray
+    sum: np.ndarray
+    member: np.ndarray
+    joined: np.ndarray
+    least: np.ndarray
+    saved: np.ndarray
+    old: np.ndarray
+    was: np.ndarray
+    taken: np.ndarray
+
+
+@njit(**INNER)
+def _search(rows, d, group, axes):
+    """Arrays for balls of ``rows`` rows."""
+    whole, deep = np.int64, group + 1
+    return Search(
+        np.empty(rows, np.int32), np.empty(rows), np.empty(rows), np.empty(rows, whole), np.empty(rows + 1, whole),
+        np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.zeros(deep, whole), np.zeros(deep, whole),
+        np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
+        np.empty((deep, rows + 1)), np.zeros(deep + 1, whole), np.empty(deep * d, whole), np.empty(deep * d),
+        np.empty(deep, whole),
+    )  # fmt: skip
+
+
+class Multipliers(NamedTuple):
+    """A multiplier for every row of a cell, float64[m], and the cells by falling multiplier, int64[m]."""
+
+    price: np.ndarray
+    order: np.ndarray
+
+
+class Violated(NamedTuple):
+    """What a separation finds for each anchor.
+
+    excess float64[m]   no group anchored at a row of the cell exceeds its loss by more than this;  0: none does
+    found  float64[m]   by how much the group written down does, -1 where there is none
+    group  int32[m, K]  its cells, one a row
+    """
+
+    excess: np.ndarray
+    found: np.ndarray
+    group: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def separate(cells, column, first, last, multipliers, nodes, out):
+    """The most violated group of K rows anchored at each of the cells order[first .. last - 1].
+
+    cells       as in ``near_cells``;  column uint32[d, m] their codes in the order of the multipliers
+    nodes int64 of the search of one anchor; where it stops, ``out.excess`` is what the open ones allow
+    O((last - first) m d) for the balls, and nodes (r d + r log r) a ball of r rows.
+    """
+    price, order, count, group = multipliers.price, multipliers.order, cells.count, cells.group
+    d, m = column.shape
+    axes, rows = 0, 0
+    offset = np.empty(d, np.int64)
+    for j in range(d):
+        offset[j] = axes
+        axes += cells.width[j] if cells.sets[j] else 2
+    for i in range(m):
+        rows += min(count[i], group)
+    search = _search(rows + group, d, group, axes)
+    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
+    for x in range(first, last):
+        a = order[x]
+        out.excess[a], out.found[a] = 0.0, -1.0
+        if price[a] <= 0.0:
+            continue
+        size = 0
+        if count[a] > 1:
+            search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
+            search.copies[0] = min(count[a] - 1, group - 1)
+            size = 1
+        begin = x + 1
+        while begin < m:
+            here = room[: min(AT_ONCE, m - begin)]
+            _apart(cells, column, a, begin, here, own)
+            for y in range(here.size):
+                if here[y] < price[a]:
+                    c = order[begin + y]
+                    search.cell[size], search.price[size], search.loss[size] = c, price[c], here[y]
+                    search.copies[size] = min(count[c], group - 1)
+                    size += 1
+            begin += here.size
+        size = _shrunk(search, size, price[a], group)
+        if size == 0:
+            continue
+        _asks(cells, search, a, size, offset)
+        out.excess[a] = _deepest(search, size, price[a], group, nodes, a, out)
+
+
+@njit(**INNER)
+def _shrunk(search, size, own, group):
+    """The ball without rows that are in no violated group, again until none leaves; its cells, 0 where none is left.
+
+    With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.
+    """
+    while True:
+        rows, top, rest = 0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
+        y = 0
+        while y < size and rows < group - 1:
+            some = min(search.copies[y], group - 1 - rows)
+            top += some * search.price[y]
+            rest += min(some, max(group - 2 - rows, 0)) * search.price[y]
+            rows += some
+            y += 1
+        if rows < group - 1:
+            return 0
+        kept, rows = 0, 0
+        for y in range(size):
+            others = top if rows < group - 2 else rest + search.price[y]
+            rows += search.copies[y]
+            if group * search.loss[y] < own + others:
+                search.cell[kept], search.price[kept], search.loss[kept] = (
+                    search.cell[y], search.price[y], search.loss[y],
+                )  # fmt: skip
+                search.copies[kept] = search.copies[y]
+                kept += 1
+        if kept == size:
+            return size
+        size = kept
+
+
+@njit(**INNER)
+def _asks(cells, search, a, size, offset):
+    """What each cell of the ball asks of the axes of a box around cell a."""
+    losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
+    e = 0
+    for y in range(size):
+        search.start[y] = e
+        b = search.cell[y]
+        for j in range(code.shape[1]):
+            if code[a, j] == code[b, j]:
+                continue
+            more = apart_by(cells, j, code[a, j], code[b, j])
+            if more <= 0.0:
+                continue
+            side = 0
+            if cells.sets[j]:
+                side = code[b, j]
+            elif shape[j] == 1 and losses[at[j] + code[b, j]] < losses[at[j] + code[a, j]]:
+                side = 1
+            search.axis[e], search.amount[e] = offset[j] + side, more
+            e += 1
+    search.start[size] = e
+
+
+@njit(**INNER)
+def _more(search, y):
+    """What a box loses more when it takes in the cell at place y."""
+    more = 0.0
+    for e in range(search.start[y], search.start[y + 1]):
+        beyond = search.amount[e] - search.level[search.axis[e]]
+        if beyond > 0.0:
+            more += beyond
+    return more
+
+
+@njit(**INNER)
+def _take(search, depth, y):
+    """The box with the cell at place y; the levels that change are kept."""
+    s = search.saved[depth]
+    for e in range(search.start[y], search.start[y + 1]):
+        g = search.axis[e]
+        if search.amount[e] > search.level[g]:
+            search.old[s], search.was[s] = g, search.level[g]
+            search.level[g] = search.amount[e]
+            s += 1
+    search.saved[depth + 1] = s
+
+
+@njit(**INNER)
+def _put_back(search, depth):
+    """The box before the member of this depth."""
+    for s in range(search.saved[depth + 1] - 1, search.saved[depth] - 1, -1):
+        search.level[search.old[s]] = search.was[s]
+
+
+@njit(**INNER)
+def _ready(search, depth):
+    """The least loss with any candidate from each on."""
+    n = search.many[depth]
+    search.at[depth] = 0
+    search.least[depth, n] = np.inf
+    for x in range(n - 1, -1, -1):
+        search.least[depth, x] = min(search.least[depth, x + 1], search.joined[depth, x])
+
+
+@njit(**INNER)
+def _allows(search, depth, need, group, heap):
+    """By how much a group of the members and ``need`` candidates can exceed its loss at most.
+
+    With t the loss of the dearest box among members and one candidate, the group has at most the ``need`` largest
+    multipliers of candidates up to t, and loses at least K t.
+    """
+    n = search.many[depth]
+    order = np.argsort(search.joined[depth, :n])
+    held, total, best = 0, search.sum[depth], -np.inf
+    for z in range(n):
+        x = order[z]
+        new = search.price[search.member[depth, x]]
+        if held < need:
+            y = held
+            held += 1
+            while y > 0 and heap[(y - 1) // 2] > new:
+                heap[y] = heap[(y - 1) // 2]
+                y = (y - 1) // 2
+            heap[y] = new
+            total += new
+        elif new > heap[0]:
+            total += new - heap[0]
+            y = 0
+            while 2 * y + 1 < need:
+                below = 2 * y + 1
+                if below + 1 < need and heap[below + 1] < heap[below]:
+                    below += 1
+                if heap[below] >= new:
+                    break
+                heap[y] = heap[below]
+                y = below
+            heap[y] = new
+        if held == need:
+            best = max(best, total - group * search.joined[depth, x])
+    return best
+
+
+@njit(**INNER)
+def _top(search, depth, x, need):
+    """Multipliers of the members and of the ``need`` candidates from place x on."""
+    top = search.sum[depth]
+    for y in range(x, x + need):
+        top += search.price[search.member[depth, y]]
+    return top
+
+
+@njit(**INNER)
+def _deepest(search, size, own, group, nodes, a, out):
+    """The excess of the most violated group anchored at cell a, or more where the nodes ran out; the group into out.
+
+    Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
+    do not pay the least box that any of them makes.
+    """
+    heap = np.empty(group)
+    best, seen = 0.0, 0
+    n = 0
+    for y in range(size):
+        for _ in range(search.copies[y]):
+            search.member[1, n], search.joined[1, n] = y, search.loss[y]
+            n += 1
+    search.many[1], search.sum[1], search.saved[1] = n, own, 0
+    _ready(search, 1)
+    depth = 1
+    if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
+        return 0.0
+    while depth > 0:
+        x, need, n = search.at[depth], group - depth, search.many[depth]
+        top = _top(search, depth, x, need) if n - x >= need else -np.inf
+        if top - group * search.least[depth, x] <= best + TINY:
+            depth -= 1
+            if depth > 0:
+                _put_back(search, depth)
+            continue
+        search.at[depth] = x + 1
+        cost = search.joined[depth, x]
+        if top - group * cost <= best + TINY:
+            continue
+        y = np.int64(search.member[depth, x])
+        search.taken[depth] = y
+        if need == 1:
+            best = top - group * cost
+            out.found[a], out.group[a, 0] = best, a
+            for z in range(1, group):
+                out.group[a, z] = search.cell[search.taken[z]]
+            continue
+        seen += 1
+        if seen > nodes:
+            most = best
+            for z in range(1, depth + 1):  # the branches that are open, this one among them
+                from_here = search.at[z] - (z == depth)
+                if search.many[z] - from_here >= group - z:
+                    most = max(most, _top(search, z, from_here, group - z) - group * search.least[z, from_here])
+            while depth > 1:
+                depth -= 1
+                _put_back(search, depth)
+            return most
+        _take(search, depth, y)
+        paid = search.sum[depth] + search.price[y]
+        below, rest, rows = depth + 1, 0.0, 0
+        for z in range(x + 1, min(x + need - 1, n)):  # the K - 2 dearest others
+            rest += search.price[search.member[depth, z]]
+        dearest = rest + (search.price[search.member[depth, x + need - 1]] if x + need - 1 < n else 0.0)
+        for z in range(x + 1, n):
+            c = np.int64(search.member[depth, z])
+            joined = cost + _more(search, c)
+            with_it = paid + (dearest if z < x + need - 1 else rest + search.price[c])
+            if with_it - group * joined > best + TINY:
+                search.member[below, rows], search.joined[below, rows] = c, joined
+                rows += 1
+        search.many[below], search.sum[below] = rows, paid
+        if rows < need - 1 or _allows(search, below, need - 1, group, heap) <= best + TINY:
+            _put_back(search, depth)
+            continue
+        _ready(search, below)
+        depth = below
+    return best

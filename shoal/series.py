@@ -1,0 +1,230 @@
+"""A series: releases of the same kind of table, one after another, that together keep what each promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.atomic import closed_to
+from shoal.engines.carried import look
+from shoal.engines.open import open_table
+from shoal.engines.table import require
+from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import number
+from shoal.model.cards import Shown
+from shoal.model.policy import Policy
+from shoal.model.repeatable import drawn
+from shoal.model.task import nothing
+from shoal.pipeline import anonymize
+from shoal.publishing.opening import opened
+from shoal.publishing.series import again, folder, increment
+from shoal.publishing.series.part import Part, judged_bytes, make_part
+from shoal.publishing.verifying.series import SeriesVerdict, verify_series
+from shoal.watching import watched
+
+__all__ = ["Series"]
+
+
+class Series(Shown):
+    """A folder of releases, each with a certificate that names the one before, and a private ledger.
+
+    ``Series.start`` makes one, ``Series(place)`` opens one that exists, ``add`` publishes the next part whole or not at
+    all, ``verify`` looks again at everything.  The modes and what each promises are in docs/series.md.
+
+    place   the folder
+    policy  what every part is asked, without what is decided anew for each (a seed)
+    mode    "increment" or "again"
+
+    Raises InputError for a folder that is no series, VerificationError where a part or the ledger was lost, changed or
+    is older than what was published.
+
+    Examples:
+        >>> import polars as pl, shoal, tempfile, pathlib
+        >>> place = pathlib.Path(tempfile.mkdtemp()) / "cases"
+        >>> series = shoal.Series.start(place, shoal.Policy(quasi_identifiers=["age"], sensitive="ill", k=2, l=2))
+        >>> month = pl.DataFrame({"id": ["a", "b", "c", "d"], "age": [34, 34, 61, 61], "ill": list("ynyn")})
+        >>> series.add(month, person="id").rows, series.parts, series.verify().holds
+        (4, 1, True)
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self.place = Path(place)
+        held = folder.open_series(self.place)
+        self.policy, self.mode = held.policy, str(held.about["mode"])
+
+    @classmethod
+    def start(
+        cls,
+        place: str | Path,
+        policy: Policy | str | Path,
+        *,
+        mode: str = "increment",
+        wait: int = 0,
+        wait_above: float = 0.3,
+        counterfeits: bool = True,
+    ) -> Series:
+        """Make the folder of a new series.
+
+        policy        what every part is asked, a Policy or its file
+        wait          of "increment": how many parts a row may wait that would lose more than ``wait_above`` (share of
+                      its cells' information, from 0 to 1) in this one
+        counterfeits  of "again": whether a made-up row may take the place of somebody who left; False: that group is
+                      held back
+
+        Raises PolicyError for what no series keeps, ExistsError for a folder that is not empty.
+        """
+        asked = Policy.read(policy) if isinstance(policy, (str, Path)) else Policy.of(policy)
+        if isinstance(wait, bool) or not isinstance(wait, int) or wait < 0:
+            raise PolicyError(f"wait={wait!r}: say how many parts a row may wait, a whole number from 0")
+        above = number("wait_above", wait_above, "it is a share from 0 to 1", lambda x: 0 <= x <= 1)
+        if wait and mode != "increment":
+            raise PolicyError(f"rows wait in mode 'increment' alone; leave wait out of mode {mode!r}")
+        if not counterfeits and mode != "again":
+            raise PolicyError(f"made-up rows belong to mode 'again' alone; leave counterfeits out of mode {mode!r}")
+        settings: dict[str, Any] = {}
+        if mode == "increment":
+            settings = {"wait": wait, "wait_above": above}
+        if mode == "again":
+            settings = {"counterfeits": bool(counterfeits)}
+        folder.start(Path(place), asked, mode, settings)
+        return cls(place)
+
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return len(folder.part_numbers(self.place))
+
+    @watched
+    def add(
+        self,
+        table: Any,
+        *,
+        person: str | None = None,
+        without_waiting: bool = False,
+        separator: str | None = None,
+        encoding: str | None = None,
+        sign: str | Path | None = None,
+        progress: Callable[[str, float | None], None] = nothing,
+    ) -> Part:
+        """Publish the next part of a table.
+
+        table   a path or a frame, read into memory; person: the column that names who a row is about, which leaves the
+                table; the policy's when None.  Without one every row counts as somebody new
+        without_waiting  whether rows that wait for this part may be absent; they are then never published
+        sign    file of a private key, see ``shoal keygen``
+
+        Raises InputError for people who may not appear, InfeasibleError where no part can exist.  Killed at any
+        moment, the series is as before or one part longer.
+        """
+        progress("reading", None)
+        with folder.held(self.place) as held:
+            policy = self._asked(held.policy, person)
+            frame, persons, carried = _read(table, policy, person or held.policy.person, held, separator, encoding)
+            about = held.about
+            progress("searching", None)
+            search = _search(policy, progress)
+            if about["mode"] == "increment":
+                if about["wait"] and persons is None:
+                    raise InputError(
+                        "rows can wait only when they are known again; name the column of persons with --person "
+                        "(person=...)"
+                    )
+                added = increment.add(
+                    frame, persons, held.ledger, held.keyed, search, policy,
+                    wait=about["wait"], wait_above=about["wait_above"], without_waiting=without_waiting,
+                )  # fmt: skip
+            elif about["mode"] == "again":
+                added = again.add(
+                    frame, persons, held.ledger, held.keyed, search, policy,
+                    releases=[held.release(i + 1) for i in range(held.parts)], counterfeits=about["counterfeits"],
+                )  # fmt: skip
+            else:
+                raise PolicyError(f"mode {about['mode']!r} cannot be added to yet")
+            said = {
+                "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
+                "made_up": added.made_up,
+            }  # fmt: skip
+            part = make_part(
+                added.frame,
+                policy,
+                said,
+                carried=carried,
+                sign=sign,
+                made_up=added.made_up,
+                waiting=added.waiting,
+                held_back=added.held,
+            )
+            progress("writing and reading back", None)
+            held.add(part.release, part.certificate, added.ledger, judged_bytes(policy), closed=closed_to([table]))
+        return part
+
+    @staticmethod
+    def _asked(policy: Policy, person: str | None) -> Policy:
+        """The policy of a part: everybody has one row, so rows count as persons, and their column leaves."""
+        leave = tuple(dict.fromkeys([*policy.identifiers, *([] if person is None else [person])]))
+        return replace(policy, person=None, identifiers=leave, engine=None).seeded(drawn())
+
+    def status(self) -> dict[str, Any]:
+        """What stands in the series: mode, parts, people published, rows that wait; plain values."""
+        held = folder.open_series(self.place)
+        return {
+            "series": str(self.place),
+            "mode": self.mode,
+            "parts": held.parts,
+            "people": held.ledger.persons.height,
+            "waiting": len(held.ledger.waiting),
+            "head": held.digests[-1],
+        }
+
+    def verify(self, *, signer: str | Path | None = None) -> SeriesVerdict:
+        """Every part, the chain and the ledgers, judged by code that made none of them."""
+        return verify_series(self.place, signer=signer)
+
+    @staticmethod
+    def verify_folder(place: str | Path, *, signer: str | Path | None = None) -> SeriesVerdict:
+        """``verify`` for a receiver, who has neither key nor ledger: a folder with the public files alone will do."""
+        return verify_series(place, signer=signer)
+
+    def _lines(self) -> list[str]:
+        facts = self.status()
+        return [f"Series, mode {self.mode}", *(f"{name}: {value}" for name, value in facts.items() if name != "mode")]
+
+
+def _read(
+    table: Any, policy: Policy, person: str | None, held: folder.Folder, separator: str | None, encoding: str | None
+) -> tuple[pl.DataFrame, list[str] | None, Any]:
+    """The published columns as text, the keyed hash of each row's person, and what is carried along."""
+    read = open_table(table, separator=separator, encoding=encoding)
+    named = [*policy.grouped, *policy.sensitive, *policy.insensitive, *([] if person is None else [person])]
+    require(read.columns, named)
+    carried = look(read, policy)
+    whole = read.polars(read.columns) if hasattr(read, "polars") else opened(table, separator, encoding)
+    if not whole.height:
+        raise InputError("the table has a header and no rows, so there is nothing to publish")
+    texts = whole.with_columns(pl.all().cast(pl.String))
+    texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
+    persons = None
+    if person is not None:
+        if texts[person].null_count():
+            raise InputError(f"column {person!r} names nobody in {texts[person].null_count():,} rows; fill it in")
+        persons = held.keyed.column("person", texts[person].to_list())
+    kept = [c for c in read.columns if c not in policy.identifiers]
+    return texts.select(kept), persons, carried
+
+
+def _search(policy: Policy, progress: Callable[[str, float | None], None]) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Publishes a table of text under the policy, its rows in their order."""
+
+    def search(frame: pl.DataFrame) -> pl.DataFrame:
+        names = frame.columns
+        here = tuple(c for c in policy.identifiers if c in names)
+        beside = tuple(c for c in names if c not in (*policy.grouped, *policy.sensitive))
+        asked = replace(policy, identifiers=here, insensitive=beside, keep_order=True, numeric_stars="text")
+        found: pl.DataFrame = anonymize(frame, asked, progress=progress).table
+        return found.select(pl.all().cast(pl.String))
+
+    return search

@@ -1,0 +1,111 @@
+"""Minimality and downcoding: by enumeration on small pools, planted releases, and chance."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.attacks.minimality import majority
+from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.integers(2, 4))
+def test_majority_is_the_mean_over_all_draws(pool: list[int], many: int) -> None:
+    """Every subset of the pool's rows in which some value has more than half, each as likely."""
+    rows = [v for v, n in enumerate(pool) for _ in range(n)]
+    draws = list(itertools.combinations(range(len(rows)), many))
+    kept = [Counter(rows[i] for i in draw) for draw in draws]
+    kept = [c for c in kept if max(c.values()) * 2 > many]
+    held = np.array([pool], float)
+    found = majority(held, held / max(held.sum(), 1), many, 2.0)
+    expected = np.array([sum(c[v] for c in kept) / max(many * len(kept), 1) for v in range(len(pool))])
+    assert found[0] == pytest.approx(expected)
+
+
+def test_a_hidden_pair_had_one_value_by_hand() -> None:
+    """Two people of a=1 are hidden at k = l = 2 though two could stand plainly: both had x."""
+    release = pl.DataFrame({"a": ["*", "*", "*", "*", "4", "4"], "s": ["x", "x", "y", "z", "x", "y"]})
+    table = pl.DataFrame({"a": ["1", "1", "2", "3", "4", "4"], "s": ["x", "x", "y", "z", "x", "y"]})
+    found = shoal.attack(release, table, quasi_identifiers=["a"], sensitive=["s"], k=2, l=2)
+    claims = by_name(found)["minimality, s, claims of 0.8 and more"]
+    assert claims.figure == 1.0
+    assert claims.people == 2
+    above = by_name(found)["minimality, s, above 1/l"]
+    assert above.figure == 1.0
+    assert above.details["share_of_the_people"] == pytest.approx(2 / 6)
+    assert above.details["people_of_whom_minimality_speaks"] == 2
+
+
+def test_minimal_release_at_two_is_found() -> None:
+    rng = np.random.default_rng(5)
+    n = 3000
+    age, town = rng.integers(0, 25, n), rng.integers(0, 12, n)
+    disease = np.where(rng.random(n) < 0.4, (age + town) % 12, rng.integers(0, 12, n))
+    table = pl.DataFrame(
+        {"age": age.astype(str), "town": [f"t{t}" for t in town], "disease": [f"d{d}" for d in disease]}
+    )
+    given = {"quasi_identifiers": ["age", "town"], "sensitive": ["disease"]}
+    release = shoal.anonymize(table, k=2, l=2, effort="fast", seed=1, **given)
+    found = by_name(shoal.attack(release, table))
+    above = found["minimality, disease, above 1/l"]
+    assert above.gain
+    assert above.figure > 0.5
+    assert above.details["posterior_of_the_truth"] > above.details["posterior_of_the_truth_by_compatible_rows"]
+
+
+def test_posteriors_are_as_often_right_as_they_say() -> None:
+    """Claims above 1/2 are right in more than half, and the mean posterior of the truth is that of a calibrated one."""
+    table = people(6000, 7, chance=True)
+    release = shoal.anonymize(
+        table, quasi_identifiers=["age", "town", "sex"], sensitive=["disease"], k=2, l=2, effort="fast", seed=1
+    )
+    found = by_name(shoal.attack(release, table))
+    above = found.get("minimality, disease, above 1/l")
+    assert above is not None
+    assert above.figure > 0.4
+
+
+def test_downcoding_sees_what_goes_with_a_hidden_cell() -> None:
+    rng = np.random.default_rng(3)
+    n = 4000
+    town = rng.integers(0, 8, n)
+    street = town * 10 + rng.integers(0, 3, n)  # a street lies in one town
+    table = pl.DataFrame({"street": [f"s{s}" for s in street], "town": [f"t{t}" for t in town]})
+    hidden = rng.random(n) < 0.3
+    release = table.with_columns(pl.when(pl.Series(hidden)).then(pl.lit("*")).otherwise("town").alias("town"))
+    release = release.sample(fraction=1.0, shuffle=True, seed=1)
+    found = by_name(shoal.attack(release, table, quasi_identifiers=["street", "town"]))
+    bayes = found["downcoding, coarsened cells by naive Bayes"]
+    assert bayes.figure == pytest.approx(1.0)
+    assert bayes.gain
+    assert bayes.baselines["the commonest value of the cell"] < 0.3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_cells_hidden_by_chance_tell_nothing(seed: int) -> None:
+    table = people(4000, seed, chance=True)
+    rng = np.random.default_rng(seed)
+    hide = [pl.when(pl.Series(rng.random(table.height) < 0.2)).then(pl.lit("*")).otherwise(c).alias(c) for c in QUASI]
+    release = table.with_columns(hide).sample(fraction=1.0, shuffle=True, seed=seed)
+    found = by_name(shoal.attack(release, table, quasi_identifiers=QUASI, sensitive=SENSITIVE))
+    assert [name for name, f in found.items() if f.gain and f.attack != "linkage"] == []
+    assert "downcoding, coarsened cells by naive Bayes" in found
+
+
+def test_values_that_stand_plainly_are_not_what_is_hidden() -> None:
+    """Of the towns with sex f, Ulm and Bonn stand plainly: a hidden one would have joined them."""
+    plain = [("Ulm", "f")] * 40 + [("Bonn", "f")] * 30 + [("Ulm", "m")] * 40 + [("Kiel", "m")] * 40
+    hidden = [("Kiel", "f")] * 12
+    table = pl.DataFrame(plain + hidden, schema=["town", "sex"], orient="row")
+    release = pl.DataFrame(plain + [("*", "f")] * 12, schema=["town", "sex"], orient="row")
+    release = release.sample(fraction=1.0, shuffle=True, seed=1)
+    found = by_name(shoal.attack(release, table, quasi_identifiers=["town", "sex"]))
+    assert found["downcoding, coarsened cells by naive Bayes and minimality"].figure == pytest.approx(1.0)
+    assert found["downcoding, coarsened cells by naive Bayes"].figure == pytest.approx(0.0)

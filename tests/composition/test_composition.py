@@ -1,0 +1,265 @@
+"""Releases set against each other: by hand, and against all assignments that agree with them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InputError
+from shoal.judge.composition import Published, compose
+
+
+def release(original: pl.DataFrame, groups: list[int]) -> Published:
+    """Ages of every group as a set, the disease as it is, row by row."""
+    ages = original["age"].cast(pl.String).to_list()
+    texts = []
+    for g in groups:
+        held = sorted({a for a, h in zip(ages, groups, strict=True) if h == g}, key=int)
+        texts.append(held[0] if len(held) == 1 else "{" + ", ".join(held) + "}")
+    return Published(original.with_columns(pl.Series("age", texts)).drop("id"), ["age"], {}, original)
+
+
+def people(ages: list[int], values: str) -> pl.DataFrame:
+    return pl.DataFrame({"id": list(range(len(ages))), "age": ages, "disease": list(values)})
+
+
+def test_two_groups_that_have_one_value_in_common_tell_it() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one = release(table, [0, 0, 1, 1])  # a b | c a
+    two = release(table, [0, 1, 1, 0])  # a a | b c
+    found = compose([one, two], sensitive="disease", k=2, l=2, person="id")
+    assert found.people == 4
+    assert found.placed == ("order", "order")
+    assert found.known is not None
+    assert found.known.fewer_than_k == 4  # every pair of groups holds one person
+    assert found.known.one_value == 4  # a; b; c; a
+    assert found.known.above == 4
+    assert found.known.right == 1.0
+    assert found.known.alone == 2  # "a a" is not diverse by itself
+    assert found.known.truth == pytest.approx(1.0, abs=1e-3)
+    assert found.unknown is not None
+    assert found.unknown.one_value == 4  # ages are all different, so the register tells the groups
+
+
+def test_a_release_beside_itself_tells_nothing_more() -> None:
+    table = people([20, 21, 30, 31], "abab")
+    one = release(table, [0, 0, 1, 1])
+    found = compose([one, one], sensitive="disease", k=2, l=2, person="id")
+    for learned in (found.known, found.unknown):
+        assert learned is not None
+        assert (learned.one_value, learned.above, learned.contradicted) == (0, 0, 0)
+        assert learned.truth == learned.truth_alone == pytest.approx(0.5)
+    assert found.known is not None
+    assert found.known.fewer_than_k == 0
+
+
+def test_only_people_in_both_count() -> None:
+    table = people([20, 21, 30, 31, 40, 41], "ababab")
+    first, second = table[:4], table[2:]
+    found = compose(
+        [release(first, [0, 0, 1, 1]), release(second, [0, 0, 1, 1])], sensitive="disease", k=2, l=2, person="id"
+    )
+    assert found.people == 2
+    assert found.rows == (4, 4)
+    assert found.known is not None
+    assert found.known.fewer_than_k == 0
+
+
+def test_without_a_sensitive_column_groups_alone_are_counted() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    found = compose([release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])], k=2, person="id")
+    assert found.known is not None
+    assert found.known.fewer_than_k == 4
+    assert found.known.one_value is None
+    assert found.unknown is None
+
+
+def test_rows_in_another_order_are_matched() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
+    shuffled = Published(two.table[[2, 0, 3, 1]], ["age"], {}, table)
+    plain = compose([one, two], sensitive="disease", k=2, l=2, person="id")
+    found = compose([one, shuffled], sensitive="disease", k=2, l=2, person="id")
+    assert found.placed == ("order", "matched")
+    assert plain.known is not None
+    assert found.known is not None
+    assert found.known.one_value == plain.known.one_value
+
+
+def test_a_person_in_two_rows_is_refused() -> None:
+    table = people([20, 21], "ab")
+    odd = table.with_columns(id=pl.lit(1))
+    with pytest.raises(InputError, match="two rows of one original"):
+        compose([release(table, [0, 0]), release(odd, [0, 0])], sensitive="disease", person="id")
+
+
+def test_originals_of_different_length_need_a_person() -> None:
+    table = people([20, 21, 22, 23], "abab")
+    with pytest.raises(InputError, match="name the column"):
+        compose([release(table, [0, 0, 1, 1]), release(table[:2], [0, 0])], sensitive="disease")
+
+
+def assignments(values: list[str], groupings: list[list[int]]) -> list[tuple[str, ...]]:
+    """All ways to give everybody a value such that every group of every release has its values."""
+    shown = [{g: Counter(v for v, h in zip(values, gs, strict=True) if h == g) for g in gs} for gs in groupings]
+    return [
+        way
+        for way in set(itertools.permutations(values))
+        if all(
+            Counter(v for v, h in zip(way, gs, strict=True) if h == g) == held
+            for gs, by in zip(groupings, shown, strict=True)
+            for g, held in by.items()
+        )
+    ]
+
+
+def with_a_group(n: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, 2), min_size=n, max_size=n)
+
+
+@given(
+    st.integers(3, 7).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.sampled_from("abc"), min_size=n, max_size=n), with_a_group(n), with_a_group(n), with_a_group(n)
+        )
+    ),
+    st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_groups_known_against_all_assignments(
+    drawn: tuple[list[str], list[int], list[int], list[int]], three: bool
+) -> None:
+    values, *groupings = drawn
+    groupings = groupings if three else groupings[:2]
+    n = len(values)
+    table = people(list(range(20, 20 + n)), "".join(values))
+    found = compose([release(table, g) for g in groupings], sensitive="disease", k=2, l=1.5, person="id")
+    learned = found.known
+    assert learned is not None
+    ways = assignments(values, groupings)
+    share = [Counter(way[i] for way in ways) for i in range(n)]
+    pairs = Counter(zip(*groupings, strict=True))
+    assert learned.fewer_than_k == sum(c for c in pairs.values() if c < 2)
+    common = [
+        set.intersection(*({v for v, h in zip(values, gs, strict=True) if h == gs[i]} for gs in groupings))
+        for i in range(n)
+    ]
+    assert learned.one_value == sum(len(c) == 1 for c in common)
+    told = sum(len(s) == 1 for s in share)
+    assert learned.one_value <= told  # what one value in common tells, all assignments agree on
+    assert learned.contradicted == 0
+    exact = float(np.mean([share[i][values[i]] / len(ways) for i in range(n)]))
+    assert learned.truth == pytest.approx(exact, abs=0.12)  # people are few; the fitting is for many
+
+
+@given(
+    st.integers(3, 5).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.sampled_from("abc"), min_size=n, max_size=n),
+            st.lists(st.integers(20, 22), min_size=n, max_size=n),
+            with_a_group(n),
+            with_a_group(n),
+        )
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_groups_unknown_against_all_placements(drawn: tuple[list[str], list[int], list[int], list[int]]) -> None:
+    values, ages, *groupings = drawn
+    n = len(values)
+    table = people(ages, "".join(values))
+    shown = [release(table, g) for g in groupings]
+    found = compose(shown, sensitive="disease", k=2, l=1.5, person="id")
+    learned = found.unknown
+    assert learned is not None
+    covers = [[set(t.strip("{}").split(", ")) for t in r.table["age"].to_list()] for r in shown]
+    ways: Counter[tuple[str, ...]] = Counter()
+    fits = [
+        Counter(
+            tuple(values[j] for j in way)
+            for way in itertools.permutations(range(n))
+            if all(str(ages[i]) in cover[j] for i, j in enumerate(way))
+        )
+        for cover in covers
+    ]
+    for way, often in fits[0].items():
+        ways[way] += often * fits[1][way]
+    whole = ways.total()
+    share = [Counter({v: sum(c for w, c in ways.items() if w[i] == v) for v in "abc"}) for i in range(n)]
+    told = sum(sum(c > 0 for c in s.values()) == 1 for s in share)
+    assert learned.one_value is not None
+    assert learned.one_value <= told
+    assert learned.contradicted == 0
+    exact = float(np.mean([share[i][values[i]] / whole for i in range(n)]))
+    assert learned.truth == pytest.approx(exact, abs=0.15)
+
+
+def test_many_people_have_the_posterior_of_all_assignments() -> None:
+    """The fitting's posterior is the limit of the exact one: with three of everybody it is nearer than with one."""
+    values, one, two = list("aabbc"), [0, 0, 0, 1, 1], [0, 1, 1, 0, 1]
+    gaps = []
+    for times in (1, 2):
+        vs, g1, g2 = values * times, one * times, two * times
+        table = people(list(range(20, 20 + len(vs))), "".join(vs))
+        found = compose([release(table, g1), release(table, g2)], sensitive="disease", k=2, l=2, person="id")
+        ways = assignments(vs, [g1, g2])
+        exact = float(np.mean([sum(w[i] == vs[i] for w in ways) / len(ways) for i in range(len(vs))]))
+        assert found.known is not None
+        assert found.known.truth is not None
+        gaps.append(abs(found.known.truth - exact))
+    assert gaps[1] < gaps[0] or gaps[0] < 1e-3
+
+
+def test_of_a_release_without_an_original_everybody_whom_it_covers_is_assumed() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
+    found = compose([Published(one.table, ["age"]), two], sensitive="disease", k=2, l=2)
+    assert found.placed == ("assumed", "unasked")
+    assert found.people == 4
+    assert found.known is None
+    assert found.unknown is not None
+    assert found.unknown.one_value == 4  # ages differ, so that the register tells the groups
+    nobody = Published(one.table.with_columns(age=pl.lit("90")), ["age"])
+    assert compose([nobody, two], sensitive="disease", k=2, l=2).people == 0
+
+
+def test_a_column_that_the_table_lacks_covers_anybody() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one = release(table, [0, 0, 1, 1])
+    more = Published(one.table.with_columns(town=pl.Series(["x", "x", "y", "y"])), ["age", "town"])
+    found = compose([more, release(table, [0, 1, 1, 0])], sensitive="disease", k=2, l=2)
+    assert found.people == 4
+
+
+def test_without_any_original_rows_are_set_side_by_side() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    bare = [Published(release(table, g).table, ["age"]) for g in ([0, 0, 1, 1], [0, 1, 1, 0])]
+    found = compose(bare, sensitive="disease", k=2, l=2)
+    assert found.placed == ("none", "none")
+    assert (found.known, found.unknown) == (None, None)
+    alone = found.rows_alone
+    assert alone is not None
+    # {20, 31} shows a, a: {20, 21} shows a, b and {30, 31} c, a, so a in both; {21, 30} shows b, c: b, or c
+    assert (alone.rows, alone.may_tell, alone.tell) == (4, 4, 2)
+    assert found.share == 0.5
+    assert "2 tell one value of disease, 4 may" in found.sentence
+
+
+def test_ranges_stars_and_labels_meet_where_a_value_lies_in_both() -> None:
+    def shown(ages: list[str], values: str) -> Published:
+        return Published(pl.DataFrame({"age": ages, "disease": list(values)}), ["age"])
+
+    one = shown(["[20, 29]", "[20, 29]", "[40, 49]", "*"], "abcd")
+    two = shown(["[25, 35]", "[25, 35]", "[50, 59]", "[50, 59]"], "axdy")
+    found = compose([one, two], sensitive="disease").rows_alone
+    assert found is not None
+    # [25, 35] meets [20, 29] (a in common) and the star (nothing); [50, 59] the star alone (d)
+    assert (found.rows, found.may_tell, found.tell) == (4, 4, 4)
+    apart = compose([one, shown(["[60, 69]", "[60, 69]"], "xy")], sensitive="disease").rows_alone
+    assert apart is not None
+    assert (apart.rows, apart.may_tell, apart.tell) == (2, 0, 0)  # the star meets all, and has no value in common

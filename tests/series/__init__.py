@@ -1,0 +1,1 @@
+"""Series of releases: the chain, the ledger, the modes and the judge."""

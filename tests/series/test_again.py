@@ -1,0 +1,224 @@
+"""Mode again: whoever stays keeps what remains possible, and an intruder with every part finds nobody above 1/l."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.publishing.series.ledger import Keyed, Ledger
+from tests.series.common import Row, frame, policy
+
+
+def ledger_of(series: shoal.Series, number: int) -> Ledger:
+    from shoal.publishing.series.folder import open_series
+
+    held = open_series(series.place)
+    return Ledger.read(
+        series.place / "private" / f"ledger-{number:04d}", held.keyed, str(held.about["id"]), held.digests[number]
+    )
+
+
+def keyed_of(series: shoal.Series) -> Keyed:
+    return Keyed((series.place / "private" / "key").read_bytes())
+
+
+def table(series: shoal.Series, number: int) -> pl.DataFrame:
+    return pl.read_csv(series.place / f"{number:04d}" / "release.csv", infer_schema=False)
+
+
+def posteriors(series: shoal.Series, months: list[list[Row]]) -> dict[tuple[str, str], dict[str, Fraction]]:
+    """Of every person and value they had, the share of all assignments of values in which each value is theirs.
+
+    The intruder holds every part, knows who is in the table each time, in which class, and with whom in a group, and
+    who was corrected.  An assignment gives each person (as often as corrected) one value; it agrees with a part when no
+    value stands in a group more often than the published table shows it there.  All that agree are equally likely.
+    """
+    keyed = keyed_of(series)
+    where: dict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
+    copies: dict[tuple[int, str, str], int] = {}
+    for number, rows in enumerate(months, start=1):
+        ledger = ledger_of(series, number)
+        lines = {p: (part, t, s) for p, part, t, _, s in ledger.persons.rows()}
+        copies |= {(number, t, s): n for t, s, n in ledger.units}
+        shown: dict[str, Counter[str]] = defaultdict(Counter)
+        for *quasi, value in table(series, number).select("age", "zip", "ill").rows():
+            shown[keyed.one("tuple", quasi)][keyed.one("value", [value])] += 1
+        stated: dict[str, Counter[str]] = defaultdict(Counter)
+        for t, s, n in ledger.units:
+            stated[t].update(dict.fromkeys(s.split(), n))
+        assert shown == stated  # what the intruder is told of groups is what stands in the table
+        for person, _, _, value in rows:
+            part, t, s = lines.get(keyed.one("person", [person]), (0, "", ""))
+            if part == number:
+                where[person, value].append((number, t, s))
+    out: dict[tuple[str, str], dict[str, Fraction]] = {}
+    by_signature: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for who, places in where.items():
+        assert len({s for _, _, s in places}) == 1
+        by_signature[places[0][2]].append(who)
+    for signature, people in by_signature.items():  # groups of different signatures do not constrain each other
+        values = signature.split()
+        assume(len(values) ** len(people) <= 20_000)
+        worlds, held = 0, {who: Counter() for who in people}
+        for chosen in itertools.product(values, repeat=len(people)):
+            seats: Counter[tuple[int, str, str, str]] = Counter()
+            for who, value in zip(people, chosen, strict=True):
+                for place in where[who]:
+                    seats[(*place, value)] += 1
+            if all(n <= copies[place[:3]] for place, n in seats.items()):
+                worlds += 1
+                for who, value in zip(people, chosen, strict=True):
+                    held[who][value] += 1
+        assert worlds
+        out |= {who: {v: Fraction(n, worlds) for v, n in held[who].items()} for who in people}
+    return out
+
+
+def start(tmp_path, **more) -> shoal.Series:
+    asked = {name: more.pop(name) for name in ("k", "l") if name in more}
+    return shoal.Series.start(tmp_path / "s", policy(**asked), mode="again", **more)
+
+
+MONTH: list[Row] = [
+    ("a", "30", "1", "flu"), ("b", "30", "1", "gout"), ("c", "30", "1", "flu"), ("d", "30", "1", "gout"),
+    ("e", "40", "2", "flu"), ("f", "40", "2", "gout"),
+]  # fmt: skip
+
+
+def test_the_same_people_are_published_the_same(tmp_path):
+    series = start(tmp_path)
+    first = series.add(frame(MONTH), person="id")
+    again = series.add(frame(MONTH), person="id")
+    assert (first.made_up, again.made_up, again.rows) == (0, 0, 6)
+    assert sorted(table(series, 1).rows()) == sorted(table(series, 2).rows())
+    assert series.verify().holds
+
+
+def test_a_newcomer_of_the_same_value_takes_the_seat_of_who_left(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    part = series.add(frame([*MONTH[1:], ("g", "30", "1", "flu")]), person="id")
+    assert (part.made_up, part.rows, part.loss["stars"]) == (0, 6, 0)
+
+
+def test_a_made_up_row_stands_where_nobody_comes_and_is_counted(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    part = series.add(frame(MONTH[:-1]), person="id")
+    assert (part.made_up, part.rows) == (1, 6)
+    assert sorted(table(series, 1).rows()) == sorted(table(series, 2).rows())
+    assert '"made_up": 1' in (series.place / "0002" / "release.certificate.json").read_text()
+    assert series.verify().holds
+
+
+def test_leavers_of_both_values_leave_no_made_up_row(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    part = series.add(frame([MONTH[0], *MONTH[3:]]), person="id")  # b and c left: a and d stand together
+    assert (part.made_up, part.rows) == (0, 4)
+
+
+def test_without_counterfeits_the_group_is_held_back_and_comes_again(tmp_path):
+    series = start(tmp_path, counterfeits=False)
+    series.add(frame(MONTH), person="id")
+    part = series.add(frame(MONTH[:-1]), person="id")
+    assert (part.made_up, part.held_back, part.rows) == (0, 1, 4)
+    part = series.add(frame([*MONTH[:-1], ("h", "40", "2", "gout")]), person="id")
+    assert (part.made_up, part.rows) == (0, 6)
+    assert series.verify().holds
+
+
+def test_who_returns_keeps_what_was_possible(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    series.add(frame(MONTH[:4]), person="id")
+    series.add(frame(MONTH), person="id")
+    key = keyed_of(series).one("person", ["f"])
+    sets = {ledger_of(series, n).persons.filter(pl.col("person") == key)["possible"][0] for n in (1, 2, 3)}
+    assert len(sets) == 1
+    assert series.verify().holds
+
+
+def test_a_changed_age_keeps_what_was_possible(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    older = [(p, "41" if p == "a" else age, z, v) for p, age, z, v in MONTH]
+    series.add(frame(older), person="id")
+    key = keyed_of(series).one("person", ["a"])
+    sets = {ledger_of(series, n).persons.filter(pl.col("person") == key)["possible"][0] for n in (1, 2)}
+    assert len(sets) == 1
+    assert series.verify().holds
+
+
+def test_the_judge_sees_somebody_whose_possible_values_change(tmp_path, monkeypatch):
+    """The code is broken on purpose: whoever stays is treated as new."""
+    from shoal.publishing.series import again
+
+    seated = again._seated
+
+    def forgets(held, ledger, *more):
+        seated(held, ledger, *more)
+        return [], [], list(range(len(held.persons)))
+
+    rows = [*MONTH[:4], ("e", "40", "2", "cough"), ("f", "40", "2", "rash")]
+    series = start(tmp_path, k=2)
+    series.add(frame(rows), person="id")
+    monkeypatch.setattr(again, "_seated", forgets)
+    series.add(frame([row for row in rows if row[0] in "ae"]), person="id")  # who stood in two classes stands in one
+    verdict = series.verify()
+    assert {f.check for f in verdict.findings if not f.holds} == {"persons"}, verdict
+
+
+@pytest.mark.parametrize(
+    "asked", [{"l": None}, {"t": 0.2}, {"l": 1}, {"sensitive": ["ill", "zip"], "quasi_identifiers": ["age"]}]
+)
+def test_what_is_not_promised_is_refused(tmp_path, asked):
+    base = {"quasi_identifiers": ["age", "zip"], "sensitive": "ill", "k": 2, "l": 2} | asked
+    with pytest.raises(shoal.PolicyError, match="again"):
+        shoal.Series.start(
+            tmp_path / "s", shoal.Policy(**{n: v for n, v in base.items() if v is not None}), mode="again"
+        )
+
+
+person = st.tuples(st.sampled_from("123"), st.sampled_from("xy"), st.sampled_from("abc"))
+change = st.sampled_from(["in", "in", "in", "out", "corrected", "older"])
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    who=st.lists(person, min_size=4, max_size=9),
+    months=st.lists(st.lists(change, min_size=9, max_size=9), min_size=2, max_size=3),
+    l=st.integers(2, 3),
+    counterfeits=st.booleans(),
+)
+def test_an_intruder_with_every_part_finds_nobody_above_the_promise(tmp_path_factory, who, months, l, counterfeits):
+    series = start(tmp_path_factory.mktemp("s"), k=2, l=l, counterfeits=counterfeits)
+    done: list[list[Row]] = []
+    now = {f"p{i}": row for i, row in enumerate(who)}
+    for changes in months:
+        rows: list[Row] = []
+        for (name, (age, code, ill)), what in zip(list(now.items()), changes, strict=False):
+            if what == "corrected" and done:
+                ill = "abc"[("abc".index(ill) + 1) % 3]
+            if what == "older" and done:
+                age = "123"[("123".index(age) + 1) % 3]
+            now[name] = (age, code, ill)
+            if what != "out":
+                rows.append((name, age, code, ill))
+        try:
+            series.add(frame(rows), person="id") if rows else None
+        except (shoal.InfeasibleError, shoal.InputError):
+            continue
+        if rows:
+            done.append(rows)
+    assume(done)
+    assert series.verify().holds, series.verify()
+    for chances in posteriors(series, done).values():
+        assert max(chances.values()) <= Fraction(1, l)

@@ -1,0 +1,161 @@
+"""Mode increment: everybody once, each part and all together meet the models, rows wait and are never lost."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from tests.commands import run
+from tests.series.common import Row, frame, people, policy
+
+Q = ["age", "zip"]
+
+
+def published(series: shoal.Series, number: int) -> pl.DataFrame:
+    return pl.read_csv(series.place / f"{number:04d}" / "release.csv", infer_schema=False)
+
+
+def meets(table: pl.DataFrame, k: int, l: int) -> bool:
+    groups = defaultdict(Counter)
+    for *quasi, value in table.select([*Q, "ill"]).rows():
+        groups[tuple(quasi)][value] += 1
+    return all(c.total() >= k and max(c.values()) * l <= c.total() for c in groups.values())
+
+
+def test_each_part_and_all_together_meet_the_models(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy())
+    for month in range(3):
+        part = series.add(people(month), person="id")
+        assert part.rows == 8
+    parts = [published(series, i) for i in (1, 2, 3)]
+    assert all(meets(p, 2, 2) for p in [*parts, pl.concat(parts)])
+    assert all("id" not in p.columns for p in parts)
+    verdict = series.verify()
+    assert verdict.holds, verdict
+    assert series.status()["people"] == 24
+
+
+def test_who_was_published_is_refused_and_nothing_is_written(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy())
+    series.add(people(1), person="id")
+    with pytest.raises(shoal.InputError, match="8 people of this table stand in an earlier part"):
+        series.add(pl.concat([people(1), people(2)]), person="id")
+    assert series.parts == 1
+    assert series.verify().holds
+
+
+def test_two_rows_of_a_person_are_refused(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy())
+    with pytest.raises(shoal.InputError, match="1 rows are a second row"):
+        series.add(pl.concat([people(1), people(1)[:1]]), person="id")
+
+
+ODD = [("x1", "90", "9", "a"), ("x2", "91", "8", "b")]  # they share nothing, so both columns are starred
+
+
+def test_rows_that_lose_too_much_wait_and_must_come_again(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(), wait=1, wait_above=0.6)
+    first = pl.concat([people(1), frame(ODD)])
+    part = series.add(first, person="id")
+    assert (part.rows, part.waiting) == (8, 2)
+    with pytest.raises(shoal.InputError, match="2 rows of an earlier table wait"):
+        series.add(people(2), person="id")
+    part = series.add(pl.concat([people(2), frame(ODD)]), person="id")  # they waited once, which is all they may
+    assert (part.rows, part.waiting) == (10, 0)
+    assert series.status()["people"] == 18
+    assert series.verify().holds
+
+
+def test_rows_that_wait_find_a_group_in_the_next_part(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(), wait=2, wait_above=0.6)
+    series.add(pl.concat([people(1), frame(ODD)]), person="id")
+    alike = [("y1", "90", "9", "b"), ("y2", "91", "8", "a")]
+    part = series.add(pl.concat([people(2), frame(ODD), frame(alike)]), person="id")
+    assert (part.rows, part.waiting, part.loss["stars"]) == (12, 0, 0)
+
+
+def test_who_waits_may_be_let_go_by_name_alone(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(), wait=1, wait_above=0.6)
+    series.add(pl.concat([people(1), frame(ODD)]), person="id")
+    assert series.add(people(2), person="id", without_waiting=True).waiting == 0
+
+
+def test_no_value_of_the_table_stands_in_the_ledger(tmp_path):
+    rows: list[Row] = [(f"name{i}", f"age{i % 2}", f"zip{i // 2 % 2}", f"ill{i // 4}") for i in range(8)]
+    series = shoal.Series.start(tmp_path / "s", policy())
+    series.add(frame(rows), person="id")
+    private = [p.read_bytes() for p in (tmp_path / "s" / "private").rglob("*") if p.is_file()]
+    assert len(private) >= 4
+    for row in rows:
+        assert not any(text.encode() in data for text in row for data in private)
+    for path in [tmp_path / "s" / "private", *(tmp_path / "s" / "private").rglob("*")]:
+        assert not path.stat().st_mode & 0o077, path
+
+
+people_of = st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.sampled_from("ab")), max_size=7)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(months=st.lists(people_of, min_size=1, max_size=3), wait=st.integers(0, 1))
+def test_whoever_sees_all_parts_is_left_with_groups_that_meet_the_models(tmp_path_factory, months, wait):
+    """An intruder who knows when everybody came in, and one who does not; both see every published class."""
+    series = shoal.Series.start(tmp_path_factory.mktemp("s") / "s", policy(), wait=wait, wait_above=0.4)
+    carried: list[Row] = []
+    everybody: set[str] = set()
+    for month, rows in enumerate(months):
+        new = carried + [(f"{month}-{i}", *row) for i, row in enumerate(rows)]
+        try:
+            part = series.add(frame(new), person="id")
+        except (shoal.InfeasibleError, shoal.InputError):
+            carried = new
+            continue
+        everybody |= {row[0] for row in new}
+        carried = waiting_of(series, new)
+        assert part.waiting == len(carried)
+    parts = [published(series, i + 1) for i in range(series.parts)]
+    assert all(meets(p, 2, 2) for p in parts)
+    if parts:
+        assert meets(pl.concat(parts), 2, 2)
+        assert sum(p.height for p in parts) + len([r for r in carried if r[0] in everybody]) == len(everybody)
+        assert series.verify().holds
+
+
+def waiting_of(series: shoal.Series, rows: list[Row]) -> list[Row]:
+    """The rows whose people the ledger says wait."""
+    from shoal.publishing.series.folder import open_series
+
+    held = open_series(series.place)
+    return [row for row in rows if held.keyed.one("person", [row[0]]) in held.ledger.waiting]
+
+
+def test_the_command_line_makes_the_same_series(tmp_path):
+    (tmp_path / "p.toml").write_text(
+        'quasi_identifiers = ["age", "zip"]\nsensitive = ["ill"]\nk = 2\nl = 2\neffort = "fast"\n'
+    )
+    for month in (1, 2):
+        people(month).write_csv(tmp_path / f"{month}.csv")
+    assert run("series", "start", "s", "--policy", "p.toml", cwd=tmp_path).returncode == 0
+    for month in (1, 2):
+        facts = run("series", "add", "s", f"{month}.csv", "--person", "id", "--json", cwd=tmp_path).facts
+        assert (facts["rows"], facts["parts"], facts["made_up"]) == (8, month, 0)
+    assert run("series", "status", "s", "--json", cwd=tmp_path).facts["people"] == 16
+    assert run("verify", "s", "--json", cwd=tmp_path).facts["holds"]
+    assert run("series", "add", "s", "1.csv", "--person", "id", cwd=tmp_path).returncode == 2
+    again = run("series", "start", "s", "--policy", "p.toml", cwd=tmp_path)
+    assert again.returncode == 4
+
+
+def test_hierarchies_stand_beside_the_series(tmp_path):
+    tree = tmp_path / "age.csv"
+    tree.write_text("30;30s;*\n34;30s;*\n41;40s;*\n")
+    asked = policy(publish="hierarchy", hierarchies={"age": str(tree)})
+    series = shoal.Series.start(tmp_path / "s", asked)
+    tree.unlink()
+    series = shoal.Series(tmp_path / "s")
+    series.add(people(1), person="id")
+    assert series.verify().holds
