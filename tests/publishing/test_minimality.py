@@ -45,7 +45,7 @@ def releases(unit, family, root, values, p, draws):
 
 
 def worst(seen, values):
-    """The largest difference between the posterior of a person's value and its share in the group; and the posterior."""
+    """The largest difference between a posterior and the share of its value in the group, and the largest posterior."""
     far, high = Fraction(0), Fraction(0)
     for (group, shown), chances in seen.items():
         total = sum(chances.values())

@@ -34,24 +34,30 @@ that the search may not pick neighbours by their values.  Source of the notion: 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shoal.engines.order import Lot, dealer
 from shoal.errors import InfeasibleError
-from shoal.model.histogram import Histogram, mixed_radix
+from shoal.model.certificate import Certificate, tight
+from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
+from shoal.model.policy import Policy
+from shoal.model.privacy import AlphaKAnonymity, Model, Requirement
+from shoal.model.privacy.base import CLOSE, said
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping
+from shoal.problems.tables.eligible import good_groups
 
 FAMILY = 16  # members of a family
 ALL_SIZES = 8  # up to this many times the smallest group, every size is a standard size
 STEP = 1.25  # above, every standard size is about so many times the one before
 JOINED = 8  # what has no like is put together into one unit of at least so many times the smallest group
-CLOSE = 1e-9
 
-Solve = Callable[[Histogram, int], Grouping]  # a register and the least rows of a group -> groups of it
+Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
 Eligible = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # cell of rows, group of rows, groups -> bool[groups]
 
 
@@ -71,18 +77,53 @@ class Merged:
     rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def shares(histogram: Histogram, columns: int, cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-    """float64[groups]: the largest share of a value of any of the first sensitive columns; rows one by one.
+def share_models(asked: Policy) -> list[Model]:
+    """What a policy's minimality asks of every group, for every sensitive column; nothing where none is asked for."""
+    return [] if asked.minimality is None else [AlphaKAnonymity(asked.minimality, 1)]
 
-    O(n log n).
+
+def refuse_common(histogram: Histogram, asked: Policy) -> None:
+    """InfeasibleError where one value is so common that its share of all rows is above what may be told."""
+    for j, name in enumerate(asked.sensitive if asked.minimality is not None and histogram.rows else ()):
+        held = np.bincount(histogram.sensitive[:, j], weights=histogram.count)
+        most = float(held.max() / histogram.rows)
+        if asked.minimality is not None and most > asked.minimality + CLOSE:
+            least = f"; ask for minimality={said(most, up=True)} at the least" if most < 1 else ""
+            raise InfeasibleError(
+                f"one value of {name!r} is {100 * most:.1f} % of the rows, so whoever knows that much tells it with "
+                f"more than minimality={asked.minimality:g} of some group{least}"
+            )
+
+
+def protected(
+    histogram: Histogram, recoding: Recoding, need: Requirement, asked: Policy, solve: Solve, secret: bytes | None
+) -> Grouping:
+    """Groups that keep ``Policy.minimality``, with their certificate; arguments as of ``merged``.
+
+    need    what every group must meet, ``share_models`` included
+    secret  of the caller's, for the draws; None: fresh ones
+
+    The bound is that of the search on the quasi-identifiers alone, so that the proved ratio tells who has a register
+    nothing of the values.
     """
-    rows = np.bincount(group, minlength=groups)
-    most = np.zeros(groups)
-    for j in range(columns):
-        key, held = np.unique(group * np.int64(histogram.sensitive_sizes[j]) + histogram.sensitive[cell, j],
-                              return_counts=True)  # fmt: skip
-        np.maximum.at(most, key // histogram.sensitive_sizes[j], held)
-    return most / np.maximum(rows, 1)
+
+    def eligible(cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+        return good_groups(histogram, need, cell, group, np.ones(cell.size, np.int64), groups)
+
+    context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
+    counts = np.sort(histogram.count).astype("<i8").tobytes()
+    deal = dealer(Lot.of(secret, b"decoys" + context + counts).place)
+    made = merged(histogram, recoding, need.smallest, eligible, solve, deal)
+    own = made.found.certificate
+    cost = recoding.cost(histogram, made.partition)
+    certificate = Certificate(
+        cost=cost,
+        lower_bound=tight(own.lower_bound, cost, recoding.unit, own.bound),
+        unit=recoding.unit,
+        bound=f"of the quasi-identifiers alone: {own.bound}",
+        details={"minimality": {"asked": asked.minimality, "decoys": made.decoys, "cost_before_merging": own.cost}},
+    )
+    return Grouping(made.partition, certificate, "decoys", made.found.attempts)
 
 
 def merged(
@@ -98,7 +139,7 @@ def merged(
     Raises InfeasibleError where all units of one size together do not meet it.  O(n log n) beside the searches.
     """
     register, of_cell = register_of(histogram)
-    found = solve(register, smallest)
+    found = solve(register, smallest, False)
     cell = np.repeat(np.arange(histogram.cells), histogram.count)
     group = _dealt(_published_alike(register, recoding, found.partition), of_cell[cell], deal)
     cell = cell[np.lexsort((deal.random(cell.size), group))]  # rows by group, at random within: units are stretches
@@ -203,7 +244,7 @@ def _near(
             register, quasi=register.quasi[tuples], sensitive=register.sensitive[: tuples.size],
             count=np.bincount(of_unit.reshape(-1)).astype(np.int64),
         )  # fmt: skip
-        found = solve(held, FAMILY).partition
+        found = solve(held, FAMILY, True).partition
         slots = np.argsort(found.cell, kind="stable")
         group = np.empty(left.size, np.int64)
         group[np.argsort(of_unit.reshape(-1), kind="stable")] = np.repeat(found.group[slots], found.count[slots])
