@@ -26,13 +26,13 @@ from shoal.engines.scope import Scope, ScopeSettings
 from shoal.engines.source import is_remote, without_secrets
 from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Table, require
-from shoal.errors import InputError, UnaskedError
+from shoal.errors import InputError, PolicyError, UnaskedError
 from shoal.model.arguments import column_names
 from shoal.model.effort import Effort
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.missing import filled_words, with_filled
 from shoal.model.policy import Policy
-from shoal.model.privacy import requirement
+from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Published
 from shoal.model.refusals import refuse_stars
 from shoal.model.repeatable import drawn
@@ -59,6 +59,7 @@ from shoal.publishing.tables.closeness import on_trees
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.exposed import exposed
 from shoal.publishing.tables.incomplete import FLAG, flagged, judged_apart, parts_of
+from shoal.publishing.tables.minimality import protected, refuse_common, share_models
 from shoal.publishing.tables.release import Facts, Placement, Release
 from shoal.watching import Clock, watched
 
@@ -167,6 +168,11 @@ def prepare(
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
+    if after is not None and asked.minimality is not None:
+        raise PolicyError(
+            "minimality is proved of one release alone, and after=... sets it against an earlier one; leave one of "
+            "them out"
+        )
     scope, engine = scope.as_asked(data, engine, asked)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     Lot.of(secret)  # one that is too short is refused before the work
@@ -177,7 +183,7 @@ def prepare(
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
         refuse_too_many(cells.counted.histogram.cells, progress)
-        solved = _solve(cells, asked, progress, fixed)
+        solved = _solve(cells, asked, progress, fixed, secret)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
     if after is not None:
@@ -282,7 +288,8 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     refuse_missing(counted, asked)
     texts = [column.texts() for column in counted.quasi]
     refuse_stars(asked, {c.name: c.texts() for c in (*counted.quasi, *counted.sensitive)})
-    models = on_trees(models_of(asked), asked, counted.sensitive)
+    refuse_common(counted.histogram, asked)
+    models = on_trees([*models_of(asked), *share_models(asked)], asked, counted.sensitive)
     need = requirement(models, (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     apart = parts_of(counted, asked, need)
@@ -292,7 +299,10 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     return _Cells(counted, texts, need, studied, apart)
 
 
-def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None) -> _Solved:
+def _solve(
+    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    secret: bytes | None,
+) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
     from shoal.problems.tables.others.fixed_levels import at_levels
@@ -336,6 +346,17 @@ def _solve(cells: _Cells, asked: Policy, progress: Callable[[str, float | None],
         how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
         return group(held, wants, method or _method(asked), admits=both(admits, few), **how)
 
+    if asked.minimality is not None:
+
+        def of_register(register: Any, smallest: int, haste: bool) -> Grouping:
+            return group(
+                register, KAnonymity(smallest), recoding=recoding, effort="fast" if haste else asked.effort, seed=seed,
+                progress=nothing if haste else progress,
+            )  # fmt: skip
+
+        grouping = protected(counted.histogram, recoding, need, asked, of_register, secret)
+        grouping, published, columns = told_as(grouping)
+        return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
     found = solved(
         studied, counted.histogram, recoding, asked, asks,
         lambda found: studied.holds(asked, told_as(found)[2], found.partition.sizes),

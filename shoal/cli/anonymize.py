@@ -53,6 +53,11 @@ class Wanted(NamedTuple):
         None, "--coarsen", "auto: one level per column, the best in all, and stars where groups differ there."
     )
     max_average_risk: float | None = AVERAGE
+    minimality: float | None = flag(
+        None,
+        "--minimality",
+        "Highest share with which a sensitive value is told to one who knows the method; decoys see to it.",
+    )
     max_suppressed: float | None = flag(
         None, "--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."
     )

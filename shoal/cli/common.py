@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from shoal.publishing.crosswalks.crosswalk import Drawing
 
 _LIKE_THEIR_FLAGS = (
-    "sensitive identifiers insensitive person household max_suppressed max_average_risk missing shards preset "
-    "population population_weights population_size publish coordinates boundary max_width grid extent center sparse "
-    "max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine memory "
-    "threads temporary glob table query master parts threshold shapes explored certificate unmatched max_clusters "
-    "max_diameter epsilon r original id shape_id "
+    "sensitive identifiers insensitive person household max_suppressed max_average_risk minimality missing shards "
+    "preset population population_weights population_size publish coordinates boundary max_width grid extent center "
+    "sparse max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine "
+    "memory threads temporary glob table query master parts threshold shapes explored certificate unmatched "
+    "max_clusters max_diameter epsilon r original id shape_id "
     "similar at_most strict_roles max_composition force_composition after"
 )
 _FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {

@@ -13,7 +13,7 @@ _WORDS = {
     "Columns": "quasi sensitive identifiers insensitive person household coordinates weight weights x y label value "
     "counted columns categories cyclic latitude longitude plane unit id source target column boundary soft_boundary "
     "strict_roles fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
-    "What is asked": "k l r least distinct_l epsilon preset max_average_risk population population_weights "
+    "What is asked": "k l r least distinct_l epsilon preset max_average_risk minimality population population_weights "
     "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
     "policy mode wait wait_above without_waiting no_counterfeits",
     "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "

@@ -55,6 +55,11 @@ class SensitiveLevels:
     delta: float | None
 
 
+def told_at_most(audit: Audit) -> float:
+    """The largest share of a sensitive value in a class; 0 of an empty table."""
+    return max((found.alpha or 0.0 for found in audit.sensitive.values()), default=0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Audit:
     """A table judged by its own rows; a class is a set of rows with equal quasi-identifiers, a star being a value.

@@ -20,6 +20,7 @@ from shoal.model.privacy.persons import counts_rows
 from shoal.model.record import recipe
 from shoal.model.refusals import (
     limits_of,
+    minimality_of,
     refuse_coarsen,
     refuse_hierarchies,
     refuse_missing,
@@ -70,6 +71,9 @@ class Policy:
     population_weights the column that says instead how many people a row stands for; it leaves the table unless it is
                        named insensitive
     max_average_risk   highest mean over the rows of 1 / (size of its class)
+    minimality         highest share, above 0 and below 1, with which anybody's sensitive value is told to one who knows
+                       the method and everybody's quasi-identifiers; groups are then formed without a look at sensitive
+                       values, and those that do not meet what is asked are merged together with decoys
     method, effort     how to search; see the catalogue
     shards             None, or a number: cells are cut into so many shards, at most, each searched by itself
     seed               of the search. None: drawn, and on record with the release; an int: that one
@@ -117,6 +121,7 @@ class Policy:
     coarsen: str | None = None
     max_suppressed: float = 0.0
     max_average_risk: float | None = None
+    minimality: float | None = None
     method: str = "auto"
     effort: str | float = "balanced"
     shards: int | None = None
@@ -171,7 +176,7 @@ class Policy:
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
             raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
         refuse_coarsen(self)
-        for name, value in limits_of(self).items():
+        for name, value in {**limits_of(self), **minimality_of(self)}.items():
             object.__setattr__(self, name, value)
         effort = Effort.of(self.effort)
         object.__setattr__(self, "effort", effort.name if effort.seconds is None else effort.seconds)
@@ -397,6 +402,7 @@ class Policy:
             "coarsen": self.coarsen,
             "max_suppressed": self.max_suppressed,
             "max_average_risk": self.max_average_risk,
+            **({} if self.minimality is None else {"minimality": self.minimality}),
             "method": self.method,
             "effort": self.effort,
             **({} if self.shards is None else {"shards": self.shards}),

@@ -21,6 +21,7 @@ WITHOUT = [
     "population_weights",
     "shards",
     "max_average_risk",
+    "minimality",
     "coarsen",
 ]  # settings under which nothing is promised
 

@@ -143,6 +143,36 @@ def limits_of(asked: Any) -> dict[str, Any]:
     return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}
 
 
+def minimality_of(asked: Any) -> dict[str, Any]:
+    """The share that nobody's value may be told with, as a plain number; asked is a ``Policy``.
+
+    PolicyError where it is no such share, and for every setting beside which the theorem does not hold.
+    """
+    if asked.minimality is None:
+        return {}
+    share = number("minimality", asked.minimality, "a share above 0 and below 1", lambda x: 0 < x < 1)
+    if not asked.sensitive:
+        raise PolicyError("minimality is about the values of sensitive columns; name one with sensitive=[...]")
+    known = asked.population is not None or asked.population_weights is not None
+    beside = {
+        "publish='centers'": asked.publish == "centers",
+        "person= or household=, whose rows are not dealt one by one": bool(asked.units),
+        "a population": known,
+        "coordinates": asked.coordinates is not None,
+        "global_recoding": asked.global_recoding,
+        "coarsen": asked.coarsen is not None,
+        "max_level, above which a merger with decoys may end": bool(asked.max_level),
+        "max_average_risk": asked.max_average_risk is not None,
+        "missing='apart'": asked.missing == "apart",
+        "shards": asked.shards is not None,
+        f"method={asked.method!r}, since it has a method of its own": asked.method != "auto",
+    }
+    for what, there in beside.items():
+        if there:
+            raise PolicyError(f"minimality={share:g} is not proved beside {what}; leave one of them out")
+    return {"minimality": share}
+
+
 def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
     """InputError for a column, by name, that holds what a star is written as; asked is a ``Policy``."""
     for name, values in texts.items():

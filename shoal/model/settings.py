@@ -42,6 +42,7 @@ class OtherSettings(OtherModels, total=False):
     global_recoding: bool
     coarsen: str | None
     max_suppressed: float
+    minimality: float | None
     max_average_risk: float | None
     effort: str | float
     shards: int | None

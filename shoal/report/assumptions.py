@@ -74,6 +74,19 @@ def _ends(policy: Mapping[str, Any], exposed: float) -> str:
     )
 
 
+def _minimality(policy: Mapping[str, Any]) -> str:
+    """What the forming of the groups tells, or why it tells nothing."""
+    if policy.get("minimality") is None:
+        return (
+            "Minimality: that nothing was coarsened without need can itself tell something (Wong, Fu, Wang, Pei 2007)."
+        )
+    return (
+        "Minimality: who knows the method and everybody's quasi-identifiers tells nobody's value with more than "
+        f"{policy['minimality']:g}, where before the release any two people may as well have each other's values. Who "
+        "knows more about the people, or has a second release of them, may tell more."
+    )
+
+
 def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
     """What such a release cannot promise, by the attack's name.
 
@@ -83,7 +96,7 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
         "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "
         "groups that a person has in each may have fewer than k people in common (Ganta, Kasiviswanathan, Smith 2008). "
         "Publish once, publish the same release again, or publish new people alone.",
-        "Minimality: that nothing was coarsened without need can itself tell something (Wong, Fu, Wang, Pei 2007).",
+        _minimality(policy),
         "Background knowledge: an attacker who knows more than the quasi-identifiers learns more; t in the table above "
         "says how far a group's distribution lies from the whole table's.",
         "For statistics rather than rows, publication with noise (differential privacy) promises more.",

@@ -68,6 +68,9 @@ def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "population", f"estimated: a row stands for as many people as {policy['population_weights']} says"
     if policy["max_average_risk"] is not None:
         yield "mean risk", f"at most {number(policy['max_average_risk'])}"
+    if policy.get("minimality") is not None:
+        told = f"with a share of at most {number(policy['minimality'])}"
+        yield "a value is told to who knows the method", told
     if policy["max_suppressed"]:
         whole = release["certificate"].get("details", {}).get("suppressed_rows")
         found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"

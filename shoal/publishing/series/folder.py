@@ -217,6 +217,7 @@ def refuse_policy(policy: Policy, mode: str) -> None:
         f"missing={policy.missing!r}": policy.missing != "category",
         "preset='hipaa-safe-harbor'": policy.preset == "hipaa-safe-harbor",
         "keep_order": policy.keep_order,
+        "minimality, which is proved of one release alone,": policy.minimality is not None,
         "a hierarchy made from the table's counts": any(
             isinstance(h, str) and h in GENERATED for h in policy.hierarchies.values()
         ),

@@ -23,7 +23,7 @@ from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
 from shoal.judge.tables.parts import hash_of
 from shoal.judge.tables.safe_harbor import breach
-from shoal.model.audit import Audit, Check
+from shoal.model.audit import Audit, Check, told_at_most
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.composition import Composition
@@ -328,6 +328,12 @@ class Release(Generic[Frame]):
             raise VerificationError(
                 f"the release has a mean risk of {audit.classes / audit.rows:.6g} where {limit} was asked; nothing was "
                 "published. This is a defect of shoal: please report it"
+            )
+        most, allowed = told_at_most(audit), self.policy.minimality
+        if allowed is not None and most > allowed + 1e-9:
+            raise VerificationError(
+                f"the release has a value on the share {most:.6g} of a group where minimality={allowed:g} was asked; "
+                "nothing was published. This is a defect of shoal: please report it"
             )
         for found in audit.checks:
             if not found.passes:

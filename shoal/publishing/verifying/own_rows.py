@@ -16,7 +16,7 @@ from shoal.judge.tables.grid import range_steps
 from shoal.judge.tables.parts import Held, Required, digest_of, judge_held, read_rows
 from shoal.judge.tables.safe_harbor import breach
 from shoal.judge.tables.shown import NOT_AT_HAND, Published, shown_loss
-from shoal.model.audit import Audit
+from shoal.model.audit import Audit, told_at_most
 from shoal.model.certificate import Certificate, Guarantee, PublicCertificate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.promised import PROVED, promised
@@ -68,6 +68,11 @@ def own_findings(
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
         findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
+    if policy.minimality is not None:
+        most = told_at_most(audit)
+        text = f"no value on more than the share {most:.6g} of a class, {policy.minimality:g} asked; that groups tell "
+        text += "nothing more rests on the method that formed them"
+        findings.append(Finding("minimality", most <= policy.minimality + 1e-9, text))
     if not record.private:
         findings += _not_shown(record, audit)
     else:

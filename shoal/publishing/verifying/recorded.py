@@ -170,6 +170,7 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
         person=asked.get("person"),
         household=asked.get("household"),
         max_average_risk=asked.get("max_average_risk"),
+        minimality=asked.get("minimality"),
         privacy=asked["privacy"],
         star=asked["star"],
         missing=asked.get("missing", "category"),
