@@ -40,7 +40,7 @@ from scipy.special import gammaln
 MANY = 20  # hidden rows of a tuple; of more minimality is taken to tell nothing
 _STATES = 1_500  # ways in which values repeat that are told apart
 _ROUNDS = 60
-_BELIEF = 0.5, 1.0  # tuples hidden without need, and that need not be hidden, counted before any is seen
+_BELIEF = 1.0, 2.0  # tuples hidden without need, and that need not be hidden, counted before any is seen
 _HELD = 1 << 24  # numbers held at once
 
 
