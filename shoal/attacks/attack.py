@@ -186,7 +186,7 @@ def attack(
     reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l)
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
-    found += files.found(reading, told.table, people.get("original"))
+    found += files.found(reading, told.table, people.get("original"), separator)
     notes = _notes(reading, tables, earlier)
     if told.centers:
         notes.append("centers stand for no set of values: only people who have a center's own values are linked to it")

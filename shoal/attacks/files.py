@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,19 @@ from shoal.attacks import beside
 from shoal.attacks.finding import Finding, wilson
 from shoal.attacks.linkage import same_order
 from shoal.attacks.reading import People, Reading
-from shoal.engines.codes import as_text, encode
+from shoal.attacks.residue import residue
+from shoal.engines.codes import encode
 
 _ROWS = 100_000  # compared with the rows at other places
 _SHIFTS = (1, 2, 5, 11, 23, 47, 101)
 
 
-def found(reading: Reading, table: Any, people: People | None) -> list[Finding]:
+def found(reading: Reading, table: Any, people: People | None, separator: str | None = None) -> list[Finding]:
     """Every finding about files.  table: the release as it came, a path or a frame"""
     path = Path(table) if isinstance(table, (str, Path)) else None
     out = [_against_itself(reading)]
-    if (residue := _levels(reading, table)) is not None:
-        out.append(residue)
+    if (held := _beside_rows(reading, table, separator)) is not None:
+        out.append(held)
     if path is not None:
         out += beside.found(reading, path)
     if people is not None and people.rows == reading.rows:
@@ -32,51 +32,21 @@ def found(reading: Reading, table: Any, people: People | None) -> list[Finding]:
     return out
 
 
-def _levels(reading: Reading, table: Any) -> Finding | None:
-    """Values in levels, dictionaries and statistics that no row shows; None where the form of the table has none."""
-    held = _stored(table)
-    if not held:
+def _beside_rows(reading: Reading, table: Any, separator: str | None) -> Finding | None:
+    """Values and orders held beside the rows; None where the form of the table has none."""
+    held = residue(table, reading.frame, separator)
+    if held is None:
         return None
-    extra = {}
-    for name, values in held.items():
-        if name not in reading.frame.columns:
-            continue
-        shown = set(as_text(reading.frame[name]).unique().to_list())
-        if lost := {v for v in values if v is not None and v not in shown}:
-            extra[name] = len(lost)
-    leaks = float(bool(extra))
+    leaks = float(held.leaks)
+    unseen = [f"{name} ({len(values):,} values)" for name, values in sorted(held.values.items())]
     return Finding(
         "files", "levels and metadata", "seen in tools of several kinds",
-        "the intruder looks at the levels of categories, and at the statistics of a Parquet file",
-        "1 where they hold a value that no row shows, 0 where none does", leaks, leaks, leaks, {"the rows": 0.0}, None,
-        reading.rows, leaks, None, "write new columns from published values only",
-        {"columns": ", ".join(f"{n} ({m:,} values)" for n, m in extra.items()) or "none"},
+        "the intruder looks at what a file holds beside its rows: dictionaries, statistics, levels, metadata, hidden "
+        "parts", "1 where it tells what no row shows, 0 where it does not", leaks, leaks, leaks, {"the rows": 0.0},
+        None, reading.rows, leaks, None, "write a new file with new columns, from published values only",
+        {"columns": ", ".join(unseen) or "none", "order": "; ".join(held.order) or "none",
+         "others": "; ".join(held.said) or "none"},
     )  # fmt: skip
-
-
-def _stored(table: Any) -> dict[str, set[Any]]:
-    """Column -> the values its form holds beside its rows."""
-    out: dict[str, set[Any]] = {}
-    if isinstance(table, (str, Path)):
-        if str(table).lower().endswith((".parquet", ".pq")) and find_spec("pyarrow"):
-            import pyarrow.parquet as parquet
-
-            file = parquet.ParquetFile(table)
-            for i in range(file.num_row_groups):
-                for c in range(file.metadata.num_columns):
-                    column = file.metadata.row_group(i).column(c)
-                    held = column.statistics
-                    if held is not None and held.has_min_max:
-                        ends = pl.Series([held.min, held.max])
-                        out.setdefault(column.path_in_schema, set()).update(as_text(ends).to_list())
-        return out
-    if isinstance(table, pl.DataFrame):
-        return {n: set(k.categories.to_list()) for n, k in table.schema.items() if isinstance(k, pl.Enum)}
-    if type(table).__module__.split(".")[0] == "pandas":
-        for name in table.columns:
-            if hasattr(table[name].dtype, "categories"):
-                out[str(name)] = set(map(str, table[name].dtype.categories))
-    return out
 
 
 def _against_itself(reading: Reading) -> Finding:

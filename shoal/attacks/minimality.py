@@ -1,37 +1,55 @@
 """Minimality (Wong, Fu, Wang, Pei 2007): a value was hidden only because it had to be, which tells why.
 
 The intruder has a register of everybody's quasi-identifiers and knows that the maker hides no more than the model asks.
-Of the N people of a tuple m stand plainly in the release with known values; the others are in coarser classes.
-
-* m = 0 and N >= k: together they did not meet l, so some value has more than N/l of them.
-* m > 0: a hidden row was of a value v that the plain class could not take, (have_v + 1) l > m + 1.
-
-Before that knowledge the values of hidden people are draws from the rows of the coarse classes that hold
-their tuple.  Who of a tuple stands plainly is not known, so that claims are about the composition of the tuple.
+Of the N people of a tuple m stand plainly in the release with known values; the others are in coarser classes, and
+their values are draws from the rows of those that hold the tuple.  ``shoal.attacks.forced`` has the likelihood of what
+they are, for any k and l.  Who of a tuple stands plainly is not known: claims are about the composition of the tuple.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
-from scipy.special import gammaln
 
 from shoal.attacks.finding import Finding, wilson
+from shoal.attacks.forced import Hidden, concentration, posterior, rates, weigh
 from shoal.attacks.reading import People, Reading, same
 
 PAPER = "Wong, Fu, Wang, Pei 2007"
 LOWERS = "decoys (m-confidentiality, Wong et al.), a larger l; a method that does not hide as little as it can"
 _SURE = 0.8
-_MANY = 400  # people of a wholly hidden tuple; the majority of more tells what their pool tells
 _PAIRS = 10_000_000_000
 
 
-def found(reading: Reading, register: People, original: People | None, column: str) -> list[Finding]:
-    """Claims about a sensitive value above 1/l, with and without knowing that the maker hides no more than it must.
+class Claims(NamedTuple):
+    """What an intruder believes of the tuples that do not wholly stand plainly.
 
-    register  everybody's quasi-identifiers;  original: to check the claims, None without it
+    tuples         int[asked, quasi];  people: int64[asked] of each;  number: int64[people of the register] their tuple
+                   among all;  asked: int64[asked] which of all these are
+    after, before  float64[asked, values]: the share of each value among the people of the tuple, by whoever knows that
+                   the maker hides no more than it must, and by the compatible rows alone
+    speaks         bool[asked]: whether minimality says something of the tuple
+    rates          chances that a tuple, or a part of one, is hidden without need, by name
     """
-    if reading.l <= 1:
-        return []
+
+    tuples: np.ndarray
+    people: np.ndarray
+    number: np.ndarray
+    asked: np.ndarray
+    after: np.ndarray
+    before: np.ndarray
+    speaks: np.ndarray
+    rates: Mapping[str, float]
+
+
+def claims(reading: Reading, register: People, column: str) -> Claims | None:
+    """Beliefs about a sensitive value of everybody in a register of exactly the people of the release.
+
+    None where nothing is hidden, or the pairs of a tuple and a class are too many to look at.
+    O(tuples coarse classes / 8) in bit operations, and what ``forced.weigh`` takes.
+    """
     hidden = reading.points[2]
     tuples, people, number = register.tuples
     have = _plainly(reading, tuples, column)
@@ -39,20 +57,38 @@ def found(reading: Reading, register: People, original: People | None, column: s
     left = people - shown
     asked = np.flatnonzero(left > 0)
     if not hidden.size or not asked.size or asked.size * hidden.size > _PAIRS:
-        return []
+        return None
     pool, weighed = _pool(reading, tuples[asked], left[asked], column)
     kept = pool.sum(axis=1) > 0
     asked, pool, weighed = asked[kept], pool[kept], weighed[kept]
     share = weighed / weighed.sum(axis=1, keepdims=True)
-    told, speaks = _told(have[asked], people[asked], pool, share, reading.k, reading.l)
+    own = reading.counts(column).astype(float)
+    alike = concentration(own[reading.points[0]], own.sum(axis=0) / max(own.sum(), 1.0))
+    weights = weigh(Hidden(have[asked].astype(float), people[asked], pool, share), reading.k, reading.l, alike)
+    wholly, could = shown[asked] == 0, people >= max(reading.k, 2)
+    rate = rates(weights, wholly, (int((could & (shown > 0)).sum()), int((could & (left == 0)).sum())))
     rest = left[asked][:, None]
-    after = (have[asked] + rest * told) / people[asked][:, None]
-    before = (have[asked] + rest * share) / people[asked][:, None]
+    after, before = ((have[asked] + rest * told) / people[asked][:, None] for told in (posterior(weights, rate), share))
+    named = {
+        f"rate_of_hiding_{name}_without_need": float(rate[part][0])
+        for name, part in (("a_tuple", wholly), ("a_part_of_one", ~wholly)) if part.any()
+    }  # fmt: skip
+    return Claims(tuples[asked], people[asked], number, asked, after, before, weights.asked, named)
+
+
+def found(reading: Reading, register: People, original: People | None, column: str) -> list[Finding]:
+    """Claims about a sensitive value above 1/l, with and without knowing that the maker hides no more than it must.
+
+    register  everybody's quasi-identifiers;  original: to check the claims, None without it
+    """
+    told = claims(reading, register, column) if reading.l > 1 else None
+    if told is None:
+        return []
     truth = None
     if original is not None and column in original.sensitive:
-        truth = _composition(register, original, number, len(tuples), have.shape[1], column)
-        truth = None if truth is None else truth[asked]
-    return _findings(reading, column, people[asked], speaks, (before, after), truth)
+        tuples, values = len(register.tuples[0]), told.after.shape[1]
+        truth = _composition(register, original, told.number, tuples, values, column)[told.asked]
+    return _findings(reading, column, told, truth)
 
 
 def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
@@ -84,78 +120,9 @@ def _pool(reading: Reading, tuples: np.ndarray, left: np.ndarray, column: str) -
     return rows, out
 
 
-def _told(
-    have: np.ndarray,
-    people: np.ndarray,
-    pool: np.ndarray,
-    share: np.ndarray,
-    k: int,
-    l: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(float64[tuples, values] of a hidden row's value, bool[tuples] whether minimality speaks of the tuple)."""
-    shown = have.sum(axis=1)
-    out, speaks = share.copy(), np.zeros(len(share), bool)
-    some = shown > 0
-    allowed = (have + 1) * l > shown[:, None] + 1 + 1e-9
-    barred = np.where(allowed, share, 0.0)
-    mass = barred.sum(axis=1)
-    partly = some & (mass > 0) & (mass < share.sum(axis=1) - 1e-9)
-    out[partly] = barred[partly] / mass[partly, None]
-    speaks |= partly
-    for many in np.unique(people[~some]).tolist():
-        if many < max(k, 2) or many > _MANY:
-            continue
-        rows = np.flatnonzero(~some & (people == many))
-        found = majority(pool[rows], share[rows], many, l)
-        known = found.sum(axis=1) > 0
-        out[rows[known]] = found[known]
-        speaks[rows[known]] = True
-    return out, speaks
-
-
-def majority(pool: np.ndarray, share: np.ndarray, many: int, l: float) -> np.ndarray:
-    """float64[tuples, values]: the mean composition of many rows of a pool of which some value has more than many/l.
-
-    pool   float64[tuples, values], the rows to draw from, each at most once
-    share  float64[tuples, values], the chance of each value in the first draw; zero where the pool has none
-
-    Fisher's noncentral hypergeometric distribution of one value against the rest.  Exact for equal weights where two
-    values cannot both have so many (l at most 2); else the cases in which both have count twice.
-    A row of zeros where no such draw exists.  O(tuples values many).
-    """
-    least = int(np.floor(many / l + 1e-9)) + 1
-    rest = pool.sum(axis=1, keepdims=True) - pool
-    with np.errstate(divide="ignore", invalid="ignore"):
-        own, other = (np.log(np.where(n > 0, s / n, 1.0)) for n, s in ((pool, share), (rest, 1 - share)))
-    logs = np.stack(
-        [
-            np.where(
-                (pool >= j) & (rest >= many - j),
-                _choose(pool, j) + j * own + _choose(rest, many - j) + (many - j) * other,
-                -np.inf,
-            )
-            for j in range(least, many + 1)
-        ]
-    )
-    top = logs.max(axis=(0, 2), keepdims=True, initial=-np.inf)
-    mass = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
-    chance = mass.sum(axis=0)
-    drawn = (mass * np.arange(least, many + 1)[:, None, None]).sum(axis=0)
-    others = np.where(share < 1, (many * chance - drawn) / np.maximum(1 - share, 1e-12), 0.0)  # of all other values
-    total = chance.sum(axis=1, keepdims=True)
-    mean = drawn + share * (others.sum(axis=1, keepdims=True) - others)
-    return np.asarray(np.divide(mean, many * total, out=np.zeros_like(mean), where=total > 0))
-
-
-def _choose(n: np.ndarray, j: int) -> np.ndarray:
-    """Logarithms of binomial coefficients, of 0 below j where they do not count."""
-    n = np.maximum(n, j)
-    return np.asarray(gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1))
-
-
 def _composition(
     register: People, original: People, number: np.ndarray, tuples: int, values: int, column: str
-) -> np.ndarray | None:
+) -> np.ndarray:
     """float64[tuples, values]: people of each tuple of the register with each value in the original."""
     held = original.sensitive[column]
     if original is register:
@@ -170,17 +137,16 @@ def _composition(
 def _findings(
     reading: Reading,
     column: str,
-    people: np.ndarray,
-    speaks: np.ndarray,
-    beliefs: tuple[np.ndarray, np.ndarray],
+    told: Claims,
     truth: np.ndarray | None,
 ) -> list[Finding]:
-    before, after = beliefs
+    people, speaks, before, after = told.people, told.speaks, told.before, told.after
     speaking = int(people[speaks].sum())
     details: dict[str, object] = {
         "people_whose_tuple_is_not_wholly_published": int(people.sum()),
         "people_of_whom_minimality_speaks": speaking,
         "people_claimed_by_the_compatible_rows": int(people[before.max(axis=1) > 1 / reading.l + 1e-9].sum()),
+        **told.rates,
     }
     if truth is not None and speaking:
         weight = truth[speaks] / speaking

@@ -82,22 +82,3 @@ def test_fillings_are_all_that_agree(shown: list[int], hidden: int, seed: int, r
     assert after is not None
     assert abs(after - len(agree)) <= (0 if not rounded else len(every) // 10)
     assert fillings(np.array(shown), hidden, truth, None) == (len(every), 1)
-
-
-def test_levels_are_found() -> None:
-    _ = pytest.importorskip("pandas")
-    release = pl.DataFrame({"q": ["a", "a", "*", "*"], "s": list("xyxy")})
-    kept = release.with_columns(pl.col("q").cast(pl.Enum(["a", "b", "*"])))
-    name = "files, levels and metadata"
-    given = {"quasi_identifiers": ["q"], "sensitive": ["s"]}
-    assert by_name(shoal.attack(kept, **given))[name].risk == 1.0
-    assert by_name(shoal.attack(kept.to_pandas(), **given))[name].risk == 1.0
-    clean = release.with_columns(pl.col("q").cast(pl.Enum(["a", "*"])))
-    assert by_name(shoal.attack(clean, **given))[name].risk == 0.0
-
-
-def test_statistics_of_a_parquet_file(written, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    _, release = written
-    release.write(tmp_path / "other.parquet")
-    assert by_name(shoal.attack(tmp_path / "other.parquet"))["files, levels and metadata"].risk == 0.0
