@@ -45,9 +45,11 @@ def test_weights_and_means_are_those_of_every_composition(
     pool: list[int], plain: list[int], hidden: int, k: int, l: float, alike: float
 ) -> None:
     have = plain[: len(pool)]
-    m = sum(have)
-    assume(sum(pool) >= hidden and m + hidden >= max(k, 2))
-    assume(not m or could_stand(Counter(dict(enumerate(have))), k, l))
+    if not any(have) or not could_stand(Counter(dict(enumerate(have))), k, l):
+        have = [0] * len(pool)  # all are hidden
+    m, hidden = sum(have), min(hidden, sum(pool))
+    k = min(k, m + hidden)
+    assume(hidden and m + hidden >= 2)
     share = np.array(pool, float) / sum(pool)
     found = weigh(Hidden(np.array([have], float), np.array([m + hidden]), np.array([pool], float), share[None]), k, l,
                   alike)  # fmt: skip
