@@ -1,0 +1,3 @@
+from nicegui import ui
+def draw(window):
+    ui.label("Open a table first.")
