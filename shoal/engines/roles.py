@@ -14,7 +14,7 @@ import polars as pl
 from shoal.engines.codes import encode
 from shoal.engines.dangerous import Danger, foremost, words
 from shoal.engines.open import open_table
-from shoal.engines.propose import Proposal, looked_at, person_of, publishing
+from shoal.engines.propose import SHARES, Proposal, looked_at, person_of, publishing
 from shoal.engines.scope import Scope
 from shoal.engines.table import require
 from shoal.errors import InputError
@@ -56,12 +56,22 @@ class Roles:
         """The worst set of two, three and more columns, each in a sentence."""
         return tuple(words(danger, self.rows) for danger in foremost(self.dangerous))
 
-    def settings(self) -> dict[str, Any]:
-        """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column; no model."""
+    def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
+        """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column, and the models.
+
+        k alone where no column is sensitive; l beside it where it is in reach for all of them, else the least share of
+        one value, of a few, that is (alpha_k)
+        """
         named: dict[str, Any] = {key: [c.name for c in self.columns if c.role == r] for r, key in _KEYWORDS.items()}
         if self.person is not None:
             named["person"] = self.person
-        return {**named, "publish": self.publish[0]}
+        shares = [c.share for c in self.columns if c.role == "sensitive"]
+        models: dict[str, Any] = {"k": k}
+        if shares and max(shares) * l <= 1:
+            models["l"] = l
+        elif shares:
+            models["alpha_k"] = [next(s for s in SHARES if max(shares) <= s), k]
+        return {**named, **models, "publish": self.publish[0]}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
         """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".

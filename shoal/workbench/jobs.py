@@ -277,6 +277,28 @@ def compare(tell: Tell, source: Mapping[str, Any], releases: Mapping[str, str], 
     return shoal.compare(source["path"], dict(releases), quasi_identifiers=quasi, sensitive=sensitive).as_dict()
 
 
+def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int) -> dict[str, Any]:
+    """Tiles or clusters of points: how many, what they cost, and up to 4,000 points to draw."""
+    import numpy as np
+    import polars as pl
+
+    tell("grouping the points", None)
+    columns = [_roles(source).table[n].cast(pl.Float64, strict=False) for n in (x, y)]
+    points = np.stack([c.to_numpy() for c in columns], axis=1)
+    points = points[np.isfinite(points).all(axis=1)]
+    answer = shoal.tiles.split(points, k) if way == "tiles" else shoal.gathering.gather(points, k)
+    labels = np.asarray(answer.labels)
+    held = np.bincount(labels[labels >= 0])
+    drawn = np.random.default_rng(0).permutation(len(points))[:4000]
+    boxes = np.asarray(answer.bounds).tolist() if way == "tiles" else []
+    return {
+        "groups": int((held > 0).sum()), "smallest": int(held[held > 0].min()), "points": len(points),
+        "cost": float(answer.certificate.cost), "bound": float(answer.certificate.lower_bound),
+        "unit": answer.certificate.unit, "boxes": boxes[:3000], "shown": len(drawn),
+        "sample": [[float(points[i, 0]), float(points[i, 1]), int(labels[i])] for i in drawn],
+    }  # fmt: skip
+
+
 def sentences(tell: Tell, settings: Mapping[str, Any]) -> list[str]:
     """What each model of a request asks, in words with its formal name; refuses what contradicts itself."""
     return [f"{model.words()} ({model.name})" for model in shoal.Policy.of(settings).privacy]
@@ -292,6 +314,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     job.__name__: job
     for job in (
         look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack, compare,
-        sentences, demo,
+        places, sentences, demo,
     )
 }  # fmt: skip

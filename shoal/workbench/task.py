@@ -50,12 +50,10 @@ class Task:
         return Path(self.source["path"]).name if self.source else ""
 
     def opened(self, source: dict[str, Any], found: dict[str, Any]) -> None:
-        """Take a table that was looked at, with the roles proposed; k = 5 until something else is chosen."""
+        """Take a table that was looked at, with the roles and models proposed."""
         self.source, self.rows = dict(source), found["rows"]
         self.columns, self.dangerous, self.why = found["columns"], found["dangerous"], found["why"]
-        self.settings = {**found["settings"], "k": 5, "effort": "balanced", "seed": 0}
-        if self.settings["sensitive"]:
-            self.settings["l"] = 2
+        self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
         self._done, self._undone, self.releases, self.points = [], [], [], []
 
     def role(self, column: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ class Window:
     def say(self, words: str, *, bad: bool = False) -> None:
         """A message on the page; a refusal stays until it is closed."""
         ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad else 3000, multi_line=True,
-                  close_button="Close" if bad else False, position="top")  # fmt: skip
+                  position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
         """After a change: the line on top, and the panels of some steps, drawn again."""
@@ -161,20 +160,13 @@ class Window:
             with ui.tab_panels(self.tabs, value="Open", animated=False).classes("wb-wide").props("keep-alive"):
                 for step, module in STEPS.items():
                     with ui.tab_panel(step).style("padding: 0"):
-                        panel = ui.refreshable(_titled(module.draw))
+                        panel = ui.refreshable(module.draw)
                         self.panels[step] = panel
                         with ui.column().classes("wb"):
                             panel(self)
         self.changed()
         if not self.task.source and (self.bench.demo or self.bench.first):
             ui.timer(0.05, self.open_first, once=True)
-
-
-def _titled(draw: Callable[[Window], None]) -> Callable[[Window], None]:
-    def drawn(window: Window) -> None:
-        draw(window)
-
-    return drawn
 
 
 def pages(bench: Bench) -> None:
@@ -210,6 +202,3 @@ def pages(bench: Bench) -> None:
                 await worker.close()
 
     app.on_shutdown(close)
-
-
-Handler = Callable[..., Awaitable[None] | None]
