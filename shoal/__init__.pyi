@@ -14,9 +14,9 @@ from shoal.errors import PolicyError as PolicyError
 from shoal.errors import ShoalError as ShoalError
 from shoal.errors import VerificationError as VerificationError
 from shoal.model.audit import Audit as Audit
-from shoal.model.choices import choices as choices
 from shoal.model.certificate import Certificate as Certificate
 from shoal.model.certificate import Guarantee as Guarantee
+from shoal.model.choices import choices as choices
 from shoal.model.hierarchy import Hierarchy as Hierarchy
 from shoal.model.policy import Policy as Policy
 from shoal.model.privacy.beta_likeness import BetaLikeness as BetaLikeness

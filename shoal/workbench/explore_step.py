@@ -34,10 +34,14 @@ class _Grid:
         ways = shoal.choices()["publish"]
         with ui.row().classes("wb-wide").style("align-items: end"):
             self.k = ui.input("k, separated by commas", value="3, 5, 11")
-            self.l = ui.input("l, separated by commas (1 asks nothing)", value="1, 2" if task.settings.get("sensitive") else "1")
+            self.l = ui.input(
+                "l, separated by commas (1 asks nothing)", value="1, 2" if task.settings.get("sensitive") else "1"
+            )
             now = task.settings.get("publish", "stars")
             usable = {n: w for n, w in ways.items() if n != "hierarchy" or task.settings.get("hierarchies")}
-            self.ways = ui.select(usable, value=[now] if now in usable else ["stars"], multiple=True, label="Published as").style("min-width: 16rem")
+            self.ways = ui.select(
+                usable, value=[now] if now in usable else ["stars"], multiple=True, label="Published as"
+            ).style("min-width: 16rem")
         with ui.row().style("align-items: center"):
             self.start = ui.button("Try the grid", on_click=self.run).props("no-caps")
             self.stop = ui.button("Stop", on_click=self.window.works.stop).props("no-caps outline color=negative")
@@ -47,14 +51,16 @@ class _Grid:
         self.doing = ui.label().props("role=status").classes("wb-note")
         self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
         self.chart.props('role=img aria-label="Loss against risk of every point"')
-        ui.label("Click a point, or its row, to take it. Low and left is better: little risk, little loss.").classes("wb-note")
+        ui.label("Click a point, or its row, to take it. Low and left is better: little risk, little loss.").classes(
+            "wb-note"
+        )
         columns = [
             {"name": n, "label": label, "field": n, "align": "left", "sortable": True}
             for n, label in (("k", "k"), ("l", "l"), ("publish", "published as"), ("loss", "loss (NCP)"),
                              ("risk", "highest risk"), ("groups", "groups"), ("note", ""))
         ]  # fmt: skip
         self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20, selection="single",
-                              on_select=lambda e: e.selection and self.take(task.points[e.selection[0]["id"]]))  # fmt: skip
+                              on_select=self.marked)  # fmt: skip
         self.table.classes("wb-wide").props('dense flat bordered aria-label="Points of the grid"')
 
     async def run(self) -> None:
@@ -84,7 +90,9 @@ class _Grid:
         self.stop.enable()
         self.progress.visible = True
         try:
-            answer = await self.window.ask("explore", told, long=True, source=task.source, settings=task.asked(), grid=grid)
+            answer = await self.window.ask(
+                "explore", told, long=True, source=task.source, settings=task.asked(), grid=grid
+            )
         finally:
             self.start.enable()
             self.stop.disable()
@@ -107,9 +115,18 @@ class _Grid:
         if len(data) > 2:
             self.take(self.window.task.points[int(data[2])])
 
+    def marked(self, event: Any) -> None:
+        """A row of the table."""
+        if event.selection:
+            self.take(self.window.task.points[event.selection[0]["id"]])
+
     def take(self, point: dict[str, Any]) -> None:
         """Ask for what a point asked for."""
-        values: dict[str, Any] = {"k": point["k"], "l": point["l"] if point["l"] > 1 else None, "publish": point["publish"]}
+        values: dict[str, Any] = {
+            "k": point["k"],
+            "l": point["l"] if point["l"] > 1 else None,
+            "publish": point["publish"],
+        }
         self.window.set("Models", "Hierarchies", "Release", **values)
         self.window.say(f"Taken: k = {point['k']}, l = {point['l']}, {point['publish']}.")
 
@@ -140,7 +157,8 @@ def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "animation": False, "aria": {"enabled": True}, "legend": {"top": 0}, "tooltip": {"trigger": "item"},
         "grid": {"left": 60, "right": 20, "top": 40, "bottom": 45},
-        "xAxis": {"type": "value", "name": "highest risk of a row to be found", "nameLocation": "middle", "nameGap": 28},
+        "xAxis": {"type": "value", "name": "highest risk that a row is found", "nameLocation": "middle",
+                  "nameGap": 28},
         "yAxis": {"type": "value", "name": "loss (NCP)"},
         "series": [
             {"type": "scatter", "name": name, "data": data, "symbolSize": 14, "symbol": shapes[i % len(shapes)]}
@@ -167,7 +185,9 @@ class _Sides:
             self.column = ui.select(columns, value=columns[0], label="Column").style("min-width: 10rem")
             other = columns[1] if len(columns) > 1 else columns[0]
             self.other = ui.select(columns, value=other, label="With column (heat map)").style("min-width: 10rem")
-            self.number = ui.number("Equivalence class, the smallest is 1", value=1, min=1, step=1, format="%d").style("width: 16rem")
+            self.number = ui.number("Equivalence class, the smallest is 1", value=1, min=1, step=1, format="%d").style(
+                "width: 16rem"
+            )
         ui.button("Show", on_click=self.show).props("no-caps outline")
         self.place = ui.column().classes("wb-wide")
 
@@ -185,9 +205,15 @@ class _Sides:
             bars |= {"the table": found["before"], f"release {i + 1}": found["after"]}
         pair = [self.column.value, self.other.value]
         heats = [("the table", None)] + [(f"release {i + 1}", one["output"]) for i, one in made]
-        maps = {n: await ask("heat", source=task.source, release=r, columns=pair) for n, r in heats} if pair[0] != pair[1] else {}
+        maps = (
+            {n: await ask("heat", source=task.source, release=r, columns=pair) for n, r in heats}
+            if pair[0] != pair[1]
+            else {}
+        )
         quasi = made[-1][1]["settings"]["quasi_identifiers"]
-        group = await ask("groups", release=made[-1][1]["output"], columns=quasi, number=int(self.number.value or 1) - 1)
+        group = await ask(
+            "groups", release=made[-1][1]["output"], columns=quasi, number=int(self.number.value or 1) - 1
+        )
         with self.place:
             with ui.row().classes("wb-wide"):
                 for i, one in made:
@@ -203,7 +229,9 @@ class _Sides:
 
 def _asked(settings: dict[str, Any]) -> str:
     models = shoal.choices()["models"]
-    return ", ".join([*(f"{m} = {settings[m]}" for m in models if settings.get(m) is not None), settings.get("publish", "stars")])
+    return ", ".join(
+        [*(f"{m} = {settings[m]}" for m in models if settings.get(m) is not None), settings.get("publish", "stars")]
+    )
 
 
 def _figures(title: str, made: dict[str, Any]) -> None:

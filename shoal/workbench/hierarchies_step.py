@@ -33,7 +33,13 @@ def draw(window: Any) -> None:
     held = task.settings.get("hierarchies", {})
     for name in quasi:
         source = held.get(name)
-        said = "none: the value or a star" if source is None else source if not Path(source).is_file() else "by hand or from a file"
+        said = (
+            "none: the value or a star"
+            if source is None
+            else source
+            if not Path(source).is_file()
+            else "by hand or from a file"
+        )
         ui.label(f"{name}: {said}").classes("wb-note")
     _Editor(window, quasi).draw()
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
@@ -129,10 +135,14 @@ class _Editor:
                 choice = ui.select(levels, value=self.level, label="Classes of").style("width: 10rem")
                 choice.on_value_change(lambda e: self._at(e.value))
                 ui.button("Add a level", on_click=lambda: self._changed(tree.add_level)).props("no-caps outline")
-                ui.button("Remove this level", on_click=lambda: self._changed(lambda: tree.remove_level(self.level))).props("no-caps outline")
+                ui.button(
+                    "Remove this level", on_click=lambda: self._changed(lambda: tree.remove_level(self.level))
+                ).props("no-caps outline")
             held = tree.classes(self.level)
             with ui.row().style("align-items: end"):
-                target = ui.input("Move what is marked to the class (a new name makes a new one)", autocomplete=list(held)[:200]).style("width: 24rem")
+                target = ui.input(
+                    "Move what is marked to the class (a new name makes a new one)", autocomplete=list(held)[:200]
+                ).style("width: 24rem")
                 ui.button("Move", on_click=lambda: self._move(sorted(self.chosen), target.value or "")).props("no-caps")
             with ui.element("div").props('role=tree aria-label="Classes of the hierarchy"').classes("wb-wide"):
                 for name, members in list(held.items())[:SHOWN]:
@@ -142,7 +152,7 @@ class _Editor:
         share = tree.share(self.level, name)
         with ui.card().classes("wb-card").style("margin: .3rem 0; padding: .4rem .8rem").props("role=treeitem") as box:
             with ui.row().classes("wb-wide").style("align-items: center; gap: .6rem"):
-                title = ui.input(value=name).props(f'dense borderless aria-label="Name of the class"')
+                title = ui.input(value=name).props('dense borderless aria-label="Name of the class"')
                 title.on("change", lambda: self._rename(name, title.value or ""))
                 ui.linear_progress(share, show_value=False).style("width: 8rem").props('aria-label="Share of the rows"')
                 ui.label(f"{100 * share:.1f} % of the rows")

@@ -50,7 +50,9 @@ def _shown(place: Any, found: dict[str, Any]) -> None:
             with ui.card().classes("wb-card"):
                 ui.label(f"{finding['attack']}: {finding['name']}").style("font-weight: 600")
                 ui.label(_sentence(finding))
-                ui.label(f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}.").classes("wb-note")
+                ui.label(
+                    f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}."
+                ).classes("wb-note")
                 if finding.get("lowers"):
                     ui.label(f"What would lower it: {finding['lowers']}.").classes("wb-note")
         for note in found.get("notes", ()):

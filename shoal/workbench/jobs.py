@@ -42,8 +42,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
         for c in found.columns
     ]  # fmt: skip
     pairs = [
-        {"columns": list(d.columns), "distinction": d.distinction, "separation": d.separation}
-        for d in found.dangerous
+        {"columns": list(d.columns), "distinction": d.distinction, "separation": d.separation} for d in found.dangerous
     ]
     return {
         "rows": found.rows, "columns": columns, "dangerous": pairs, "settings": found.settings(),
@@ -99,7 +98,7 @@ def counts(tell: Tell, source: Mapping[str, Any], column: str) -> list[list[Any]
 
 
 def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> dict[str, Any]:
-    """A hierarchy on a column's values: its rows (value, class, ...) and the share of the table's rows at every node."""
+    """A hierarchy on a column's values: its rows (value, class, ...) and how many rows of the table have each value."""
     found = _roles(source)
     values = found.counts(column)
     made = _hierarchy(hierarchy, [(v, n) for v, n in values if v is not None])
@@ -267,7 +266,9 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
 def attack(tell: Tell, source: Mapping[str, Any], release: str) -> dict[str, Any]:
     """What an intruder reaches on a release, beside what is reached without it; figures of the original."""
     tell("attacking the release", None)
-    return shoal.attack(release, source["path"], **({"separator": source["separator"]} if source.get("separator") else {})).as_dict()
+    return shoal.attack(
+        release, source["path"], **({"separator": source["separator"]} if source.get("separator") else {})
+    ).as_dict()
 
 
 def compare(tell: Tell, source: Mapping[str, Any], releases: Mapping[str, str], quasi: list[str],
@@ -286,11 +287,16 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
     columns = [_roles(source).table[n].cast(pl.Float64, strict=False) for n in (x, y)]
     points = np.stack([c.to_numpy() for c in columns], axis=1)
     points = points[np.isfinite(points).all(axis=1)]
-    answer = shoal.tiles.split(points, k) if way == "tiles" else shoal.gathering.gather(points, k)
+    boxes: list[list[float]] = []
+    answer: Any
+    if way == "tiles":
+        answer = shoal.tiles.split(points, k)
+        boxes = np.asarray(answer.bounds).tolist()
+    else:
+        answer = shoal.gathering.gather(points, k)
     labels = np.asarray(answer.labels)
     held = np.bincount(labels[labels >= 0])
     drawn = np.random.default_rng(0).permutation(len(points))[:4000]
-    boxes = np.asarray(answer.bounds).tolist() if way == "tiles" else []
     return {
         "groups": int((held > 0).sum()), "smallest": int(held[held > 0].min()), "points": len(points),
         "cost": float(answer.certificate.cost), "bound": float(answer.certificate.lower_bound),
@@ -313,7 +319,7 @@ def demo(tell: Tell, path: str) -> dict[str, Any]:
 JOBS: dict[str, Callable[..., Any]] = {
     job.__name__: job
     for job in (
-        look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack, compare,
-        places, sentences, demo,
+        look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack,
+        compare, places, sentences, demo,
     )
 }  # fmt: skip

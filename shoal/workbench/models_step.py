@@ -1,4 +1,4 @@
-"""Models: what every group must meet, chosen by the worry, with the formal name beside it; and how values are recoded."""
+"""Models: what every group must meet, chosen by the worry, with the formal name; and how values are recoded."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
     with ui.row().classes("wb-wide").style("align-items: center; gap: .8rem"):
         switch = ui.switch(f"{model['name']}: {model['help']}", value=held is not None)
         fields = [
-            ui.number(f"{keyword}{f', number {i + 1}' if len(numbers) > 1 else ''}", value=n, step=1 if kind == "int" else 0.1)
+            ui.number(f"{keyword}, number {i + 1}" if len(numbers) > 1 else keyword, value=n, step={"int": 1}.get(kind, 0.1))
             .props("dense outlined").style("width: 9rem")
             for i, (n, kind) in enumerate(zip(numbers, model["numbers"], strict=True))
         ]  # fmt: skip
@@ -91,9 +91,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
 
 def _population(window: Any) -> None:
     place = ui.input("Path of the population's table", value=str(window.task.settings.get("population") or ""))
-    place.classes("wb-wide").on(
-        "change", lambda: window.set("Models", "Release", population=place.value or None)
-    )
+    place.classes("wb-wide").on("change", lambda: window.set("Models", "Release", population=place.value or None))
 
 
 def _published(window: Any, choices: dict[str, Any]) -> None:
@@ -106,22 +104,36 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         ui.label(f"Proposed: {task.why}.").classes("wb-note")
     measured = [c["name"] for c in task.columns if c["measured"] and task.role(c["name"]) == "quasi_identifiers"]
     for name in measured:
-        step = ui.number(f"Ranges of {name} end at multiples of", value=task.settings.get("range_step", {}).get(name), min=0)
+        step = ui.number(
+            f"Ranges of {name} end at multiples of", value=task.settings.get("range_step", {}).get(name), min=0
+        )
         step.style("width: 16rem")
         step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
     with ui.expansion("More settings").classes("wb-wide"):
-        effort = ui.select(choices["effort"], value=task.settings.get("effort", "balanced"), label="How hard to search (effort)")
+        effort = ui.select(
+            choices["effort"], value=task.settings.get("effort", "balanced"), label="How hard to search (effort)"
+        )
         effort.classes("wb-wide").on_value_change(lambda e: window.set("Release", effort=e.value))
         seed = ui.number("Seed of the search", value=task.settings.get("seed", 0), min=0, step=1, format="%d")
         seed.on("change", lambda: window.set("Release", seed=int(seed.value or 0)))
         missing = ui.select(
-            {"category": "a value of its own", "apart": "grouped apart", "filled": "filled with the most frequent value"},
+            {"category": "a value of its own", "apart": "grouped apart",
+             "filled": "filled with the most frequent value"},
             value=task.settings.get("missing", "category"), label="A missing quasi-identifier is",
         )  # fmt: skip
         missing.classes("wb-wide").on_value_change(lambda e: window.set("Release", missing=e.value))
-        whole = ui.switch("One level per column for the whole table (global recoding)", value=task.settings.get("global_recoding", False))
+        whole = ui.switch(
+            "One level per column for the whole table (global recoding)",
+            value=task.settings.get("global_recoding", False),
+        )
         whole.on_value_change(lambda e: window.set("Release", global_recoding=e.value or None))
-        most = ui.number("Largest share of rows that may be suppressed whole, 0 to 1", value=task.settings.get("max_suppressed", 0.0), min=0, max=1, step=0.01)
+        most = ui.number(
+            "Largest share of rows that may be suppressed whole, 0 to 1",
+            value=task.settings.get("max_suppressed", 0.0),
+            min=0,
+            max=1,
+            step=0.01,
+        )
         most.classes("wb-wide").on("change", lambda: window.set("Release", max_suppressed=most.value or None))
 
 

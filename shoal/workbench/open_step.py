@@ -15,7 +15,9 @@ def draw(window: Any) -> None:
     """The panel."""
     task = window.task
     ui.html("<h2>Open a table</h2>", sanitize=False)
-    ui.label("It stays on this machine: the page is served from here, and nothing is sent elsewhere.").classes("wb-note")
+    ui.label("It stays on this machine: the page is served from here, and nothing is sent elsewhere.").classes(
+        "wb-note"
+    )
     with ui.row().classes("wb-wide").style("align-items: stretch; gap: 1rem"):
         _choose(window)
         _path(window)
@@ -25,7 +27,7 @@ def draw(window: Any) -> None:
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
     if not task.source:
         return
-    ui.html(f"<h2>First rows</h2>", sanitize=False)
+    ui.html("<h2>First rows</h2>", sanitize=False)
     ui.label(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns").classes("wb-note")
     _rows(window)
     _columns(task)
@@ -65,7 +67,12 @@ def _path(window: Any) -> None:
             elif (place / "project.toml").is_file():
                 await window.open_project(place.resolve())
             else:
-                given = {"separator": separator.value, "encoding": encoding.value, "table": table.value, "query": query.value}
+                given = {
+                    "separator": separator.value,
+                    "encoding": encoding.value,
+                    "table": table.value,
+                    "query": query.value,
+                }
                 await window.open({"path": str(place.resolve()), **{n: v for n, v in given.items() if v}})
 
         ui.button("Open", on_click=named).props("no-caps")
@@ -79,8 +86,12 @@ def _rows(window: Any) -> None:
     columns += [
         {"name": f"c{i}", "label": c["name"], "field": f"c{i}", "align": "left"} for i, c in enumerate(task.columns)
     ]
-    table = ui.table(columns=columns, rows=[], row_key="_row", pagination={"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1})
-    table.classes("wb-wide").props('dense flat bordered :rows-per-page-options="[20, 50, 100]" aria-label="Rows of the table"')
+    table = ui.table(
+        columns=columns, rows=[], row_key="_row", pagination={"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1}
+    )
+    table.classes("wb-wide").props(
+        'dense flat bordered :rows-per-page-options="[20, 50, 100]" aria-label="Rows of the table"'
+    )
 
     async def fill(asked: dict[str, Any]) -> None:
         size = int(asked.get("rowsPerPage") or PAGE)

@@ -16,12 +16,17 @@ def draw(window: Any) -> None:
         ui.label("Open a table with two columns of coordinates, such as longitude and latitude.")
         return
     x = next((n for n in numbers if n.lower().startswith(("lon", "lng", "x"))), numbers[0])
-    y = next((n for n in numbers if n.lower().startswith(("lat", "y")) and n != x), numbers[1] if numbers[1] != x else numbers[0])
+    y = next(
+        (n for n in numbers if n.lower().startswith(("lat", "y")) and n != x),
+        numbers[1] if numbers[1] != x else numbers[0],
+    )
     with ui.row().style("align-items: end"):
         xs = ui.select(numbers, value=x, label="x, or longitude").style("min-width: 10rem")
         ys = ui.select(numbers, value=y, label="y, or latitude").style("min-width: 10rem")
         way = ui.toggle({"tiles": "Tiles (rectangles)", "clusters": "Clusters"}, value="tiles").props("no-caps")
-        k = ui.number("At least so many points in each", value=task.settings.get("k", 5), min=1, step=1, format="%d").style("width: 14rem")
+        k = ui.number(
+            "At least so many points in each", value=task.settings.get("k", 5), min=1, step=1, format="%d"
+        ).style("width: 14rem")
     with ui.row():
         start = ui.button("Draw").props("no-caps")
         ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
@@ -32,7 +37,9 @@ def draw(window: Any) -> None:
         start.disable()
         said.set_text("working")
         try:
-            found = await window.ask("places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=int(k.value or 1))
+            found = await window.ask(
+                "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=int(k.value or 1)
+            )
         finally:
             start.enable()
             said.set_text("")
@@ -44,7 +51,9 @@ def draw(window: Any) -> None:
         )
         place.clear()
         with place:
-            ui.echart(_picture(found, xs.value, ys.value)).style("height: 34rem; width: 100%").props('role=img aria-label="Map of the points"')
+            ui.echart(_picture(found, xs.value, ys.value)).style("height: 34rem; width: 100%").props(
+                'role=img aria-label="Map of the points"'
+            )
         if found["shown"] < found["points"]:
             with place:
                 ui.label(f"{found['shown']:,} of {found['points']:,} points are drawn.").classes("wb-note")
@@ -60,12 +69,19 @@ def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
         groups.setdefault(label % 12, []).append([px, py])
     style = {"color": "transparent", "borderColor": "#557", "borderWidth": 1}
     series = [
-        {"type": "scatter", "large": True, "symbolSize": 4, "data": data, **({"markArea": {"silent": True, "itemStyle": style, "data": areas}} if i == 0 else {})}
+        {
+            "type": "scatter",
+            "large": True,
+            "symbolSize": 4,
+            "data": data,
+            **({"markArea": {"silent": True, "itemStyle": style, "data": areas}} if i == 0 else {}),
+        }
         for i, data in enumerate(groups.values())
     ]
     return {
         "animation": False, "aria": {"enabled": True}, "grid": {"left": 70, "right": 20, "top": 20, "bottom": 50},
         "xAxis": {"type": "value", "name": x, "scale": True, "nameLocation": "middle", "nameGap": 28},
-        "yAxis": {"type": "value", "name": y, "scale": True}, "dataZoom": [{"type": "inside"}, {"type": "inside", "orient": "vertical"}],
+        "yAxis": {"type": "value", "name": y, "scale": True},
+        "dataZoom": [{"type": "inside"}, {"type": "inside", "orient": "vertical"}],
         "series": series,
     }  # fmt: skip

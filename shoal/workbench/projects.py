@@ -48,7 +48,9 @@ def save_project(task: Task, folder: Path, step: str) -> Path:
     write_text(folder / "policy.toml", toml(request, "What is asked of the release; shoal anonymize reads it."))
     where = {"table": task.source["path"], "step": step, "project": 1}
     where |= {f"reading_{n}": task.source[n] for n in READING if task.source.get(n)}
-    write_text(folder / "project.toml", toml(where, "A project of shoal workbench; the table itself stays where it is."))
+    write_text(
+        folder / "project.toml", toml(where, "A project of shoal workbench; the table itself stays where it is.")
+    )
     task.project = folder
     return folder
 
@@ -64,7 +66,9 @@ def read_project(folder: Path) -> tuple[dict[str, Any], dict[str, Any], str]:
     except (KeyError, ValueError):
         raise shoal.InputError(f"{folder.name!r} holds a project that cannot be read") from None
     if not Path(table).exists():
-        raise shoal.InputError(f"the table of the project, {Path(table).name!r}, is no longer where it was; open it first")
+        raise shoal.InputError(
+            f"the table of the project, {Path(table).name!r}, is no longer where it was; open it first"
+        )
     held = settings.get("hierarchies", {})
     paths = {n: str(folder / h) if str(h).startswith("hierarchies/") else h for n, h in held.items()}
     source = {"path": table, **{n: where[f"reading_{n}"] for n in READING if f"reading_{n}" in where}}

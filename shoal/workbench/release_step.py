@@ -97,7 +97,8 @@ def _papers(task: Any, settings: dict[str, Any], place: Path, found: dict[str, A
     line = command(table, "policy.toml", output, secret.name, reading)
     texts = {
         "policy": ("policy.toml", toml(named, "What was asked of the release; shoal anonymize reads it.")),
-        "script": ("release.py", code), "notebook": ("release.ipynb", notebook(code)), "command": ("release.sh", line + "\n"),
+        "script": ("release.py", code), "notebook": ("release.ipynb", notebook(code)),
+        "command": ("release.sh", line + "\n"),
     }  # fmt: skip
     for file, text in texts.values():
         write_text(place / file, text)
@@ -131,7 +132,9 @@ def _made(window: Any, number: int) -> None:
                 if kind in made["files"]:
                     address = f"/w/{window.task.name}/files/{number}/{kind}"
                     ui.link(title, address, new_tab=kind == "report")
-        ui.label("The secret and the record are private: with the secret, the same rows come in the same order.").classes("wb-note")
+        ui.label(
+            "The secret and the record are private: with the secret, the same rows come in the same order."
+        ).classes("wb-note")
         with ui.expansion("Repeat it without this page").classes("wb-wide"):
             for kind in ("command", "policy", "script"):
                 ui.label(TITLES[kind]).style("font-weight: 600")

@@ -45,9 +45,7 @@ def _value(value: Any) -> str:
     return _text(str(value))
 
 
-def script(
-    table: str, settings: Mapping[str, Any], output: str, secret: str | None, reading: Mapping[str, Any]
-) -> str:
+def script(table: str, settings: Mapping[str, Any], output: str, secret: str | None, reading: Mapping[str, Any]) -> str:
     """A Python script that makes the release, its certificate and its report."""
     given = "\n".join(
         f"    {name}={pformat(value, width=100, sort_dicts=False).replace(chr(10), chr(10) + '    ')},"

@@ -53,7 +53,7 @@ def _safe(text: str) -> str:
 
 
 class _Live:
-    """What the quasi-identifiers single out, asked again after every change; a late answer of an older one is dropped."""
+    """What the quasi-identifiers single out, asked after every change; late answers to older questions are dropped."""
 
     def __init__(self, window: Any) -> None:
         self.window, self.number = window, 0
@@ -76,7 +76,9 @@ class _Live:
         found = await self.window.ask("singled", source=task.source, columns=quasi)
         if found is None or mine != self.number:
             return
-        self.whole.set_text(_words(found, f"The {len(quasi)} quasi-identifiers together" if len(quasi) > 1 else quasi[0]))
+        self.whole.set_text(
+            _words(found, f"The {len(quasi)} quasi-identifiers together" if len(quasi) > 1 else quasi[0])
+        )
         await asyncio.sleep(0.2)  # a second click soon after needs no pairs
         if mine != self.number:
             return

@@ -10,27 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from shoal.workbench.task import Task
-
-
-class Bench:
-    """All pieces of work of one server, by their names, and where their files lie.
-
-    folder  private to this user; removed when the server ends
-    first   table or project that the first window opens with; demo: it opens with the survey
-    """
-
-    def __init__(self, folder: Path, first: str | None = None, demo: bool = False) -> None:
-        self.folder, self.first, self.demo = folder, first, demo
-        self.tasks: dict[str, Task] = {}
-
-    def new(self) -> Task:
-        """A piece of work of its own for a new window."""
-        task = Task(self.folder)
-        task.folder = self.folder / task.name
-        task.folder.mkdir(mode=0o700)
-        self.tasks[task.name] = task
-        return task
+from shoal.workbench.task import Bench
 
 
 def private_folder() -> Path:

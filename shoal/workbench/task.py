@@ -71,7 +71,7 @@ class Task:
         self._done.append(copy.deepcopy(self.settings))
         self._undone.clear()
         for name, value in values.items():
-            if value is None or value in ({}, []) and name not in ROLES:
+            if value is None or (value in ({}, []) and name not in ROLES):
                 self.settings.pop(name, None)
             else:
                 self.settings[name] = value
@@ -152,6 +152,26 @@ class Task:
         if removed:
             parts.append(f"{_listed(removed)} {'leave' if len(removed) > 1 else 'leaves'} the table")
         return "; ".join(parts) + "."
+
+
+class Bench:
+    """All pieces of work of one server, by their names, and where their files lie.
+
+    folder  private to this user; removed when the server ends
+    first   table or project that the first window opens with; demo: it opens with the survey
+    """
+
+    def __init__(self, folder: Path, first: str | None = None, demo: bool = False) -> None:
+        self.folder, self.first, self.demo = folder, first, demo
+        self.tasks: dict[str, Task] = {}
+
+    def new(self) -> Task:
+        """A piece of work of its own for a new window."""
+        task = Task(self.folder)
+        task.folder = self.folder / task.name
+        task.folder.mkdir(mode=0o700)
+        self.tasks[task.name] = task
+        return task
 
 
 def _listed(names: list[str]) -> str:

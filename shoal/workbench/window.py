@@ -20,8 +20,7 @@ from shoal.workbench import (
     roles_step,
 )
 from shoal.workbench.projects import read_project
-from shoal.workbench.server import Bench
-from shoal.workbench.task import Task
+from shoal.workbench.task import Bench, Task
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Any] = {
@@ -38,7 +37,8 @@ STEPS: dict[str, Any] = {
 STYLE = """
 .nicegui-content { padding: 0; gap: 0; }
 .wb { width: 100%; max-width: 1180px; margin: 0 auto; padding: 1rem; box-sizing: border-box; }
-.wb-line { width: 100%; box-sizing: border-box; padding: .6rem 1rem; font-size: 1rem; background: #e8f0f2; color: #10333c;
+.wb-line { width: 100%; box-sizing: border-box; padding: .6rem 1rem; font-size: 1rem;
+  background: #e8f0f2; color: #10333c;
   border-bottom: 1px solid #b5ccd3; }
 .body--dark .wb-line { background: #12343d; color: #e6f3f6; border-color: #31606d; }
 .wb h2 { font-size: 1.35rem; font-weight: 600; line-height: 1.3; margin: .4rem 0; }
@@ -153,7 +153,9 @@ class Window:
             ui.button("Light or dark", on_click=dark.toggle).props("flat color=white no-caps")
         self.line = ui.label(self.task.sentence()).classes("wb-line").props('role=status aria-label="Chosen so far"')
         with ui.element("main").classes("wb-wide"):
-            self.tabs = ui.tabs(value="Open").props('no-caps align=left outside-arrows mobile-arrows aria-label="Steps"')
+            self.tabs = ui.tabs(value="Open").props(
+                'no-caps align=left outside-arrows mobile-arrows aria-label="Steps"'
+            )
             with self.tabs:
                 for number, step in enumerate(STEPS, 1):
                     ui.tab(step, label=f"{number} {step}")

@@ -1,4 +1,4 @@
-"""A workbench of its own for a test, and a headless Chromium that opens it; skips, saying so, where one is not there."""
+"""A workbench of its own for a test, and a headless Chromium that opens it; skips, saying so, where either lacks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,14 @@ def chromium(downloads: Path | None = None, size: tuple[int, int] = (1280, 1000)
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     quiet = ("--disable-background-networking", "--disable-component-update", "--no-first-run", "--disable-sync")
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--window-size={size[0]},{size[1]}", *quiet, *flags):
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        f"--window-size={size[0]},{size[1]}",
+        *quiet,
+        *flags,
+    ):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     if downloads is not None:
