@@ -61,7 +61,8 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
     with ui.row().classes("wb-wide").style("align-items: center; gap: .8rem"):
         switch = ui.switch(f"{model['name']}: {model['help']}", value=held is not None)
         fields = [
-            ui.number(f"{keyword}, number {i + 1}" if len(numbers) > 1 else keyword, value=n, step={"int": 1}.get(kind, 0.1))
+            ui.number(keyword if len(numbers) == 1 else f"{keyword}, number {i + 1}", value=n,
+                      step=1 if kind == "int" else 0.1)
             .props("dense outlined").style("width: 9rem")
             for i, (n, kind) in enumerate(zip(numbers, model["numbers"], strict=True))
         ]  # fmt: skip
