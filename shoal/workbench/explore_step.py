@@ -42,6 +42,10 @@ class _Grid:
             self.ways = ui.select(
                 usable, value=[now] if now in usable else ["stars"], multiple=True, label="Published as"
             ).style("min-width: 16rem")
+        kept = [n for n in shoal.choices()["models"] if n not in ("k", "l") and task.settings.get(n) is not None]
+        if kept:
+            names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
+            ui.label(f"Every point keeps what the step Models asks beside k and l: {names}.").classes("wb-note")
         with ui.row().style("align-items: center"):
             self.start = ui.button("Try the grid", on_click=self.run).props("no-caps")
             self.stop = ui.button("Stop", on_click=self.window.works.stop).props("no-caps outline color=negative")
@@ -127,6 +131,8 @@ class _Grid:
             "l": point["l"] if point["l"] > 1 else None,
             "publish": point["publish"],
         }
+        if held := self.window.task.settings.get("alpha_k"):
+            values["alpha_k"] = [held[0], point["k"]]
         self.window.set("Models", "Hierarchies", "Release", **values)
         self.window.say(f"Taken: k = {point['k']}, l = {point['l']}, {point['publish']}.")
 

@@ -22,12 +22,18 @@ def _roles(source: Mapping[str, Any]) -> Any:
     key = repr(sorted(source.items()))
     if _looked.get("key") != key:
         _looked.clear()
-        _looked.update(key=key, roles=shoal.roles(source["path"], **_reading(source, ("table", "query"))))
+        _looked.update(key=key, roles=shoal.roles(source["path"], **_reading(source)))
     return _looked["roles"]
 
 
-def _reading(source: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {n: source[n] for n in ("separator", "encoding", *more) if source.get(n)}
+def _reading(source: Mapping[str, Any]) -> dict[str, Any]:
+    """How the file is read, as keywords."""
+    return {n: source[n] for n in ("separator", "encoding", "table", "query") if source.get(n)}
+
+
+def _data(source: Mapping[str, Any]) -> Any:
+    """The file, or what was read of it where a call would not know how."""
+    return _roles(source).table if _reading(source) else source["path"]
 
 
 def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,8 +185,7 @@ def release(
     """A release made, verified on the bytes written, and verified again; with certificate, record and report."""
     given = {**settings}
     key = None if secret is None else Path(secret).read_bytes()
-    reading = _reading(source, ("table", "query"))
-    made = shoal.anonymize(source["path"], given, secret=key, progress=tell, **reading)
+    made = shoal.anonymize(source["path"], given, secret=key, progress=tell, **_reading(source))
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     out = place / name
@@ -249,6 +254,8 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
 
     given = {name: value for name, value in settings.items() if name not in ("k", "l", "publish", "seed")}
     given = {"effort": "fast", **given, "k": grid["k"][0]}
+    if "alpha_k" in given:  # the grid's k stands in for the one beside alpha
+        given["alpha_k"] = [given["alpha_k"][0], 1]
     steps = given.pop("range_step", None)
     if "ranges" in grid["publish"] and steps:
         given["range_step"] = steps
@@ -258,7 +265,7 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
         given.pop("hierarchies", None)
     range_step = {"range_step": given.pop("range_step")} if "range_step" in given else {}
     found = shoal.explore(
-        source["path"], given, **grid, **range_step, **_reading(source), progress=tell, each=each
+        _data(source), given, **grid, **range_step, progress=tell, each=each
     )  # fmt: skip
     return found.as_dict()
 
@@ -266,16 +273,7 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
 def attack(tell: Tell, source: Mapping[str, Any], release: str) -> dict[str, Any]:
     """What an intruder reaches on a release, beside what is reached without it; figures of the original."""
     tell("attacking the release", None)
-    return shoal.attack(
-        release, source["path"], **({"separator": source["separator"]} if source.get("separator") else {})
-    ).as_dict()
-
-
-def compare(tell: Tell, source: Mapping[str, Any], releases: Mapping[str, str], quasi: list[str],
-            sensitive: list[str]) -> dict[str, Any]:  # fmt: skip
-    """Releases of the table side by side."""
-    tell("comparing", None)
-    return shoal.compare(source["path"], dict(releases), quasi_identifiers=quasi, sensitive=sensitive).as_dict()
+    return shoal.attack(release, _data(source)).as_dict()
 
 
 def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int) -> dict[str, Any]:
@@ -305,11 +303,6 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
     }  # fmt: skip
 
 
-def sentences(tell: Tell, settings: Mapping[str, Any]) -> list[str]:
-    """What each model of a request asks, in words with its formal name; refuses what contradicts itself."""
-    return [f"{model.words()} ({model.name})" for model in shoal.Policy.of(settings).privacy]
-
-
 def demo(tell: Tell, path: str) -> dict[str, Any]:
     """The survey that an installed package carries, written as a CSV."""
     shoal.fair_survey().write_csv(path)
@@ -320,6 +313,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     job.__name__: job
     for job in (
         look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack,
-        compare, places, sentences, demo,
+        places, demo,
     )
 }  # fmt: skip

@@ -65,7 +65,7 @@ def _path(window: Any) -> None:
             if not path.value or not place.exists():
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
-                await window.open_project(place.resolve())
+                await window.open_project(place.resolve(), query.value or "")
             else:
                 given = {
                     "separator": separator.value,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.projects import READING, save_project, with_hierarchies, write_text
+from shoal.workbench.projects import READING, handed_over, save_project, with_hierarchies, write_text
 from shoal.workbench.repeat import command, notebook, script, toml
+
+SECRET = "secret.key"
 
 
 def draw(window: Any) -> None:
@@ -57,52 +60,79 @@ def draw(window: Any) -> None:
 
 
 async def _make(window: Any, told: Any, folder: str) -> bool:
-    """One release with its papers; False where it was refused or stopped."""
+    """One release with its papers; False where it was refused or stopped, and then nothing of it is left.
+
+    All is made in the private folder of the task, which a stop may leave half filled, and handed over whole.
+    """
     task = window.task
-    number = len(task.releases)
-    place = Path(folder).expanduser() if folder else task.folder / f"release-{number + 1}"
+    made_in = task.folder / f"release-{secrets.token_hex(4)}"
+    place = Path(folder).expanduser().resolve() if folder else made_in
+    stem = f"{Path(task.title).name.split('.')[0] or 'table'}.release"
+    if folder and (place / f"{stem}.csv").exists():
+        window.say(f"{stem}.csv stands in that folder already; choose another.", bad=True)
+        return False
     try:
+        made_in.mkdir(mode=0o700)
         place.mkdir(parents=True, exist_ok=True)
+        secret = _secret(made_in, place)
     except OSError as error:
-        window.say(f"This folder cannot be made: {error.strerror}.", bad=True)
+        window.say(f"This folder cannot be used: {error.strerror}.", bad=True)
         return False
-    stem = Path(task.title).name.split(".")[0] or "table"
-    name = f"{stem}.release.csv"
-    if folder and (place / name).exists():
-        window.say(f"{name} stands in that folder already; choose another.", bad=True)
+    settings, files = task.asked(), {}
+    try:
+        found = await window.ask(
+            "release", told, long=True, source=task.source, settings=settings, folder=str(made_in), name=f"{stem}.csv",
+            secret=str(secret),
+        )  # fmt: skip
+        if found is None:
+            return False
+        files = _papers(task, settings, made_in, stem, found, secret)
+        if folder:
+            handed_over(made_in, place, SECRET)
+            files = {kind: str(place / Path(path).relative_to(made_in)) for kind, path in files.items()}
+    except FileExistsError as error:
+        window.say(f"{error} stands in that folder already; choose another.", bad=True)
         return False
-    secret = place / "secret.key"
-    if not secret.exists():
-        with open(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
-    settings = task.asked()
-    found = await window.ask(
-        "release", told, long=True, source=task.source, settings=settings, folder=str(place), name=name,
-        secret=str(secret),
-    )  # fmt: skip
-    if found is None:
+    except OSError as error:
+        window.say(f"The files could not be put there: {error.strerror}.", bad=True)
         return False
-    task.releases.append({**found, "settings": settings, "files": _papers(task, settings, place, found, secret)})
+    finally:
+        if folder or not files:
+            shutil.rmtree(made_in, ignore_errors=True)
+    task.releases.append({**found, "output": files["release"], "settings": settings, "files": files})
     return True
 
 
-def _papers(task: Any, settings: dict[str, Any], place: Path, found: dict[str, Any], secret: Path) -> dict[str, str]:
+def _secret(made_in: Path, place: Path) -> Path:
+    """The file of the secret: that of the folder where the release goes, or a fresh one."""
+    secret = made_in / SECRET
+    held = place / SECRET
+    key = held.read_bytes() if held.exists() else secrets.token_bytes(32)
+    with open(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(key)
+    return secret
+
+
+def _papers(
+    task: Any, settings: dict[str, Any], place: Path, stem: str, found: dict[str, Any], secret: Path
+) -> dict[str, str]:
     """What repeats the release, written beside it; kind -> path of everything that was written."""
-    named = with_hierarchies({**settings, "seed": found["seed"]}, place)
+    named = with_hierarchies({**settings, "seed": found["seed"]}, place, f"{stem}.hierarchies")
     reading = {n: task.source[n] for n in READING if task.source.get(n)}
-    uploaded = task.folder in Path(task.source["path"]).parents
-    table = task.title if uploaded else task.source["path"]
+    inside = task.folder in Path(task.source["path"]).parents  # uploaded: its own place is not ours to know
+    table = task.title if inside else task.source["path"]
     output = Path(found["output"]).name
     code = script(table, named, output, secret.name, reading)
-    line = command(table, "policy.toml", output, secret.name, reading)
+    line = command(table, f"{stem}.policy.toml", output, secret.name, reading)
     texts = {
-        "policy": ("policy.toml", toml(named, "What was asked of the release; shoal anonymize reads it.")),
-        "script": ("release.py", code), "notebook": ("release.ipynb", notebook(code)),
-        "command": ("release.sh", line + "\n"),
-    }  # fmt: skip
+        "policy": (f"{stem}.policy.toml", toml(named, "What was asked of the release; shoal anonymize reads it.")),
+        "script": (f"{stem}.py", code),
+        "notebook": (f"{stem}.ipynb", notebook(code)),
+        "command": (f"{stem}.sh", line + "\n"),
+    }
     for file, text in texts.values():
         write_text(place / file, text)
-    record = Path(found["output"]).with_name(f"{Path(output).stem}.record.json")
+    record = place / f"{stem}.record.json"
     files = {"release": found["output"], "certificate": found["certificate"], "report": found["report"]}
     files |= {kind: str(place / file) for kind, (file, _) in texts.items()} | {"secret": str(secret)}
     return files | ({"record": str(record)} if record.exists() else {})
@@ -163,7 +193,9 @@ def lines(facts: dict[str, Any]) -> list[str]:
 
 def _project(window: Any) -> None:
     ui.html("<h2>Keep the project</h2>", sanitize=False)
-    ui.label("A folder with the policy and the hierarchies; the table itself stays where it is.").classes("wb-note")
+    ui.label(
+        "A folder with the policy and the hierarchies, which list values as ARX's do; no row of the table is kept."
+    ).classes("wb-note")
     known = "" if window.task.project is None else str(window.task.project)
     place = ui.input("Folder of the project", value=known).classes("wb-wide")
 
@@ -172,10 +204,10 @@ def _project(window: Any) -> None:
             window.say("Name a folder.", bad=True)
             return
         try:
-            save_project(window.task, Path(place.value).expanduser(), window.tabs.value)
+            missing = save_project(window.task, Path(place.value).expanduser(), window.tabs.value)
         except OSError as error:
             window.say(f"It could not be saved: {error.strerror}.", bad=True)
             return
-        window.say("The project is saved.")
+        window.say(f"The project is saved; {missing}." if missing else "The project is saved.", stays=bool(missing))
 
     ui.button("Save the project", on_click=save).props("no-caps outline")

@@ -37,9 +37,10 @@ STEPS: dict[str, Any] = {
 STYLE = """
 .nicegui-content { padding: 0; gap: 0; }
 .wb { width: 100%; max-width: 1180px; margin: 0 auto; padding: 1rem; box-sizing: border-box; }
-.wb-line { width: 100%; box-sizing: border-box; padding: .6rem 1rem; font-size: 1rem;
-  background: #e8f0f2; color: #10333c;
-  border-bottom: 1px solid #b5ccd3; }
+.wb-head { padding: 0; gap: 0; flex-direction: column; }
+.wb-bar { width: 100%; padding: .4rem 1rem; gap: .5rem; align-items: center; box-sizing: border-box; }
+.wb-line { width: 100%; max-height: 30vh; overflow-y: auto; box-sizing: border-box; padding: .6rem 1rem;
+  background: #e8f0f2; color: #10333c; border-bottom: 1px solid #b5ccd3; }
 .body--dark .wb-line { background: #12343d; color: #e6f3f6; border-color: #31606d; }
 .wb h2 { font-size: 1.35rem; font-weight: 600; line-height: 1.3; margin: .4rem 0; }
 .wb h3 { font-size: 1.1rem; font-weight: 600; line-height: 1.3; margin: .8rem 0 .2rem; }
@@ -73,9 +74,9 @@ class Window:
             self.say(str(error), bad=True)
             return None
 
-    def say(self, words: str, *, bad: bool = False) -> None:
-        """A message on the page; a refusal stays until it is closed."""
-        ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad else 3000, multi_line=True,
+    def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
+        """A message on the page; a refusal, and what ``stays``, is there until it is closed."""
+        ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad or stays else 3000, multi_line=True,
                   position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
@@ -127,10 +128,10 @@ class Window:
         elif first is not None:
             await self.open({"path": first})
 
-    async def open_project(self, folder: Path) -> None:
-        """A saved project where it was left."""
+    async def open_project(self, folder: Path, query: str = "") -> None:
+        """A saved project where it was left; with the query, where it was not saved."""
         try:
-            source, settings, step = read_project(folder)
+            source, settings, step = read_project(folder, query)
         except (shoal.ShoalError, OSError) as error:
             self.say(str(error), bad=True)
             return
@@ -144,14 +145,15 @@ class Window:
         ui.add_css(STYLE)
         ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
         dark = ui.dark_mode(None)
-        with ui.header(elevated=False).style("padding: .4rem 1rem; gap: .5rem; align-items: center"):
+        with ui.header(elevated=False).classes("wb-head") as head, ui.row().classes("wb-bar"):
             ui.html("<h1 style='font-size:1.2rem;margin:0;line-height:1.2;font-weight:600'>shoal workbench</h1>",
                     sanitize=False)  # fmt: skip
             ui.space()
             self.undo = ui.button("Undo", on_click=lambda: self.step_back()).props("flat color=white no-caps")
             self.redo = ui.button("Redo", on_click=lambda: self.step_back(True)).props("flat color=white no-caps")
             ui.button("Light or dark", on_click=dark.toggle).props("flat color=white no-caps")
-        self.line = ui.label(self.task.sentence()).classes("wb-line").props('role=status aria-label="Chosen so far"')
+        with head:  # it stays where it is while the page scrolls
+            self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
         with ui.element("main").classes("wb-wide"):
             self.tabs = ui.tabs(value="Open").props(
                 'no-caps align=left outside-arrows mobile-arrows aria-label="Steps"'
