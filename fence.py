@@ -104,6 +104,15 @@ ROOMS: dict[str, set[str]] = {
     "attacks": MODEL
     | {"polars", "pyarrow", "scipy", "shoal.attacks", "shoal.engines", "shoal.judge", "shoal.report", "shoal.watching"}
     | {"shoal.utility.foreign"},
+    "workbench": {
+        "nicegui",
+        "numpy",
+        "polars",
+        "fastapi",
+        "starlette",
+        "shoal.",
+        "shoal.workbench",
+    },  # the public interface
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

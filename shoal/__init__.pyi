@@ -4,6 +4,9 @@ checkers read them."""
 from shoal import hardness as hardness
 from shoal.attacks.attack import Attack as Attack
 from shoal.attacks.attack import attack as attack
+from shoal.engines.records import fair_survey as fair_survey
+from shoal.engines.roles import Roles as Roles
+from shoal.engines.roles import roles as roles
 from shoal.errors import CertificateError as CertificateError
 from shoal.errors import InfeasibleError as InfeasibleError
 from shoal.errors import InputError as InputError
@@ -13,6 +16,7 @@ from shoal.errors import VerificationError as VerificationError
 from shoal.model.audit import Audit as Audit
 from shoal.model.certificate import Certificate as Certificate
 from shoal.model.certificate import Guarantee as Guarantee
+from shoal.model.choices import choices as choices
 from shoal.model.hierarchy import Hierarchy as Hierarchy
 from shoal.model.policy import Policy as Policy
 from shoal.model.privacy.beta_likeness import BetaLikeness as BetaLikeness

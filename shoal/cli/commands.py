@@ -21,6 +21,7 @@ from shoal.cli import (
     series,
     tiles,
     verify,
+    workbench,
 )
 from shoal.cli.app import app
 from shoal.cli.examples import dress
@@ -61,4 +62,5 @@ __all__ = [
     "series",
     "tiles",
     "verify",
+    "workbench",
 ]

@@ -21,6 +21,7 @@ class Page(NamedTuple):
 # in the order of the list of commands: from a table to its release, then looking, then other questions
 PAGES = {
     "demo": Page("Anonymize a real table; nothing to prepare.", ("shoal demo -o demo",)),
+    "workbench": Page("Do all of this in the browser.", ("shoal workbench --help",)),
     "init": Page("Look at a table and write a first policy.", ("shoal init people.csv -o policy.toml",)),
     "anonymize": Page(
         "Publish a table in which each person is one of many.",

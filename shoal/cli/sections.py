@@ -25,7 +25,7 @@ _WORDS = {
     "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
     "choices geojson shapes assignments original register earlier held_out data folder separator encoding "
     "glob query master memory threads temporary parts "
-    "force as_json",
+    "force as_json demo browser port",
 }
 _KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
 _KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently

@@ -51,10 +51,12 @@ def propose(
 
 
 def looked_at(
-    path: str | Path, *, l: int = 2, separator: str | None = None, encoding: str | None = None
+    path: str | Path | pl.DataFrame, *, l: int = 2, separator: str | None = None, encoding: str | None = None
 ) -> tuple[list[Proposal], list[Danger], int]:
     """Proposals, what columns that stay single out together, and the number of rows."""
-    if Path(path).is_dir():
+    if isinstance(path, pl.DataFrame):
+        frame = path
+    elif Path(path).is_dir():
         parts = open_table(path, separator=separator, encoding=encoding)
         frame = parts.polars(parts.columns)
     else:

@@ -1,0 +1,278 @@
+"""Explore: a grid of requests in the background, risk against loss, a click takes a point; releases side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+import shoal
+
+
+def draw(window: Any) -> None:
+    """The panel."""
+    task = window.task
+    ui.html("<h2>What does protection cost?</h2>", sanitize=False)
+    if not task.source:
+        ui.label("Open a table first.")
+        return
+    _Grid(window).draw()
+    if task.releases:
+        ui.html("<h2>Side by side</h2>", sanitize=False)
+        _Sides(window).draw()
+
+
+class _Grid:
+    """The grid's fields, its points as they are found, and their picture."""
+
+    def __init__(self, window: Any) -> None:
+        self.window = window
+
+    def draw(self) -> None:
+        """Fields, buttons, picture, table."""
+        task = self.window.task
+        ways = shoal.choices()["publish"]
+        with ui.row().classes("wb-wide").style("align-items: end"):
+            self.k = ui.input("k, separated by commas", value="3, 5, 11")
+            self.l = ui.input(
+                "l, separated by commas (1 asks nothing)", value="1, 2" if task.settings.get("sensitive") else "1"
+            )
+            now = task.settings.get("publish", "stars")
+            usable = {n: w for n, w in ways.items() if n != "hierarchy" or task.settings.get("hierarchies")}
+            self.ways = ui.select(
+                usable, value=[now] if now in usable else ["stars"], multiple=True, label="Published as"
+            ).style("min-width: 16rem")
+        kept = [n for n in shoal.choices()["models"] if n not in ("k", "l") and task.settings.get(n) is not None]
+        if kept:
+            names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
+            ui.label(f"Every point keeps what the step Models asks beside k and l: {names}.").classes("wb-note")
+        with ui.row().style("align-items: center"):
+            self.start = ui.button("Try the grid", on_click=self.run).props("no-caps")
+            self.stop = ui.button("Stop", on_click=self.window.works.stop).props("no-caps outline color=negative")
+            self.stop.disable()
+        self.progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
+        self.progress.visible = False
+        self.doing = ui.label().props("role=status").classes("wb-note")
+        self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
+        self.chart.props('role=img aria-label="Loss against risk of every point"')
+        ui.label("Click a point, or its row, to take it. Low and left is better: little risk, little loss.").classes(
+            "wb-note"
+        )
+        columns = [
+            {"name": n, "label": label, "field": n, "align": "left", "sortable": True}
+            for n, label in (("k", "k"), ("l", "l"), ("publish", "published as"), ("loss", "loss (NCP)"),
+                             ("risk", "highest risk"), ("groups", "groups"), ("note", ""))
+        ]  # fmt: skip
+        self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20, selection="single",
+                              on_select=self.marked)  # fmt: skip
+        self.table.classes("wb-wide").props('dense flat bordered aria-label="Points of the grid"')
+
+    async def run(self) -> None:
+        """Try the grid; a stop keeps the points found so far."""
+        task = self.window.task
+        try:
+            grid = {"k": _numbers(self.k.value), "l": _numbers(self.l.value), "publish": list(self.ways.value)}
+        except ValueError:
+            self.window.say("k and l are whole numbers, separated by commas.", bad=True)
+            return
+        if not grid["publish"] or not grid["k"] or not grid["l"]:
+            self.window.say("Choose at least one k, one l and one way to publish.", bad=True)
+            return
+        task.points = []
+        many, found = len(grid["k"]) * len(grid["l"]) * len(grid["publish"]), 0
+
+        def told(words: Any, share: Any) -> None:
+            nonlocal found
+            if words == "point":
+                task.points.append(share)
+                found += 1
+                self.doing.set_text(f"{found} of {many} points")
+                self.progress.set_value(found / many)
+                self._shown()
+
+        self.start.disable()
+        self.stop.enable()
+        self.progress.visible = True
+        try:
+            answer = await self.window.ask(
+                "explore", told, long=True, source=task.source, settings=task.asked(), grid=grid
+            )
+        finally:
+            self.start.enable()
+            self.stop.disable()
+            self.progress.visible = False
+        if answer is not None:
+            task.points = answer["points"]
+            self._shown()
+
+    def _shown(self) -> None:
+        picture = _picture(self.window.task.points)
+        self.chart.options.clear()
+        self.chart.options.update(picture)
+        self.chart.update()
+        self.table.rows = _rows(self.window.task.points)
+        self.table.update()
+
+    def clicked(self, event: Any) -> None:
+        """A point of the picture: the third number of its data is its place."""
+        data = event.data if isinstance(event.data, list) else (event.data or {}).get("value", [])
+        if len(data) > 2:
+            self.take(self.window.task.points[int(data[2])])
+
+    def marked(self, event: Any) -> None:
+        """A row of the table."""
+        if event.selection:
+            self.take(self.window.task.points[event.selection[0]["id"]])
+
+    def take(self, point: dict[str, Any]) -> None:
+        """Ask for what a point asked for."""
+        values: dict[str, Any] = {
+            "k": point["k"],
+            "l": point["l"] if point["l"] > 1 else None,
+            "publish": point["publish"],
+        }
+        if held := self.window.task.settings.get("alpha_k"):
+            values["alpha_k"] = [held[0], point["k"]]
+        self.window.set("Models", "Hierarchies", "Release", **values)
+        self.window.say(f"Taken: k = {point['k']}, l = {point['l']}, {point['publish']}.")
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in (text or "").split(",") if part.strip()]
+
+
+def _rows(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": i, "k": p["k"], "l": p["l"], "publish": p["publish"], "groups": p["groups"],
+            "loss": None if p["loss"] is None else round(p["loss"], 4),
+            "risk": None if p["risk"] is None else round(p["risk"], 4),
+            "note": p["reason"] or ("no other is better in all" if p["frontier"] else ""),
+        }
+        for i, p in enumerate(points)
+    ]  # fmt: skip
+
+
+def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
+    """A scatter: highest risk to the right, loss upwards, a series for each way to publish and l."""
+    series: dict[str, list[list[float]]] = {}
+    for i, p in enumerate(points):
+        if p["loss"] is not None:
+            series.setdefault(f"{p['publish']}, l = {p['l']}", []).append([p["risk"], p["loss"], i])
+    shapes = ("circle", "rect", "triangle", "diamond", "pin", "arrow")
+    return {
+        "animation": False, "aria": {"enabled": True}, "legend": {"top": 0}, "tooltip": {"trigger": "item"},
+        "grid": {"left": 60, "right": 20, "top": 40, "bottom": 45},
+        "xAxis": {"type": "value", "name": "highest risk that a row is found", "nameLocation": "middle",
+                  "nameGap": 28},
+        "yAxis": {"type": "value", "name": "loss (NCP)"},
+        "series": [
+            {"type": "scatter", "name": name, "data": data, "symbolSize": 14, "symbol": shapes[i % len(shapes)]}
+            for i, (name, data) in enumerate(series.items())
+        ],
+    }  # fmt: skip
+
+
+class _Sides:
+    """Two releases, or one, beside the table: figures, distributions, two columns as heat maps, the rows of a group."""
+
+    def __init__(self, window: Any) -> None:
+        self.window = window
+
+    def draw(self) -> None:
+        """Choices, then what they show."""
+        task = self.window.task
+        names = {i: f"Release {i + 1}: {_asked(r['settings'])}" for i, r in enumerate(task.releases)}
+        columns = [c["name"] for c in task.columns if task.role(c["name"]) in ("quasi_identifiers", "sensitive")]
+        last = len(names) - 1
+        with ui.row().classes("wb-wide"):
+            self.a = ui.select(names, value=max(last - 1, 0), label="One release").style("min-width: 18rem")
+            self.b = ui.select(names, value=last, label="Another").style("min-width: 18rem")
+            self.column = ui.select(columns, value=columns[0], label="Column").style("min-width: 10rem")
+            other = columns[1] if len(columns) > 1 else columns[0]
+            self.other = ui.select(columns, value=other, label="With column (heat map)").style("min-width: 10rem")
+            self.number = ui.number("Equivalence class, the smallest is 1", value=1, min=1, step=1, format="%d").style(
+                "width: 16rem"
+            )
+        ui.button("Show", on_click=self.show).props("no-caps outline")
+        self.place = ui.column().classes("wb-wide")
+
+    async def show(self) -> None:
+        """Ask for all of it and draw."""
+        task, ask = self.window.task, self.window.ask
+        chosen = sorted({self.a.value, self.b.value})
+        made = [(i, task.releases[i]) for i in chosen]
+        self.place.clear()
+        bars: dict[str, list[list[Any]]] = {}
+        for i, one in made:
+            found = await ask("distributions", source=task.source, release=one["output"], column=self.column.value)
+            if found is None:
+                return
+            bars |= {"the table": found["before"], f"release {i + 1}": found["after"]}
+        pair = [self.column.value, self.other.value]
+        heats = [("the table", None)] + [(f"release {i + 1}", one["output"]) for i, one in made]
+        maps = (
+            {n: await ask("heat", source=task.source, release=r, columns=pair) for n, r in heats}
+            if pair[0] != pair[1]
+            else {}
+        )
+        quasi = made[-1][1]["settings"]["quasi_identifiers"]
+        group = await ask(
+            "groups", release=made[-1][1]["output"], columns=quasi, number=int(self.number.value or 1) - 1
+        )
+        with self.place:
+            with ui.row().classes("wb-wide"):
+                for i, one in made:
+                    _figures(f"Release {i + 1}", one)
+            for name, held in bars.items():
+                ui.echart(_bars(f"{self.column.value}: {name}", held)).style("height: 15rem; width: 100%")
+            for name, heat in maps.items():
+                if heat is not None:
+                    ui.echart(_heat(f"{pair[0]} and {pair[1]}: {name}", heat)).style("height: 22rem; width: 100%")
+            if group is not None:
+                _group(group)
+
+
+def _asked(settings: dict[str, Any]) -> str:
+    models = shoal.choices()["models"]
+    return ", ".join(
+        [*(f"{m} = {settings[m]}" for m in models if settings.get(m) is not None), settings.get("publish", "stars")]
+    )
+
+
+def _figures(title: str, made: dict[str, Any]) -> None:
+    from shoal.workbench.release_step import lines
+
+    with ui.card().classes("wb-card").style("flex: 1 1 20rem; width: auto"):
+        ui.label(title).style("font-weight: 600")
+        for line in lines(made["facts"]):
+            ui.label(line)
+
+
+def _bars(title: str, held: list[list[Any]]) -> dict[str, Any]:
+    return {
+        "animation": False, "title": {"text": title, "textStyle": {"fontSize": 14}}, "aria": {"enabled": True},
+        "tooltip": {"trigger": "axis"}, "grid": {"left": 60, "right": 20, "top": 40, "bottom": 60},
+        "xAxis": {"type": "category", "data": [v for v, _ in held], "axisLabel": {"rotate": 40}},
+        "yAxis": {"type": "value", "name": "rows"}, "series": [{"type": "bar", "data": [n for _, n in held]}],
+    }  # fmt: skip
+
+
+def _heat(title: str, heat: dict[str, Any]) -> dict[str, Any]:
+    most = max((n for *_, n in heat["cells"]), default=1)
+    return {
+        "animation": False, "title": {"text": title, "textStyle": {"fontSize": 14}}, "aria": {"enabled": True},
+        "tooltip": {}, "grid": {"left": 110, "right": 20, "top": 40, "bottom": 90},
+        "xAxis": {"type": "category", "data": heat["a"], "axisLabel": {"rotate": 40}},
+        "yAxis": {"type": "category", "data": heat["b"]},
+        "visualMap": {"min": 0, "max": most, "calculable": True, "orient": "horizontal", "left": "center", "bottom": 0},
+        "series": [{"type": "heatmap", "data": heat["cells"]}],
+    }  # fmt: skip
+
+
+def _group(group: dict[str, Any]) -> None:
+    ui.html("<h3>The rows of one equivalence class</h3>", sanitize=False)
+    ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, by size.").classes("wb-note")
+    columns = [{"name": f"c{i}", "label": c, "field": f"c{i}", "align": "left"} for i, c in enumerate(group["columns"])]
+    rows = [{"id": n, **{f"c{i}": v for i, v in enumerate(row)}} for n, row in enumerate(group["rows"])]
+    ui.table(columns=columns, rows=rows, row_key="id").classes("wb-wide").props("dense flat bordered")

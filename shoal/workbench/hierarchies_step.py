@@ -1,0 +1,219 @@
+"""Hierarchies: made by a wizard, from a file, or by hand; with the share of the rows under every class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from shoal.workbench.trees import Tree
+
+WIZARDS = {
+    "intervals": "Intervals of numbers",
+    "prefixes": "Beginnings of a text (zip codes)",
+    "dates": "Periods of dates",
+    "order": "Neighbours in order",
+    "frequency": "Rare values together",
+    "bins": "Classes of at least k rows, as small as can be (min-max bin covering)",
+}
+SHOWN = 200  # members of a class that are shown
+
+
+def draw(window: Any) -> None:
+    """The panel."""
+    task = window.task
+    ui.html("<h2>How may values be generalized?</h2>", sanitize=False)
+    quasi = task.named("quasi_identifiers") if task.source else []
+    if not quasi:
+        ui.label("Open a table and give a column the role quasi-identifier first.")
+        return
+    ui.label("A hierarchy says for each value the classes that contain it, up to the star. It is used where values are "
+             "published as classes of a hierarchy.").classes("wb-note")  # fmt: skip
+    held = task.settings.get("hierarchies", {})
+    for name in quasi:
+        source = held.get(name)
+        said = (
+            "none: the value or a star"
+            if source is None
+            else source
+            if not Path(source).is_file()
+            else "by hand or from a file"
+        )
+        ui.label(f"{name}: {said}").classes("wb-note")
+    _Editor(window, quasi).draw()
+    ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
+
+
+class _Editor:
+    """One column's hierarchy: the wizard's fields above, its classes below."""
+
+    def __init__(self, window: Any, quasi: list[str]) -> None:
+        self.window, self.quasi = window, quasi
+        self.tree: Tree | None = None
+        self.built: str | None = None  # the builder in a word, until something is changed by hand
+        self.level = 1
+        self.chosen: set[str] = set()
+        self.dragged: str | None = None
+
+    def draw(self) -> None:
+        """Fields and, once there is a tree, its classes."""
+        kinds = {c["name"]: c for c in self.window.task.columns}
+        self.column = ui.select(self.quasi, value=self.quasi[0], label="Column").classes("wb-wide")
+        first = "intervals" if "number" in kinds[self.quasi[0]]["kind"] else "prefixes"
+        self.way = ui.select(WIZARDS, value=first, label="Wizard").classes("wb-wide")
+        self.steps = ui.input("Levels", value="5, 10, 20").classes("wb-wide")
+        self.way.on_value_change(lambda: self._hint())
+        self._hint()
+        with ui.row().style("align-items: center"):
+            ui.button("Show the tree", on_click=self.show).props("no-caps")
+            ui.button("Use this hierarchy", on_click=self.use).props("no-caps outline")
+        with ui.expansion("From a file (ARX hierarchy CSV)").classes("wb-wide"):
+            path = ui.input("Path of the file").classes("wb-wide")
+            ui.button("Read it", on_click=lambda: self._read(path.value or "")).props("no-caps outline")
+        self.place = ui.column().classes("wb-wide")
+
+    def _hint(self) -> None:
+        label, start = {
+            "intervals": ("Widths, each a multiple of the one before", "5, 10, 20"),
+            "prefixes": ("Characters kept at each level, falling; empty: one less at a time", ""),
+            "dates": ("Periods in rising order: day, month, quarter, year, decade", "month, year"),
+            "order": ("Values in a class", "3"),
+            "frequency": ("Values under this share of the rows, in percent, become one class", "5"),
+            "bins": ("Least rows of a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
+        }[self.way.value]
+        self.steps.props(f'label="{label}"')
+        self.steps.set_value(start)
+
+    def _asked(self) -> Any:
+        """What the wizard's fields say, as the job takes it; None where they are no numbers."""
+        text = (self.steps.value or "").strip()
+        try:
+            if self.way.value == "order":
+                return {"by": "order", "size": max(1, int(text))}
+            if self.way.value == "frequency":
+                return {"by": "frequency", "share": float(text) / 100}
+            if self.way.value == "bins":
+                return {"by": "bins", "k": max(1, int(text))}
+        except ValueError:
+            self.window.say("A number is needed here.", bad=True)
+            return None
+        return f"{self.way.value}:{text.replace(' ', '')}" if text else self.way.value
+
+    async def show(self) -> None:
+        """The tree that the wizard makes of this column's values."""
+        asked = self._asked()
+        if asked is not None:
+            await self._look(asked)
+
+    async def _read(self, path: str) -> None:
+        if not Path(path).expanduser().is_file():
+            self.window.say("There is no file of that name.", bad=True)
+            return
+        await self._look(str(Path(path).expanduser().resolve()))
+
+    async def _look(self, asked: Any) -> None:
+        found = await self.window.ask("tree", source=self.window.task.source, column=self.column.value, hierarchy=asked)
+        if found is None:
+            return
+        self.built = asked if isinstance(asked, str) else None
+        self.tree = Tree(found["rows"], found["counts"], found["total"])
+        self.whole = found["all"] == len(found["rows"])
+        self.level, self.chosen = 1, set()
+        self._classes()
+
+    def _classes(self) -> None:
+        self.place.clear()
+        tree = self.tree
+        assert tree is not None
+        with self.place:
+            if not self.whole:
+                ui.label("Too many values to edit by hand: the first are shown.").classes("wb-warn")
+            levels = {h: f"Level {h}" for h in range(1, tree.height)}
+            self.level = min(self.level, tree.height - 1)
+            with ui.row().style("align-items: center"):
+                choice = ui.select(levels, value=self.level, label="Classes of").style("width: 10rem")
+                choice.on_value_change(lambda e: self._at(e.value))
+                ui.button("Add a level", on_click=lambda: self._changed(tree.add_level)).props("no-caps outline")
+                ui.button(
+                    "Remove this level", on_click=lambda: self._changed(lambda: tree.remove_level(self.level))
+                ).props("no-caps outline")
+            held = tree.classes(self.level)
+            with ui.row().style("align-items: end"):
+                target = ui.input(
+                    "Move what is marked to the class (a new name makes a new one)", autocomplete=list(held)[:200]
+                ).style("width: 24rem")
+                ui.button("Move", on_click=lambda: self._move(sorted(self.chosen), target.value or "")).props("no-caps")
+            with ui.element("div").props('role=tree aria-label="Classes of the hierarchy"').classes("wb-wide"):
+                for name, members in list(held.items())[:SHOWN]:
+                    self._class(tree, name, members)
+
+    def _class(self, tree: Tree, name: str, members: list[str]) -> None:
+        share = tree.share(self.level, name)
+        with ui.card().classes("wb-card").style("margin: .3rem 0; padding: .4rem .8rem").props("role=treeitem") as box:
+            with ui.row().classes("wb-wide").style("align-items: center; gap: .6rem"):
+                title = ui.input(value=name).props('dense borderless aria-label="Name of the class"')
+                title.on("change", lambda: self._rename(name, title.value or ""))
+                ui.linear_progress(share, show_value=False).style("width: 8rem").props('aria-label="Share of the rows"')
+                ui.label(f"{100 * share:.1f} % of the rows")
+            with ui.row().style("gap: .3rem"):
+                for member in members[:SHOWN]:
+                    self._member(member)
+                if len(members) > SHOWN:
+                    ui.label(f"and {len(members) - SHOWN:,} more")
+        box.on("dragover.prevent", lambda: None)
+        box.on("drop.prevent", lambda: self._move([self.dragged] if self.dragged else [], name))
+
+    def _member(self, name: str) -> None:
+        mark = ui.checkbox(name or "(empty)", value=name in self.chosen).props("dense draggable=true")
+        mark.on_value_change(lambda e: self.chosen.add(name) if e.value else self.chosen.discard(name))
+        mark.on("dragstart", lambda: setattr(self, "dragged", name))
+
+    def _at(self, level: int) -> None:
+        self.level, self.chosen = level, set()
+        self._classes()
+
+    def _changed(self, act: Any) -> None:
+        act()
+        self.built, self.chosen, self.dragged = None, set(), None
+        self._classes()
+
+    def _move(self, names: list[str], target: str) -> None:
+        tree = self.tree
+        if not names or not target or tree is None:
+            self.window.say("Mark values, and name the class they move to.", bad=True)
+        elif self.level == tree.height - 1:
+            self.window.say("All lie under the star here; add a level first.", bad=True)
+        else:
+            self._changed(lambda: tree.move(self.level, names, target))
+
+    def _rename(self, old: str, new: str) -> None:
+        tree = self.tree
+        assert tree is not None
+        if not tree.rename(self.level, old, new):
+            self.window.say("This level has a class of that name already.", bad=True)
+            return
+        self._changed(lambda: None)
+
+    async def use(self) -> None:
+        """Take the hierarchy into the request; what was changed by hand is saved as an ARX CSV first."""
+        task, column = self.window.task, self.column.value
+        if self.tree is None:
+            await self.show()
+            if self.tree is None:
+                return
+        source = self.built
+        if source is None or (Path(source).is_file()):
+            if not self.whole:
+                self.window.say("This column has too many values for a hierarchy by hand.", bad=True)
+                return
+            folder = task.folder / "hierarchies"
+            folder.mkdir(mode=0o700, exist_ok=True)
+            number = 1 + len(list(folder.iterdir()))
+            saved = await self.window.ask("save_tree", rows=self.tree.rows, path=str(folder / f"{number}.csv"))
+            if saved is None:
+                return
+            source = saved["path"]
+        self.window.set("Hierarchies", "Models", "Release", publish="hierarchy",
+                        hierarchies={**task.settings.get("hierarchies", {}), column: source})  # fmt: skip
+        self.window.say("The hierarchy is used, and values are published as its classes.")

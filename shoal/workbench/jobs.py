@@ -1,0 +1,318 @@
+"""What the pages ask of the package: each job is a function of plain values, run in a process of its own.
+
+A job takes a ``source`` (path of the table, and how it is read) and gives plain values that a page shows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import shoal
+
+Tell = Callable[[str, float | None], None]
+_looked: dict[str, Any] = {}  # the table that was looked at last, kept for questions about it
+TREE_ROWS = 2000  # values of a hierarchy that a page is sent
+
+
+def _roles(source: Mapping[str, Any]) -> Any:
+    """The table of a source, looked at once."""
+    key = repr(sorted(source.items()))
+    if _looked.get("key") != key:
+        _looked.clear()
+        _looked.update(key=key, roles=shoal.roles(source["path"], **_reading(source)))
+    return _looked["roles"]
+
+
+def _reading(source: Mapping[str, Any]) -> dict[str, Any]:
+    """How the file is read, as keywords."""
+    return {n: source[n] for n in ("separator", "encoding", "table", "query") if source.get(n)}
+
+
+def _data(source: Mapping[str, Any]) -> Any:
+    """The file, or what was read of it where a call would not know how."""
+    return _roles(source).table if _reading(source) else source["path"]
+
+
+def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns with kinds, missing values, numbers of values, proposed roles and reasons; what singles people out."""
+    tell("reading the table", None)
+    found = _roles(source)
+    columns = [
+        {
+            "name": c.name, "kind": _kind(found.table[c.name]), "distinct": c.distinct, "missing": c.missing,
+            "role": c.role, "reason": c.reason, "warnings": list(c.warnings), "measured": c.measured,
+        }
+        for c in found.columns
+    ]  # fmt: skip
+    pairs = [
+        {"columns": list(d.columns), "distinction": d.distinction, "separation": d.separation} for d in found.dangerous
+    ]
+    return {
+        "rows": found.rows, "columns": columns, "dangerous": pairs, "settings": found.settings(),
+        "sentences": list(found.sentences), "why": found.publish[1],
+    }  # fmt: skip
+
+
+def _kind(series: Any) -> str:
+    """A column's kind in a word."""
+    kind = str(series.dtype)
+    if kind.startswith(("Int", "UInt")):
+        return "whole numbers"
+    if kind.startswith(("Float", "Decimal")):
+        return "numbers"
+    if kind.startswith("Date"):
+        return "dates"
+    if kind == "Boolean":
+        return "true or false"
+    some = series.drop_nulls().head(1000)
+    if len(some) and some.cast(str, strict=False).str.contains(r"^\s*[-+]?\d+(\.\d+)?\s*$").all():
+        return "numbers as text"
+    return "text"
+
+
+def rows(tell: Tell, source: Mapping[str, Any], offset: int, limit: int) -> list[dict[str, str]]:
+    """Some rows of the table as texts, a key for each column's place."""
+    part = _roles(source).table.slice(offset, min(limit, 200))
+    return [
+        {"_row": str(offset + i + 1), **{f"c{j}": "" if v is None else str(v) for j, v in enumerate(row)}}
+        for i, row in enumerate(part.iter_rows())
+    ]
+
+
+def singled(tell: Tell, source: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
+    """How far the quasi-identifiers identify rows together."""
+    found = _roles(source)
+    return {"rows": found.rows, **found.singled_out(columns)}
+
+
+def pairs(tell: Tell, source: Mapping[str, Any], columns: list[str]) -> list[dict[str, Any]]:
+    """The columns, and the pairs of the ten with most values, that leave most rows alone."""
+    found = _roles(source)
+    many = {c.name: c.distinct for c in found.columns}
+    widest = sorted(columns, key=lambda c: -many[c])[:10]
+    some = [[c] for c in columns] + [[a, b] for i, a in enumerate(widest) for b in widest[i + 1 :]]
+    figures = [{"columns": names, **found.singled_out(names)} for names in some]
+    return sorted(figures, key=lambda f: (-f["alone"], -f["combinations"]))[:8]
+
+
+def counts(tell: Tell, source: Mapping[str, Any], column: str) -> list[list[Any]]:
+    """Every value of a column with its number of rows."""
+    return [[value, many] for value, many in _roles(source).counts(column)]
+
+
+def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> dict[str, Any]:
+    """A hierarchy on a column's values: its rows (value, class, ...) and how many rows of the table have each value."""
+    found = _roles(source)
+    values = found.counts(column)
+    made = _hierarchy(hierarchy, [(v, n) for v, n in values if v is not None])
+    resolved = made.resolve([v for v, _ in values], column)
+    present = [(i, v, n) for i, (v, n) in enumerate(values) if v is not None]
+    table = [[resolved.labels[h][resolved.node[h][i]] for h in range(len(resolved.labels))] for i, _, _ in present]
+    return {
+        "rows": table[:TREE_ROWS], "counts": [n for _, _, n in present][:TREE_ROWS], "all": len(table),
+        "total": found.rows, "levels": [len(set(map(int, level))) for level in resolved.node],
+    }  # fmt: skip
+
+
+def save_tree(tell: Tell, rows: list[list[str]], path: str) -> dict[str, Any]:
+    """A hierarchy written as ARX reads it, after it was read back and found to be the same."""
+    made = shoal.Hierarchy.of([list(row) for row in rows])
+    text = "".join(";".join(_field(x) for x in row) + "\n" for row in rows)
+    place = Path(path)
+    closed = place.with_name(f".{place.name}.part")
+    with open(os.open(closed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    if shoal.Hierarchy.of(closed) != made:
+        closed.unlink()
+        raise shoal.InputError("this hierarchy cannot be written as a file: a label holds a line break")
+    closed.replace(place)
+    return {"path": str(place), "levels": len(rows[0]) if rows else 0}
+
+
+def _field(text: str) -> str:
+    quoted = text.replace('"', '""')
+    return f'"{quoted}"' if any(c in text for c in ';",\t\n\r') or text != text.strip() else text
+
+
+def _hierarchy(asked: Any, values: list[tuple[str, int]]) -> Any:
+    """A hierarchy from what a wizard gives: a path or builder, rows, or a way that looks at the counts."""
+    if isinstance(asked, Mapping) and asked.get("by") == "bins":
+        return shoal.Hierarchy.of(_bins(values, int(asked["k"])))
+    if isinstance(asked, Mapping) and asked.get("by") == "frequency":
+        return shoal.Hierarchy.of(_by_frequency(values, float(asked["share"])))
+    if isinstance(asked, Mapping) and asked.get("by") == "order":
+        return shoal.Hierarchy.of(_by_order(values, int(asked["size"])))
+    return shoal.Hierarchy.of(asked)
+
+
+def _bins(values: list[tuple[str, int]], k: int) -> list[list[str]]:
+    """Values gathered into classes of at least k rows, the largest class as small as can be (min-max bin covering)."""
+    answer = shoal.labels.cover([n for _, n in values], k)
+    names: dict[int, list[str]] = {}
+    for (value, _), label in zip(values, answer.labels, strict=True):
+        names.setdefault(int(label), []).append(value)
+    titles = {label: _title(held) for label, held in names.items()}
+    return [[v, titles[int(label)], "*"] for (v, _), label in zip(values, answer.labels, strict=True)]
+
+
+def _by_frequency(values: list[tuple[str, int]], share: float) -> list[list[str]]:
+    """Values under a share of the rows become one class, the others stay what they are."""
+    total = sum(n for _, n in values)
+    rare = {v for v, n in values if n < share * total}
+    name = "other"
+    while name in {v for v, _ in values}:
+        name += "_"
+    return [[v, name if v in rare else v, "*"] for v, _ in values]
+
+
+def _by_order(values: list[tuple[str, int]], size: int) -> list[list[str]]:
+    """Neighbours in the values' own order, so many to a class."""
+    blocks = [values[i : i + size] for i in range(0, len(values), size)]
+    titles = [b[0][0] if len(b) == 1 else f"{b[0][0]} to {b[-1][0]}" for b in blocks]
+    return [[v, title, "*"] for block, title in zip(blocks, titles, strict=True) for v, _ in block]
+
+
+def _title(held: list[str]) -> str:
+    return " | ".join(held) if len(held) <= 3 else f"{held[0]} and {len(held) - 1} more"
+
+
+def release(
+    tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], folder: str, name: str, secret: str | None
+) -> dict[str, Any]:
+    """A release made, verified on the bytes written, and verified again; with certificate, record and report."""
+    given = {**settings}
+    key = None if secret is None else Path(secret).read_bytes()
+    made = shoal.anonymize(source["path"], given, secret=key, progress=tell, **_reading(source))
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    out = place / name
+    tell("writing and reading back", None)
+    certificate = made.write(out)
+    page = made.report(place / f"{out.stem}.report.html")
+    tell("verifying once more", None)
+    again = shoal.verify(out, certificate)
+    facts = made.as_dict()
+    changed = {n: int(made.changed[n]) for n in made.changed}
+    return {
+        "facts": facts, "changed": changed, "seed": made.policy.seed, "output": str(out),
+        "certificate": str(certificate), "report": str(page), "verified": bool(again.holds),
+        "before": dict(made.before), "notes": [*made.notes],
+    }  # fmt: skip
+
+
+def groups(tell: Tell, release: str, columns: list[str], number: int) -> dict[str, Any]:
+    """The rows of one equivalence class of a release, the classes in the order of their sizes, and the sizes."""
+    import polars as pl
+
+    found = shoal.roles(release).table
+    key = [c for c in columns if c in found.columns]
+    sizes = found.group_by(key).agg(pl.len().alias("_rows")).sort("_rows", *key)
+    at = max(0, min(number, sizes.height - 1))
+    held = found.join(sizes.slice(at, 1).drop("_rows"), on=key, how="semi", nulls_equal=True).head(50)
+    many = sizes["_rows"].value_counts().sort("_rows")
+    return {
+        "columns": held.columns, "rows": [["" if v is None else str(v) for v in r] for r in held.iter_rows()],
+        "number": at, "classes": sizes.height, "sizes": [list(r) for r in many.iter_rows()],
+    }  # fmt: skip
+
+
+def distributions(tell: Tell, source: Mapping[str, Any], release: str, column: str) -> dict[str, Any]:
+    """How often every text of a column stands before and after, the most frequent first."""
+    import polars as pl
+
+    def held(table: pl.DataFrame) -> list[list[Any]]:
+        texts = table[column].cast(pl.String).fill_null("missing").value_counts(sort=True).head(40)
+        return [[str(v), int(n)] for v, n in texts.iter_rows()]
+
+    after = shoal.roles(release).table
+    return {"before": held(_roles(source).table), "after": held(after) if column in after.columns else []}
+
+
+def heat(tell: Tell, source: Mapping[str, Any], release: str | None, columns: list[str]) -> dict[str, Any]:
+    """Rows for each two texts of two columns, the most frequent 20 of each; of the table, or of a release."""
+    import polars as pl
+
+    table = _roles(source).table if release is None else shoal.roles(release).table
+    a, b = columns
+    pair = table.select(pl.col(a).cast(pl.String).fill_null("missing").alias("a"),
+                        pl.col(b).cast(pl.String).fill_null("missing").alias("b"))  # fmt: skip
+    tops = [pair[n].value_counts(sort=True).head(20)[n].to_list() for n in ("a", "b")]
+    kept = pair.filter(pl.col("a").is_in(tops[0]) & pl.col("b").is_in(tops[1])).group_by("a", "b").len()
+    at = [{v: i for i, v in enumerate(top)} for top in tops]
+    return {"a": tops[0], "b": tops[1], "cells": [[at[0][x], at[1][y], int(n)] for x, y, n in kept.iter_rows()]}
+
+
+def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], grid: Mapping[str, Any]) -> Any:
+    """A grid of requests; every point is told as it is found, so that a stop keeps what there is."""
+    from dataclasses import asdict
+
+    def each(point: Any) -> None:
+        tell("point", asdict(point))  # type: ignore[arg-type]
+
+    given = {name: value for name, value in settings.items() if name not in ("k", "l", "publish", "seed")}
+    given = {"effort": "fast", **given, "k": grid["k"][0]}
+    if "alpha_k" in given:  # the grid's k stands in for the one beside alpha
+        given["alpha_k"] = [given["alpha_k"][0], 1]
+    steps = given.pop("range_step", None)
+    if "ranges" in grid["publish"] and steps:
+        given["range_step"] = steps
+    if "hierarchy" in grid["publish"]:
+        given["publish"] = "hierarchy"
+    else:
+        given.pop("hierarchies", None)
+    range_step = {"range_step": given.pop("range_step")} if "range_step" in given else {}
+    found = shoal.explore(
+        _data(source), given, **grid, **range_step, progress=tell, each=each
+    )  # fmt: skip
+    return found.as_dict()
+
+
+def attack(tell: Tell, source: Mapping[str, Any], release: str) -> dict[str, Any]:
+    """What an intruder reaches on a release, beside what is reached without it; figures of the original."""
+    tell("attacking the release", None)
+    return shoal.attack(release, _data(source)).as_dict()
+
+
+def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int) -> dict[str, Any]:
+    """Tiles or clusters of points: how many, what they cost, and up to 4,000 points to draw."""
+    import numpy as np
+    import polars as pl
+
+    tell("grouping the points", None)
+    columns = [_roles(source).table[n].cast(pl.Float64, strict=False) for n in (x, y)]
+    points = np.stack([c.to_numpy() for c in columns], axis=1)
+    points = points[np.isfinite(points).all(axis=1)]
+    boxes: list[list[float]] = []
+    answer: Any
+    if way == "tiles":
+        answer = shoal.tiles.split(points, k)
+        boxes = np.asarray(answer.bounds).tolist()
+    else:
+        answer = shoal.gathering.gather(points, k)
+    labels = np.asarray(answer.labels)
+    held = np.bincount(labels[labels >= 0])
+    drawn = np.random.default_rng(0).permutation(len(points))[:4000]
+    return {
+        "groups": int((held > 0).sum()), "smallest": int(held[held > 0].min()), "points": len(points),
+        "cost": float(answer.certificate.cost), "bound": float(answer.certificate.lower_bound),
+        "unit": answer.certificate.unit, "boxes": boxes[:3000], "shown": len(drawn),
+        "sample": [[float(points[i, 0]), float(points[i, 1]), int(labels[i])] for i in drawn],
+    }  # fmt: skip
+
+
+def demo(tell: Tell, path: str) -> dict[str, Any]:
+    """The survey that an installed package carries, written as a CSV."""
+    shoal.fair_survey().write_csv(path)
+    return {"path": path}
+
+
+JOBS: dict[str, Callable[..., Any]] = {
+    job.__name__: job
+    for job in (
+        look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack,
+        places, demo,
+    )
+}  # fmt: skip

@@ -1,0 +1,143 @@
+"""Models: what every group must meet, chosen by the worry, with the formal name; and how values are recoded."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nicegui import ui
+
+import shoal
+from shoal.workbench.worries import start, worries
+
+
+def draw(window: Any) -> None:
+    """The panel."""
+    ui.html("<h2>What are you worried about?</h2>", sanitize=False)
+    if not window.task.source:
+        ui.label("Open a table first.")
+        return
+    choices = shoal.choices()
+    _preset(window, choices)
+    for worry in worries():
+        with ui.card().classes("wb-card"):
+            ui.html("<h3 style='margin:0'></h3>", sanitize=False)
+            ui.label(worry.words).style("font-weight: 600; font-size: 1.05rem")
+            ui.label(f"{worry.formal}. {worry.example}" if worry.formal else worry.example).classes("wb-note")
+            for model in worry.models:
+                _model(window, model, choices["models"][model])
+    _published(window, choices)
+    ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
+
+
+def _preset(window: Any, choices: dict[str, Any]) -> None:
+    books = {"": "none", **{n: f"{n}: {b['why']}" for n, b in choices["presets"].items()}}
+    chosen = ui.select(books, value=window.task.settings.get("preset", ""), label="Rule book (preset)")
+    chosen.classes("wb-wide")
+    words = ui.label().classes("wb-note")
+
+    def said(name: str) -> None:
+        book = choices["presets"].get(name)
+        words.set_text("" if book is None else f"Source: {book['source']}. It does not cover {book['does_not_cover']}.")
+
+    def change(event: Any) -> None:
+        said(event.value)
+        window.set("Release", preset=event.value or None)
+
+    said(chosen.value)
+    chosen.on_value_change(change)
+
+
+def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
+    task = window.task
+    held = task.settings.get(keyword)
+    speaks_of_sensitive = model["speaks"] in ("column", "tuples")
+    possible = not speaks_of_sensitive or bool(task.settings.get("sensitive"))
+    if keyword in ("k_map", "presence"):
+        possible = task.settings.get("population") is not None
+    numbers = held if isinstance(held, (list, tuple)) else [held if held is not None else start(keyword)]
+    if held is None and isinstance(start(keyword), list):
+        numbers = start(keyword)
+    with ui.row().classes("wb-wide").style("align-items: center; gap: .8rem"):
+        switch = ui.switch(f"{model['name']}: {model['help']}", value=held is not None)
+        fields = [
+            ui.number(keyword if len(numbers) == 1 else f"{keyword}, number {i + 1}", value=n,
+                      step=1 if kind == "int" else 0.1)
+            .props("dense outlined").style("width: 9rem")
+            for i, (n, kind) in enumerate(zip(numbers, model["numbers"], strict=True))
+        ]  # fmt: skip
+
+    def change(_event: Any) -> None:
+        if not switch.value:
+            window.set("Release", **{keyword: None})
+            return
+        given: list[Any] = [f.value for f in fields]
+        if any(v is None or not math.isfinite(v) for v in given):
+            return
+        whole = [int(v) if kind == "int" else float(v) for v, kind in zip(given, model["numbers"], strict=True)]
+        window.set("Release", **{keyword: whole[0] if len(whole) == 1 else whole})
+
+    switch.set_enabled(possible)
+    if not possible and speaks_of_sensitive:
+        switch.tooltip("It protects a sensitive column; give one that role first.")
+    switch.on_value_change(change)
+    for one in fields:
+        one.on("change", change)
+        one.set_enabled(possible)
+    if keyword == "k":
+        ui.label("An equivalence class is all rows that look alike on the quasi-identifiers.").classes("wb-note")
+    if keyword == "presence":
+        _population(window)
+
+
+def _population(window: Any) -> None:
+    place = ui.input("Path of the population's table", value=str(window.task.settings.get("population") or ""))
+    place.classes("wb-wide").on("change", lambda: window.set("Models", "Release", population=place.value or None))
+
+
+def _published(window: Any, choices: dict[str, Any]) -> None:
+    task = window.task
+    ui.html("<h2>How may values become coarser?</h2>", sanitize=False)
+    ways = {name: f"{name}: {words}" for name, words in choices["publish"].items()}
+    publish = ui.radio(ways, value=task.settings.get("publish", "stars"))
+    publish.on_value_change(lambda e: window.set("Hierarchies", "Release", publish=e.value))
+    if task.why:
+        ui.label(f"Proposed: {task.why}.").classes("wb-note")
+    measured = [c["name"] for c in task.columns if c["measured"] and task.role(c["name"]) == "quasi_identifiers"]
+    for name in measured:
+        step = ui.number(
+            f"Ranges of {name} end at multiples of", value=task.settings.get("range_step", {}).get(name), min=0
+        )
+        step.style("width: 16rem")
+        step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
+    with ui.expansion("More settings").classes("wb-wide"):
+        effort = ui.select(
+            choices["effort"], value=task.settings.get("effort", "balanced"), label="How hard to search (effort)"
+        )
+        effort.classes("wb-wide").on_value_change(lambda e: window.set("Release", effort=e.value))
+        seed = ui.number("Seed of the search", value=task.settings.get("seed", 0), min=0, step=1, format="%d")
+        seed.on("change", lambda: window.set("Release", seed=int(seed.value or 0)))
+        missing = ui.select(
+            {"category": "a value of its own", "apart": "grouped apart",
+             "filled": "filled with the most frequent value"},
+            value=task.settings.get("missing", "category"), label="A missing quasi-identifier is",
+        )  # fmt: skip
+        missing.classes("wb-wide").on_value_change(lambda e: window.set("Release", missing=e.value))
+        whole = ui.switch(
+            "One level per column for the whole table (global recoding)",
+            value=task.settings.get("global_recoding", False),
+        )
+        whole.on_value_change(lambda e: window.set("Release", global_recoding=e.value or None))
+        most = ui.number(
+            "Largest share of rows that may be suppressed whole, 0 to 1",
+            value=task.settings.get("max_suppressed", 0.0),
+            min=0,
+            max=1,
+            step=0.01,
+        )
+        most.classes("wb-wide").on("change", lambda: window.set("Release", max_suppressed=most.value or None))
+
+
+def _step(window: Any, name: str, value: float | None) -> None:
+    held = {n: v for n, v in window.task.settings.get("range_step", {}).items() if n != name}
+    window.set("Release", range_step={**held, **({name: value} if value else {})})

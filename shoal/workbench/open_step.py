@@ -1,0 +1,115 @@
+"""Open: choose or drop a table, or name its place; its first rows, page by page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+PAGE = 20
+KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3"
+
+
+def draw(window: Any) -> None:
+    """The panel."""
+    task = window.task
+    ui.html("<h2>Open a table</h2>", sanitize=False)
+    ui.label("It stays on this machine: the page is served from here, and nothing is sent elsewhere.").classes(
+        "wb-note"
+    )
+    with ui.row().classes("wb-wide").style("align-items: stretch; gap: 1rem"):
+        _choose(window)
+        _path(window)
+        with ui.card().classes("wb-card").style("flex: 1 1 14rem; width: auto"):
+            ui.html("<h3>A sample</h3>", sanitize=False)
+            ui.label("Fair's survey of 1974: 6,366 women, nine answers each.").classes("wb-note")
+            ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
+    if not task.source:
+        return
+    ui.html("<h2>First rows</h2>", sanitize=False)
+    ui.label(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns").classes("wb-note")
+    _rows(window)
+    _columns(task)
+    ui.button("Next: roles", on_click=lambda: window.go("Roles")).props("no-caps")
+
+
+def _choose(window: Any) -> None:
+    async def came(event: Any) -> None:
+        folder = window.task.folder / "upload"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        place = folder / (Path(event.file.name).name or "table.csv")
+        await event.file.save(place)
+        place.chmod(0o600)
+        await window.open({"path": str(place)})
+
+    with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
+        ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
+        upload = ui.upload(on_upload=came, auto_upload=True, max_files=1, label="CSV, Parquet, Excel, DuckDB, SQLite")
+        upload.props(f'accept="{KINDS}" flat bordered').classes("wb-wide")
+
+
+def _path(window: Any) -> None:
+    with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
+        ui.html("<h3>Or name its place</h3>", sanitize=False)
+        path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
+        with ui.expansion("Reading it").classes("wb-wide"):
+            separator = ui.input("Separator of a CSV (found out when empty)").classes("wb-wide")
+            encoding = ui.select({"": "found out", "utf-8": "utf-8", "latin-1": "latin-1"}, value="", label="Encoding")
+            encoding.classes("wb-wide")
+            table = ui.input("Table of a database").classes("wb-wide")
+            query = ui.input("Or a query: SELECT ...").classes("wb-wide")
+
+        async def named() -> None:
+            place = Path(path.value or "").expanduser()
+            if not path.value or not place.exists():
+                window.say("There is no file or folder of that name.", bad=True)
+            elif (place / "project.toml").is_file():
+                await window.open_project(place.resolve(), query.value or "")
+            else:
+                given = {
+                    "separator": separator.value,
+                    "encoding": encoding.value,
+                    "table": table.value,
+                    "query": query.value,
+                }
+                await window.open({"path": str(place.resolve()), **{n: v for n, v in given.items() if v}})
+
+        ui.button("Open", on_click=named).props("no-caps")
+        path.on("keydown.enter", named)
+
+
+def _rows(window: Any) -> None:
+    """The browser holds one page of rows at a time."""
+    task = window.task
+    columns = [{"name": "_row", "label": "row", "field": "_row", "align": "right"}]
+    columns += [
+        {"name": f"c{i}", "label": c["name"], "field": f"c{i}", "align": "left"} for i, c in enumerate(task.columns)
+    ]
+    table = ui.table(
+        columns=columns, rows=[], row_key="_row", pagination={"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1}
+    )
+    table.classes("wb-wide").props(
+        'dense flat bordered :rows-per-page-options="[20, 50, 100]" aria-label="Rows of the table"'
+    )
+
+    async def fill(asked: dict[str, Any]) -> None:
+        size = int(asked.get("rowsPerPage") or PAGE)
+        page = int(asked.get("page") or 1)
+        rows = await window.ask("rows", source=task.source, offset=(page - 1) * size, limit=size)
+        if rows is not None:
+            table.rows = rows
+            table.pagination = {"rowsPerPage": size, "rowsNumber": task.rows, "page": page}
+            table.update()
+
+    table.on("request", lambda e: fill(e.args["pagination"]))
+    ui.timer(0.01, lambda: fill({"page": 1, "rowsPerPage": PAGE}), once=True)
+
+
+def _columns(task: Any) -> None:
+    columns = [
+        {"name": n, "label": label, "field": n, "align": "left" if n in ("name", "kind") else "right", "sortable": True}
+        for n, label in (("name", "column"), ("kind", "kind"), ("distinct", "different values"), ("missing", "missing"))
+    ]
+    table = ui.table(columns=columns, rows=task.columns, row_key="name", title="Columns", pagination=20)
+    table.classes("wb-wide").props('dense flat bordered aria-label="Columns of the table"')

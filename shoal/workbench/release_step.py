@@ -1,0 +1,213 @@
+"""Release: make it, stop it, take its files, and repeat it without the page."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from shoal.workbench.projects import READING, handed_over, save_project, with_hierarchies, write_text
+from shoal.workbench.repeat import command, notebook, script, toml
+
+SECRET = "secret.key"
+
+
+def draw(window: Any) -> None:
+    """The panel."""
+    task = window.task
+    ui.html("<h2>Make the release</h2>", sanitize=False)
+    if not task.source:
+        ui.label("Open a table first.")
+        return
+    ui.label(task.sentence()).classes("wb-note")
+    folder = ui.input("Folder to keep it in (empty: download the files below)").classes("wb-wide")
+    with ui.row().style("align-items: center"):
+        make = ui.button("Make the release").props("no-caps")
+        stop = ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
+        stop.disable()
+    progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
+    progress.visible = False
+    doing = ui.label().props("role=status").classes("wb-note")
+
+    def told(words: str, share: float | None) -> None:
+        doing.set_text(words)
+        progress.props(f"indeterminate={str(share is None).lower()}")
+        progress.set_value(share or 0)
+
+    async def run() -> None:
+        make.disable()
+        stop.enable()
+        progress.visible = True
+        try:
+            made = await _make(window, told, folder.value or "")
+        finally:
+            make.enable()
+            stop.disable()
+            progress.visible = False
+            doing.set_text("")
+        if made:
+            window.say("The release is made and verified.")
+            window.changed("Release", "Explore", "Intruder")
+
+    make.on_click(run)
+    if task.releases:
+        _made(window, len(task.releases) - 1)
+    _project(window)
+
+
+async def _make(window: Any, told: Any, folder: str) -> bool:
+    """One release with its papers; False where it was refused or stopped, and then nothing of it is left.
+
+    All is made in the private folder of the task, which a stop may leave half filled, and handed over whole.
+    """
+    task = window.task
+    made_in = task.folder / f"release-{secrets.token_hex(4)}"
+    place = Path(folder).expanduser().resolve() if folder else made_in
+    stem = f"{Path(task.title).name.split('.')[0] or 'table'}.release"
+    if folder and (place / f"{stem}.csv").exists():
+        window.say(f"{stem}.csv stands in that folder already; choose another.", bad=True)
+        return False
+    try:
+        made_in.mkdir(mode=0o700)
+        place.mkdir(parents=True, exist_ok=True)
+        secret = _secret(made_in, place)
+    except OSError as error:
+        window.say(f"This folder cannot be used: {error.strerror}.", bad=True)
+        return False
+    settings, files = task.asked(), {}
+    try:
+        found = await window.ask(
+            "release", told, long=True, source=task.source, settings=settings, folder=str(made_in), name=f"{stem}.csv",
+            secret=str(secret),
+        )  # fmt: skip
+        if found is None:
+            return False
+        files = _papers(task, settings, made_in, stem, found, secret)
+        if folder:
+            handed_over(made_in, place, SECRET)
+            files = {kind: str(place / Path(path).relative_to(made_in)) for kind, path in files.items()}
+    except FileExistsError as error:
+        window.say(f"{error} stands in that folder already; choose another.", bad=True)
+        return False
+    except OSError as error:
+        window.say(f"The files could not be put there: {error.strerror}.", bad=True)
+        return False
+    finally:
+        if folder or not files:
+            shutil.rmtree(made_in, ignore_errors=True)
+    task.releases.append({**found, "output": files["release"], "settings": settings, "files": files})
+    return True
+
+
+def _secret(made_in: Path, place: Path) -> Path:
+    """The file of the secret: that of the folder where the release goes, or a fresh one."""
+    secret = made_in / SECRET
+    held = place / SECRET
+    key = held.read_bytes() if held.exists() else secrets.token_bytes(32)
+    with open(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(key)
+    return secret
+
+
+def _papers(
+    task: Any, settings: dict[str, Any], place: Path, stem: str, found: dict[str, Any], secret: Path
+) -> dict[str, str]:
+    """What repeats the release, written beside it; kind -> path of everything that was written."""
+    named = with_hierarchies({**settings, "seed": found["seed"]}, place, f"{stem}.hierarchies")
+    reading = {n: task.source[n] for n in READING if task.source.get(n)}
+    inside = task.folder in Path(task.source["path"]).parents  # uploaded: its own place is not ours to know
+    table = task.title if inside else task.source["path"]
+    output = Path(found["output"]).name
+    code = script(table, named, output, secret.name, reading)
+    line = command(table, f"{stem}.policy.toml", output, secret.name, reading)
+    texts = {
+        "policy": (f"{stem}.policy.toml", toml(named, "What was asked of the release; shoal anonymize reads it.")),
+        "script": (f"{stem}.py", code),
+        "notebook": (f"{stem}.ipynb", notebook(code)),
+        "command": (f"{stem}.sh", line + "\n"),
+    }
+    for file, text in texts.values():
+        write_text(place / file, text)
+    record = place / f"{stem}.record.json"
+    files = {"release": found["output"], "certificate": found["certificate"], "report": found["report"]}
+    files |= {kind: str(place / file) for kind, (file, _) in texts.items()} | {"secret": str(secret)}
+    return files | ({"record": str(record)} if record.exists() else {})
+
+
+TITLES = {
+    "release": "Release", "certificate": "Certificate", "report": "Report", "policy": "Policy (TOML)",
+    "script": "Python script", "notebook": "Notebook", "command": "Command line", "secret": "Secret (private)",
+    "record": "Record (private)",
+}  # fmt: skip
+
+
+def _made(window: Any, number: int) -> None:
+    """One release: its figures, its files, and how to repeat it."""
+    made = window.task.releases[number]
+    facts = made["facts"]
+    with ui.card().classes("wb-card").props('aria-label="The release"'):
+        ui.html("<h3 style='margin:0'>The release</h3>", sanitize=False)
+        good = "Verified: it was read back, judged again and holds." if made["verified"] else "It does not verify."
+        ui.label(good).style("font-weight: 600").mark("verdict")
+        for line in lines(facts):
+            ui.label(line)
+        for note in made["notes"]:
+            ui.label(note).classes("wb-note")
+        with ui.row():
+            for kind, title in TITLES.items():
+                if kind in made["files"]:
+                    address = f"/w/{window.task.name}/files/{number}/{kind}"
+                    ui.link(title, address, new_tab=kind == "report")
+        ui.label(
+            "The secret and the record are private: with the secret, the same rows come in the same order."
+        ).classes("wb-note")
+        with ui.expansion("Repeat it without this page").classes("wb-wide"):
+            for kind in ("command", "policy", "script"):
+                ui.label(TITLES[kind]).style("font-weight: 600")
+                language = {"command": "bash", "policy": "toml", "script": "python"}[kind]
+                ui.code(Path(made["files"][kind]).read_text("utf-8"), language=language).classes("wb-wide")
+
+
+def lines(facts: dict[str, Any]) -> list[str]:
+    """The figures of a release in plain words."""
+    loss, certificate = facts["loss"], facts["certificate"]
+    reached = ", ".join(f"{name} = {value:.4g}" for name, value in facts["privacy"].items())
+    cost = f"{certificate['cost']:.6g} {certificate['unit']}"
+    if certificate["optimal"]:
+        proof = f"Cost: {cost}, proved optimal."
+    elif certificate["ratio"] is None:
+        proof = f"Cost: {cost}; no lower bound above 0 is known."
+    else:
+        proof = f"Cost: {cost}, at most {certificate['ratio']:.4g} times the least possible."
+    return [
+        f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
+        f"Reached: {reached}.",
+        f"Loss: {100 * loss['ncp']:.2f} % (NCP), {loss['suppressed_tuples']:,.0f} rows changed.",
+        f"{proof} Method: {facts['method']}; {sum(facts['seconds'].values()):.1f} s.",
+    ]
+
+
+def _project(window: Any) -> None:
+    ui.html("<h2>Keep the project</h2>", sanitize=False)
+    ui.label(
+        "A folder with the policy and the hierarchies, which list values as ARX's do; no row of the table is kept."
+    ).classes("wb-note")
+    known = "" if window.task.project is None else str(window.task.project)
+    place = ui.input("Folder of the project", value=known).classes("wb-wide")
+
+    def save() -> None:
+        if not place.value:
+            window.say("Name a folder.", bad=True)
+            return
+        try:
+            missing = save_project(window.task, Path(place.value).expanduser(), window.tabs.value)
+        except OSError as error:
+            window.say(f"It could not be saved: {error.strerror}.", bad=True)
+            return
+        window.say(f"The project is saved; {missing}." if missing else "The project is saved.", stays=bool(missing))
+
+    ui.button("Save the project", on_click=save).props("no-caps outline")

@@ -1,0 +1,208 @@
+"""A window: the frame of the page, the line that says what has been chosen, and the steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi.responses import FileResponse, RedirectResponse, Response
+from nicegui import app, ui
+
+import shoal
+from shoal.workbench import (
+    explore_step,
+    hierarchies_step,
+    intruder_step,
+    models_step,
+    open_step,
+    places_step,
+    release_step,
+    roles_step,
+)
+from shoal.workbench.projects import read_project
+from shoal.workbench.task import Bench, Task
+from shoal.workbench.worker import JobError, Worker
+
+STEPS: dict[str, Any] = {
+    "Open": open_step,
+    "Roles": roles_step,
+    "Models": models_step,
+    "Hierarchies": hierarchies_step,
+    "Explore": explore_step,
+    "Release": release_step,
+    "Intruder": intruder_step,
+    "Places": places_step,
+}
+
+STYLE = """
+.nicegui-content { padding: 0; gap: 0; }
+.wb { width: 100%; max-width: 1180px; margin: 0 auto; padding: 1rem; box-sizing: border-box; }
+.wb-head { padding: 0; gap: 0; flex-direction: column; }
+.wb-bar { width: 100%; padding: .4rem 1rem; gap: .5rem; align-items: center; box-sizing: border-box; }
+.wb-line { width: 100%; max-height: 30vh; overflow-y: auto; box-sizing: border-box; padding: .6rem 1rem;
+  background: #e8f0f2; color: #10333c; border-bottom: 1px solid #b5ccd3; }
+.body--dark .wb-line { background: #12343d; color: #e6f3f6; border-color: #31606d; }
+.wb h2 { font-size: 1.35rem; font-weight: 600; line-height: 1.3; margin: .4rem 0; }
+.wb h3 { font-size: 1.1rem; font-weight: 600; line-height: 1.3; margin: .8rem 0 .2rem; }
+.wb-note { color: #4a5560; } .body--dark .wb-note { color: #b9c4ce; }
+.wb-warn { color: #8a3b00; } .body--dark .wb-warn { color: #ffb98a; }
+.wb-card { width: 100%; padding: .8rem 1rem; } .wb-wide { width: 100%; }
+.wb-roles { display: grid; grid-template-columns: minmax(12rem, 1fr) auto; gap: .35rem 1rem; width: 100%;
+  align-items: center; border-top: 1px solid #8886; padding: .45rem 0; }
+.wb-scroll { overflow-x: auto; width: 100%; }
+.wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
+@media (max-width: 700px) { .wb-roles { grid-template-columns: 1fr; } .wb { padding: .6rem; } }
+"""
+
+
+class Window:
+    """What a page shows of a task; its workers answer questions and do the long work."""
+
+    def __init__(self, bench: Bench, task: Task, asks: Worker, works: Worker) -> None:
+        self.bench, self.task, self.asks, self.works = bench, task, asks, works
+        self.panels: dict[str, Any] = {}
+        self.line: Any = None
+        self.tabs: Any = None
+        self.undo: Any = None
+        self.redo: Any = None
+
+    async def ask(self, job: str, told: Any = None, *, long: bool = False, **arguments: Any) -> Any:
+        """The answer of a job; None, and said on the page, where it is refused."""
+        try:
+            return await (self.works if long else self.asks).ask(job, told, **arguments)
+        except JobError as error:
+            self.say(str(error), bad=True)
+            return None
+
+    def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
+        """A message on the page; a refusal, and what ``stays``, is there until it is closed."""
+        ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad or stays else 3000, multi_line=True,
+                  position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
+
+    def changed(self, *steps: str) -> None:
+        """After a change: the line on top, and the panels of some steps, drawn again."""
+        self.line.set_text(self.task.sentence())
+        self.undo.set_enabled(self.task.can_undo)
+        self.redo.set_enabled(self.task.can_redo)
+        for step in steps:
+            self.panels[step].refresh()
+
+    def set(self, *steps: str, **values: Any) -> None:
+        """Change settings; the line says so at once."""
+        self.task.change(**values)
+        self.changed(*steps)
+
+    def go(self, step: str) -> None:
+        """Show a step."""
+        self.tabs.set_value(step)
+
+    def step_back(self, forward: bool = False) -> None:
+        """Undo, or redo, one change."""
+        if self.task.redo() if forward else self.task.undo():
+            self.changed(*STEPS)
+
+    async def open(self, source: dict[str, Any], settings: dict[str, Any] | None = None) -> bool:
+        """Look at a table, propose roles, and go on to its first rows; whether it could be read."""
+        found = await self.ask("look", source=source)
+        if found is None:
+            return False
+        self.task.opened(source, found)
+        if settings is not None:
+            self.task.settings = settings
+        self.changed(*STEPS)
+        return True
+
+    async def open_demo(self) -> None:
+        """The survey that comes with an installed package."""
+        place = self.task.folder / "survey.csv"
+        if await self.ask("demo", path=str(place)) is not None:
+            await self.open({"path": str(place)})
+
+    async def open_first(self) -> None:
+        """What the command named: the survey, a table, or a project."""
+        first = self.bench.first
+        if self.bench.demo:
+            await self.open_demo()
+        elif first is not None and Path(first, "project.toml").is_file():
+            await self.open_project(Path(first))
+        elif first is not None:
+            await self.open({"path": first})
+
+    async def open_project(self, folder: Path, query: str = "") -> None:
+        """A saved project where it was left; with the query, where it was not saved."""
+        try:
+            source, settings, step = read_project(folder, query)
+        except (shoal.ShoalError, OSError) as error:
+            self.say(str(error), bad=True)
+            return
+        if await self.open(source, settings):
+            self.task.project = folder
+            self.changed(*STEPS)
+            self.go(step if step in STEPS else "Open")
+
+    def draw(self) -> None:
+        """The whole page."""
+        ui.add_css(STYLE)
+        ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
+        dark = ui.dark_mode(None)
+        with ui.header(elevated=False).classes("wb-head") as head, ui.row().classes("wb-bar"):
+            ui.html("<h1 style='font-size:1.2rem;margin:0;line-height:1.2;font-weight:600'>shoal workbench</h1>",
+                    sanitize=False)  # fmt: skip
+            ui.space()
+            self.undo = ui.button("Undo", on_click=lambda: self.step_back()).props("flat color=white no-caps")
+            self.redo = ui.button("Redo", on_click=lambda: self.step_back(True)).props("flat color=white no-caps")
+            ui.button("Light or dark", on_click=dark.toggle).props("flat color=white no-caps")
+        with head:  # it stays where it is while the page scrolls
+            self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
+        with ui.element("main").classes("wb-wide"):
+            self.tabs = ui.tabs(value="Open").props(
+                'no-caps align=left outside-arrows mobile-arrows aria-label="Steps"'
+            )
+            with self.tabs:
+                for number, step in enumerate(STEPS, 1):
+                    ui.tab(step, label=f"{number} {step}")
+            with ui.tab_panels(self.tabs, value="Open", animated=False).classes("wb-wide").props("keep-alive"):
+                for step, module in STEPS.items():
+                    with ui.tab_panel(step).style("padding: 0"):
+                        panel = ui.refreshable(module.draw)
+                        self.panels[step] = panel
+                        with ui.column().classes("wb"):
+                            panel(self)
+        self.changed()
+        if not self.task.source and (self.bench.demo or self.bench.first):
+            ui.timer(0.05, self.open_first, once=True)
+
+
+def pages(bench: Bench) -> None:
+    """The routes of the workbench: a new window, a window of a task, and the files that a task made."""
+    held: dict[str, tuple[Worker, Worker]] = {}
+
+    def workers(task: Task) -> tuple[Worker, Worker]:
+        return held.setdefault(task.name, (Worker(), Worker()))
+
+    @app.get("/")
+    def new() -> Response:
+        return RedirectResponse(f"/w/{bench.new().name}", 303)
+
+    @ui.page("/w/{name}", title="shoal workbench", response_timeout=30.0)
+    def window(name: str) -> Response | None:
+        if name not in bench.tasks:  # of a server that ended
+            return RedirectResponse("/", 303)
+        Window(bench, bench.tasks[name], *workers(bench.tasks[name])).draw()
+        return None
+
+    @app.get("/w/{name}/files/{number}/{kind}")
+    def file(name: str, number: int, kind: str) -> Response:
+        made = bench.tasks[name].releases if name in bench.tasks else []
+        if not 0 <= number < len(made) or kind not in made[number]["files"]:
+            return Response("There is no such file.", 404)
+        place = Path(made[number]["files"][kind])
+        shown = kind == "report"
+        return FileResponse(place, filename=place.name, content_disposition_type="inline" if shown else "attachment")
+
+    async def close() -> None:
+        for pair in held.values():
+            for worker in pair:
+                await worker.close()
+
+    app.on_shutdown(close)

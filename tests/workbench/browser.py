@@ -1,0 +1,120 @@
+"""A workbench of its own for a test, and a headless Chromium that opens it; skips, saying so, where either lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WAIT = 120
+
+
+@contextmanager
+def served(*words: str, folder: Path) -> Iterator[str]:
+    """The address of a workbench that runs as the command does; it is ended as Ctrl-C would."""
+    pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shoal", "workbench", "--no-browser", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(folder)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "http://127.0.0.1:" in line, line
+        yield line.split()[-1]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def chromium(downloads: Path | None = None, size: tuple[int, int] = (1280, 1000), *flags: str) -> Iterator[Any]:
+    """A headless browser with its network log; skips where Chromium, its driver or Selenium is not installed."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver is None:
+        pytest.skip("no headless browser: Debian has it as chromium and chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    quiet = ("--disable-background-networking", "--disable-component-update", "--no-first-run", "--disable-sync")
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        f"--window-size={size[0]},{size[1]}",
+        *quiet,
+        *flags,
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    if downloads is not None:
+        options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    from selenium.webdriver.chrome.service import Service
+
+    page = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield page
+    finally:
+        page.quit()
+
+
+def addresses(page: Any) -> set[str]:
+    """Every address that the browser's network log says was asked for, sockets included."""
+    found = set()
+    for entry in page.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            found.add(message["params"]["request"]["url"])
+        elif message["method"] == "Network.webSocketCreated":
+            found.add(message["params"]["url"])
+    return found
+
+
+def see(page: Any, text: str, seconds: float = WAIT) -> None:
+    """Wait until a text stands on the page."""
+    until(lambda: text in page.find_element("tag name", "body").text, f"{text!r} is not on the page", seconds)
+
+
+def until(holds: Any, words: str, seconds: float = WAIT) -> Any:
+    """Wait until something holds, whatever the page does meanwhile."""
+    from selenium.common.exceptions import WebDriverException
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if found := holds():
+                return found
+        except WebDriverException:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(words)
+
+
+def click(page: Any, text: str, within: str = "//*") -> None:
+    """Click the button, tab, option or link that shows a text and nothing else."""
+    here = "contains(@class,'q-tab') or self::button or self::a or @role='option' or @role='radio' or @role='switch'"
+    path = f"{within}[({here}) and normalize-space(.)={_quoted(text)}]"
+
+    def tried() -> bool:
+        shown = [e for e in page.find_elements("xpath", path) if e.is_displayed()]
+        if not shown:
+            return False
+        page.execute_script("arguments[0].scrollIntoView({block: 'center'})", shown[0])
+        shown[0].click()
+        return True
+
+    until(tried, f"nothing to click that says {text!r}", 30)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if "'" in text else f"'{text}'"

@@ -1,0 +1,156 @@
+"""A project keeps the request and the hierarchies, no row and no value of a query; a release is handed over whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.workbench import projects
+from shoal.workbench.jobs import look
+from shoal.workbench.task import Task
+
+PEOPLE = pl.DataFrame(
+    {
+        "name": ["Zebedee", "Yolanda", "Xaver", "Wilma", "Ulrich", "Tilda"] * 5,
+        "age": [34, 35, 61, 62, 47, 48] * 5,
+        "disease": ["flu", "gout", "flu", "burn", "gout", "flu"] * 5,
+    }
+)
+
+
+def opened(folder: Path, **reading: str) -> Task:
+    """A task with a table in a folder."""
+    table = folder / "people.csv"
+    PEOPLE.write_csv(table)
+    private = folder / "private"
+    private.mkdir()
+    task = Task(private)
+    source = {"path": str(table), **reading}
+    task.opened(source, look(lambda *_: None, source={"path": str(table)}))
+    return task
+
+
+def test_a_project_comes_back_as_it_was_left(tmp_path: Path):
+    task = opened(tmp_path)
+    tree = task.folder / "tree.csv"
+    tree.write_text("".join(f"{age};{'young' if age < 40 else 'old'};*\n" for age in (34, 35, 61, 62, 47, 48)))
+    task.change(publish="hierarchy", hierarchies={"age": str(tree)}, k=3, range_step={}, l=None, alpha_k=[0.5, 3])
+    assert projects.save_project(task, tmp_path / "kept", "Models") == ""
+    source, settings, step = projects.read_project(tmp_path / "kept")
+    assert source == task.source
+    assert step == "Models"
+    copied = settings["hierarchies"]["age"]
+    assert Path(copied).read_text() == tree.read_text()
+    assert tmp_path / "kept" in Path(copied).parents
+    assert {**settings, "hierarchies": None} == {**task.settings, "hierarchies": None}
+    assert shoal.Policy.read(tmp_path / "kept" / "policy.toml").privacy == shoal.Policy.of(task.asked()).privacy
+
+
+def test_a_project_holds_no_value_of_the_table_and_only_its_owner_reads_it(tmp_path: Path):
+    task = opened(tmp_path, separator=",")
+    projects.save_project(task, tmp_path / "kept", "Open")
+    files = [p for p in (tmp_path / "kept").rglob("*") if p.is_file()]
+    assert {p.name for p in files} == {"policy.toml", "project.toml"}
+    for file in files:
+        held = file.read_text()
+        for column in ("name", "disease"):
+            assert not any(str(value) in held for value in PEOPLE[column])
+        assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT name, age FROM visits", False),
+        ("SELECT age5, name_2 FROM data JOIN b USING (id)", False),
+        ("SELECT * FROM data WHERE name = 'Zebedee'", True),
+        ('SELECT * FROM data WHERE name = "Zebedee"', True),
+        ("SELECT * FROM data WHERE age > 61", True),
+        ("SELECT * FROM data WHERE smoker IS TRUE", True),
+        ("SELECT * FROM data WHERE name = $$Zebedee$$", True),
+    ],
+)
+def test_a_query_that_names_values_is_asked_for_again(tmp_path: Path, query: str, told: bool):
+    task = opened(tmp_path, query=query)
+    said = projects.save_project(task, tmp_path / "kept", "Open")
+    held = (tmp_path / "kept" / "project.toml").read_text()
+    assert (said == projects.LEFT_OUT) is told
+    assert (query in held) is not told
+    assert "Zebedee" not in held
+    if told:
+        with pytest.raises(shoal.InputError, match="the project does not keep it"):
+            projects.read_project(tmp_path / "kept")
+    assert projects.read_project(tmp_path / "kept", query)[0]["query"] == query
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("project.toml", "table = ["), ("policy.toml", "k = "), ("project.toml", 'step = "Open"'), ("project.toml", None)],
+)
+def test_what_is_no_project_is_refused_in_words(tmp_path: Path, file: str, text: str | None):
+    projects.save_project(opened(tmp_path), tmp_path / "kept", "Open")
+    place = tmp_path / "kept" / file
+    if text is None:
+        place.unlink()
+    else:
+        place.write_text(text)
+    with pytest.raises(shoal.InputError, match="'kept'"):
+        projects.read_project(tmp_path / "kept")
+
+
+def test_a_project_whose_table_is_gone_says_so(tmp_path: Path):
+    projects.save_project(opened(tmp_path), tmp_path / "kept", "Open")
+    (tmp_path / "people.csv").unlink()
+    with pytest.raises(shoal.InputError, match=r"'people\.csv', is no longer where it was"):
+        projects.read_project(tmp_path / "kept")
+
+
+def _made(folder: Path) -> Path:
+    made = folder / "made"
+    (made / "trees").mkdir(parents=True)
+    for name in ("a.csv", "trees/1.csv", "secret.key"):
+        (made / name).write_text(f"new {name}")
+    return made
+
+
+def test_all_files_are_handed_over_and_a_secret_that_is_there_stays(tmp_path: Path):
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "secret.key").write_text("old")
+    projects.handed_over(_made(tmp_path), place, "secret.key")
+    held = {str(p.relative_to(place)): p.read_text() for p in place.rglob("*") if p.is_file()}
+    assert held == {"a.csv": "new a.csv", "trees/1.csv": "new trees/1.csv", "secret.key": "old"}
+
+
+def test_a_file_that_is_there_is_not_replaced_and_nothing_is_put_beside_it(tmp_path: Path):
+    place = tmp_path / "place"
+    (place / "trees").mkdir(parents=True)
+    (place / "trees" / "1.csv").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"trees/1\.csv"):
+        projects.handed_over(_made(tmp_path), place, "secret.key")
+    assert [p.name for p in place.rglob("*") if p.is_file()] == ["1.csv"]
+    assert (place / "trees" / "1.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("fails", ["copy", "replace"])
+def test_a_fault_half_way_leaves_nothing(tmp_path: Path, monkeypatch, fails: str):
+    place = tmp_path / "place"
+    place.mkdir()
+    asked = 0
+    owner, name = (projects.shutil, "copy") if fails == "copy" else (Path, "replace")
+    real = getattr(owner, name)
+
+    def faulty(*given: object) -> object:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise OSError(28, "No space left on device")
+        return real(*given)
+
+    monkeypatch.setattr(owner, name, faulty)
+    with pytest.raises(OSError, match="No space"):
+        projects.handed_over(_made(tmp_path), place, "secret.key")
+    assert [p for p in place.rglob("*") if p.is_file()] == []
