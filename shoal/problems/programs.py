@@ -73,8 +73,12 @@ def solve(
     whole: bool,
     seconds: float | None = None,
     nodes: int | None = None,
+    inside: bool = False,
 ) -> Solved:
-    """Least cost x with lower <= x <= upper, float64[n] each; whole numbers if asked for, by at most so many nodes."""
+    """Least cost x with lower <= x <= upper, float64[n] each; whole numbers if asked for, by at most so many nodes.
+
+    inside  by an interior point method without crossover: x is near the middle of the best ones
+    """
     program = highspy.HighsLp()
     r, n = rows.matrix.shape
     program.num_col_, program.num_row_ = n, r
@@ -87,7 +91,7 @@ def solve(
     program.a_matrix_.value_ = rows.matrix.data
     if whole:
         program.integrality_ = [highspy.HighsVarType.kInteger] * n
-    solver = Solver()
+    solver = Solver(solver="ipm", run_crossover="off") if inside else Solver()
     if seconds is not None:
         solver.setOptionValue("time_limit", max(seconds, 0.01))
     if nodes is not None:

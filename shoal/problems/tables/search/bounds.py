@@ -1,6 +1,6 @@
 """Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
 
-Each bound is a function of the task alone.  ``docs/cascade.md`` has the proofs.
+Each bound is a function of the task alone.  ``docs/bounds.md`` has the proofs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shoal.problems.cores import cores, each, threads
 from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
-from shoal.problems.tables.search.box_multipliers import without_lattice
+from shoal.problems.tables.search.box_multipliers import columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.search.class_program import SLICE, Tolls, price, sees_closeness
 from shoal.problems.tables.search.climbing import Asked, Way, climb
 from shoal.problems.tables.search.lattice import Lattice
@@ -110,7 +110,12 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 _by_program(task, out, sweeper, effort, until)
             else:
-                _by_ascent(task, out, sweeper, effort, until, clock() - since)
+                sweeps = 0 if task.part else sweeps_of(task, effort, until)
+                _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
+                if sweeps and out.prices is not None:
+                    columns = columns_of_boxes(task, out.prices, sweeps, until)
+                    if columns is not None:
+                        out.values["columns of boxes"] = total(task, columns)
     if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
         for name, found in without_lattice(task, effort, until).items():
             out.values[name] = total(task, found)

@@ -2,7 +2,7 @@
 
 The program: columns are groups T of K rows, each row is in one, and the columns chosen lose least.  A group of K rows
 or more is covered by its K dearest rows and others, so K rows are enough.  A multiplier u for every row is feasible
-where no T has u(T) > K c(T), and then the sum of u is a lower bound.  ``docs/cascade.md`` has the proofs.
+where no T has u(T) > K c(T), and then the sum of u is a lower bound.  ``docs/bounds.md`` has the proofs.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from shoal.problems.tables.search.boxes import RAISES, Pairs, box_prices, box_se
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
-WORK = {"balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
+FEWEST = 8  # fewer prove less than the raises and the ascent that they take the time of
+PACE = 3.5e-9  # seconds, for a pair of cells and a column, below which the same holds where the clock ends the sweeps
+WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
-STRETCH = 1.25  # the first sweep asks at so much more than multipliers that are feasible: it finds the first columns
-STEPS = 250  # of the subgradient between two sweeps
-DAMPING = 0.4  # share of the way to where the columns point that multipliers go
-ALPHA, PATIENCE, SHORTER, SHORTEST = 0.3, 12, 0.6, 1e-3  # of a step; steps without gain before it shrinks
-TARGET = 1.1  # a step aims at so much more than the columns promise
+REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
+FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves more, after one that does not
+DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
-TINY = 1e-12
 
 
 def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
@@ -39,32 +38,53 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
     if boxed is None:
         near = neighbors(task, until)
         return {} if near is None else {"neighbors": near}
-    p = Pairs.of(task)
-    sweeps = sweeps_of(p, effort, until)
-    began, rounds = clock(), RAISES[effort] if not sweeps else 1
-    first = until if until is None or not sweeps else began + FIRST * (until - began)
-    found = box_prices(task, boxed, rounds, first)
+    sweeps = sweeps_of(task, effort, until)
+    found = box_prices(task, boxed, 1 if sweeps else RAISES[effort], first_part(sweeps, until))
     out = dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
+    p = Pairs.of(task)
     if p.uneven and (near := neighbors(task, until)) is not None:
         out["neighbors"] = near
-    if sweeps and found:
+    if found:
         best = max(found, key=lambda prices: float(prices @ task.histogram.count))
-        columns = raised(p, (best - p.alone)[p.order], sweeps, until)
+        columns = columns_of_boxes(task, best, sweeps, until)
         if columns is not None:
-            out["columns of boxes"] = p.back(columns[0])
-        task.progress("bound", None)
+            out["columns of boxes"] = columns
     return out
 
 
-def sweeps_of(p: Pairs, effort: str, until: float | None) -> int:
-    """Sweeps over all anchors that the effort affords; 0 where others prove more.
+def first_part(sweeps: int, until: float | None) -> float | None:
+    """Until when the feasible multipliers are sought from which the columns begin."""
+    return until if until is None or not sweeps else clock() + FIRST * (until - clock())
+
+
+def columns_of_boxes(task: Task, start: np.ndarray, sweeps: int, until: float | None) -> np.ndarray | None:
+    """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
+
+    sweeps  over all anchors at most, as ``sweeps_of`` says
+    None where there is none, or none proved more.
+    """
+    if not sweeps:
+        return None
+    p = Pairs.of(task)
+    found = raised(p, (start - p.alone)[p.order], sweeps, until)
+    task.progress("bound", None)
+    return None if found is None else p.back(found[0])
+
+
+def sweeps_of(task: Task, effort: str, until: float | None) -> int:
+    """Sweeps over all anchors that the effort affords; 0 where others prove more in the time.
 
     Groups of more than ``LARGEST`` rows have too many nodes, and where values are asked for K rows are too few.
     """
-    m, d = p.cells.code.shape
-    if p.cells.kinds > 1 or not 1 < p.cells.group <= LARGEST:
+    need, m, d = task.requirement, task.histogram.cells, len(task.recoding.columns)
+    values = max((max(need.frequency[j], need.distinct[j]) for j in need.sensitive_columns), default=1)
+    if values > 1 or not 1 < need.smallest <= LARGEST:
         return 0
-    return SWEEPS if until is not None else min(SWEEPS, int(WORK.get(effort, 0.0) / max(float(m) * m * d, 1.0)))
+    pairs = max(float(m) * m * d, 1.0)
+    if task.effort.name == "seconds":
+        return SWEEPS if until is None or until - clock() > PACE * pairs else 0
+    sweeps = min(SWEEPS, int(WORK[effort] / pairs))
+    return sweeps if sweeps >= FEWEST else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +109,28 @@ class Columns:
         first = np.sort(first)[-MOST:]
         return Columns(cells[first], np.concatenate([self.loss, loss])[first])
 
+    def multipliers(self, count: np.ndarray, most: np.ndarray, seconds: float | None) -> np.ndarray | None:
+        """The multipliers float64[m] of largest sum, ``most`` at most each, that no column forbids.
+
+        count  int64[m] or float64[m] rows of each cell
+        None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
+        gives it: corners swing from sweep to sweep.
+        """
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Constraints, solve
+
+        if seconds is not None and seconds <= 0.0:
+            return None
+        c, group = self.cells.shape
+        start = np.arange(0, (c + 1) * group, group, dtype=np.int32)
+        ones, cells = np.ones(self.cells.size), self.cells.flatten()  # a copy: the matrix sums in place
+        matrix = csr_array((ones, cells, start), shape=(c, most.size))
+        matrix.sum_duplicates()  # several rows of a cell
+        limits = Constraints(matrix, np.full(c, -np.inf), self.loss)
+        found = solve(-count, limits, np.zeros(most.size), most, whole=False, seconds=seconds, inside=True)
+        return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
+
 
 def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns.
@@ -100,11 +142,12 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
     weight = (2 * group - 1) / group
-    most = 3.0 * start + 0.5 * float(count @ start) / max(float(count.sum()), 1.0)
-    most[p.cells.count >= group] = 0.0  # K rows alike lose nothing
-    best, proved = np.minimum(start, most), float(count @ np.minimum(start, most))
-    shown, first = None, proved
-    columns, at = Columns.none(group), np.minimum(STRETCH * start, most)
+    best = np.where(p.cells.count < group, start, 0.0)  # K rows alike lose nothing
+    mean, free = float(count @ best) / max(float(count.sum()), 1.0), p.cells.count < group
+    proved = first = float(count @ best)
+    # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
+    shown, reach = None, REACH
+    columns, at = Columns.none(group), (1 + reach / 2) * best
     for _ in range(sweeps):
         began = clock()
         swept = _sweep(p, at, until)
@@ -112,14 +155,15 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
             break
         excess, found, groups = swept
         total = float(count @ at) - weight * float(count @ excess)
+        reach *= FURTHER if total > proved else NEARER
         if total > proved:
             best, proved, shown = at, total, at - weight * excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
-        if until is not None and clock() + 1.2 * (clock() - began) > until:
-            break
-        moved, promised = _moved(best, columns, most, count, weight)
-        if promised - proved < ENOUGH * promised:
+        # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
+        left = None if until is None else until - clock() - 1.2 * (clock() - began)
+        moved = columns.multipliers(count, np.where(free, best + reach * (best + mean), 0.0), left)
+        if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     return None if shown is None or proved <= first else (shown, columns.cells)
@@ -137,40 +181,3 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
     done = over_cells(anchors, until, lambda a, b: separate(p.cells, column, a, b, asked, NODES, out), whole=True)
     # rounding may have hidden as much
     return (out.excess + 1e-12 * (1.0 + at), out.found, out.group) if done else None
-
-
-def _moved(
-    best: np.ndarray, columns: Columns, most: np.ndarray, count: np.ndarray, weight: float
-) -> tuple[np.ndarray, float]:
-    """Multipliers moved along subgradients of what the columns leave of them, and how much that is.
-
-    Each step lowers the rows of the most violated column of every anchor and raises all others (Polyak).
-    """
-    cells, loss = columns.cells, columns.loss
-    at, kept, promised, alpha, failed = best.copy(), best.copy(), -np.inf, ALPHA, 0
-    aim = TARGET * float(count @ best)
-    for _ in range(STEPS):
-        value = at[cells]
-        over = value.sum(axis=1) - loss
-        on = np.flatnonzero(over > TINY)
-        total, step = float(count @ at), count.copy()
-        if on.size:
-            anchor = cells[on, value[on].argmax(axis=1)]
-            by = np.lexsort((-over[on], anchor))
-            first = np.flatnonzero(np.diff(anchor[by], prepend=-1))
-            chosen, of = on[by[first]], anchor[by[first]]
-            share = weight * count[of]
-            total -= float(share @ over[chosen])
-            np.subtract.at(step, cells[chosen].ravel(), np.repeat(share, cells.shape[1]))
-        if total > promised:
-            kept, promised, failed = at.copy(), total, 0
-            aim = max(aim, TARGET * promised)
-        else:
-            failed += 1
-            if failed > PATIENCE:
-                alpha, failed, at = SHORTER * alpha, 0, kept.copy()
-                if alpha < SHORTEST:
-                    break
-                continue
-        at = np.clip(at + alpha * (aim - total) / max(float(step @ step), 1.0) * step, 0.0, most)
-    return kept, promised

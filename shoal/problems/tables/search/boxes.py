@@ -1,6 +1,6 @@
 """Row prices where there is no lattice to sweep: by near rows, by boxes, and raised until every box is paid.
 
-``docs/cascade.md`` has the proofs.
+``docs/bounds.md`` has the proofs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Groups that publish the same tuple can be merged at no cost, so a partition is an assignment of rows to classes of the
 generalization lattice.  A class of N rows is eligible when l n <= N for the n rows of every sensitive value.  The
-multipliers of these inequalities are *tolls*: whatever they are, they prove a bound (``docs/cascade.md``).  The best
+multipliers of these inequalities are *tolls*: whatever they are, they prove a bound (``docs/bounds.md``).  The best
 of them say how many rows each class wants; with that many rounded, the rest is a minimum-cost flow (``class_flow``).
 """
 
