@@ -1,4 +1,4 @@
-"""Servers of databases for tests: each on a port and in a folder of its own, run by an ordinary user, ended with them."""
+"""Servers of databases for tests: each on a port and in a folder of its own, run by an ordinary user, ended by them."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def postgres() -> Iterator[Server]:
 @contextmanager
 def mysql() -> Iterator[Server]:
     """A MariaDB or MySQL server: users ``shoal``, who may all, and ``reader``, who reads."""
-    pymysql = pytest.importorskip("pymysql", reason="MySQL and MariaDB are reached through the package PyMySQL")
+    client = pytest.importorskip("MySQLdb", reason="MySQL and MariaDB are reached through the package mysqlclient")
     program = shutil.which("mariadbd") or shutil.which("mysqld") or shutil.which("mariadbd", path="/usr/sbin")
     if program is None:
         pytest.skip("no MariaDB or MySQL server can be had here")
@@ -141,7 +141,12 @@ def mysql() -> Iterator[Server]:
         first.write_text("".join(f"{line};\n" for line in lines))  # a statement a line
         os.chmod(first, 0o644)
         begun = (
-            ["mariadb-install-db", "--no-defaults", f"--datadir={home / 'data'}", "--auth-root-authentication-method=normal"]
+            [
+                "mariadb-install-db",
+                "--no-defaults",
+                f"--datadir={home / 'data'}",
+                "--auth-root-authentication-method=normal",
+            ]
             if maria
             else [program, "--no-defaults", "--initialize-insecure", f"--datadir={home / 'data'}"]
         )
@@ -156,7 +161,7 @@ def mysql() -> Iterator[Server]:
                 [program, "--no-defaults", *words], stdout=log, stderr=log, cwd=home, **ordinary()
             )
         try:
-            _answered(lambda: pymysql.connect(
+            _answered(lambda: client.connect(
                 host="127.0.0.1", port=port, user="reader", password=PASSWORD, database="test"
             ), process).close()  # fmt: skip
             yield Server("mysql", port, process)

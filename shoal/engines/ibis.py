@@ -8,6 +8,7 @@ letters in MySQL, rows are compared by the bytes of their texts.
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -28,10 +29,10 @@ from shoal.engines.table import Origin, Singled, Stored
 from shoal.errors import InputError, ShoalError
 
 BATCH = 100_000
+_INSERTED = 10_000  # rows that are sent at a time
+_ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
-_KNOWN = (
-    "is_boolean is_integer is_floating is_decimal is_string is_date is_time is_timestamp is_binary"
-).split()  # types that other tables hold
+_KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
 
 class Exact(NamedTuple):
@@ -68,22 +69,43 @@ def _function(name: str, gives: str, *takes: str) -> Callable[..., Any]:
     return ibis.udf.scalar.builtin(function, name=name, signature=signature)  # type: ignore[no-any-return]
 
 
-_NONE = _function("nchar", "string", "int32")  # by which SQL Server takes the whole for Unicode
+def _joined(texts: Sequence[Any]) -> Any:
+    """Texts one after another, none of them missing, in calls of as few as every database takes."""
+    while len(texts) > 1:
+        made = []
+        for at in range(0, len(texts), _ARGUMENTS):
+            few = texts[at : at + _ARGUMENTS]
+            made.append(few[0] if len(few) == 1 else _function("concat", "string", *["string"] * len(few))(*few))
+        texts = made
+    return texts[0]
+
+
+def _left(text: Any, digits: int) -> Any:
+    """The first digits of a text, in SQL Server."""
+    return _function("left", "string", "string", "int32")(text, digits)
+
+
+def _first(text: Any, digits: int) -> Any:
+    """The same elsewhere."""
+    return _function("substr", "string", "string", "int32", "int32")(text, 1, digits)
 
 
 def _sha2(text: Any) -> Any:
     return _function("sha2", "string", "string", "int32")(text, 256)
 
 
+def _recoded(text: Any) -> Any:
+    """A text of MySQL in the connection's set of characters, UTF-8, whatever set its column has."""
+    from ibis.expr.operations import Cast
+
+    return Cast(text, "string").to_expr()  # text.cast("string") would be left out
+
+
+_decimal = _function("conv", "string", "string", "int32", "int32")
 _HEX = Exact(
-    _function("hex", "string", "string"),
+    lambda text: _function("hex", "string", "string")(_recoded(text)),
     lambda form: _function("unhex", "binary", "string")(form).cast("string"),
     lambda form: form.str.decode("hex").cast(pl.String),
-)
-_UTF_16 = Exact(
-    lambda text: _function("replace", "string", "string", "string", "string")(text, _NONE(1), _NONE(1)).cast("binary"),
-    lambda form: form.cast("string"),
-    lambda form: pl.Series(form.name, [None if b is None else b.decode("utf-16-le") for b in form], dtype=pl.String),
 )
 _WORDS = {
     "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
@@ -97,7 +119,7 @@ _WORDS = {
         ),
     ),
     "mysql": Words(
-        lambda text: _function("conv", "string", "string", "int32", "int32")(_sha2(text)[:15], 16, 10).cast("int64"),
+        lambda text: _decimal(_first(_sha2(text), 15), 16, 10).cast("int64"),
         _sha2,
         _HEX,
     ),
@@ -107,13 +129,12 @@ _WORDS = {
     ),
     "snowflake": Words(_function("hash", "int64", "string"), _sha2),
     "trino": Words(
-        lambda text: _trino("xxhash64", text)[:DIGITS],
+        lambda text: _trino("xxhash64", text),
         lambda text: _trino("sha256", text).lower(),
     ),
     "mssql": Words(
-        lambda text: text.hexdigest("sha256")[:DIGITS],
+        lambda text: _left(text.hexdigest("sha256"), DIGITS),
         lambda text: text.hexdigest("sha256"),
-        _UTF_16,
     ),
 }  # fmt: skip
 
@@ -124,7 +145,7 @@ def _trino(name: str, text: Any) -> Any:
 
 
 class _Ibis:
-    """The words of one database, by the name Ibis has for it; see ``Dialect``.  Expressions are functions of a table."""
+    """The words of one database, by the name Ibis has for it; see ``Dialect``.  Expressions take a table."""
 
     def __init__(self, backend: str) -> None:
         self.backend = backend
@@ -136,27 +157,25 @@ class _Ibis:
             import ibis
 
             begin = ibis.literal(str(first)) if isinstance(first, int) else table[first].cast("string")
-            return self.words.number(begin + ":" + self._payload(table, columns))
+            return self.words.number(_joined([begin, ibis.literal(":"), *self._fields(table, columns)]))
 
         return made
 
     def placed(self, salt: str, columns: Mapping[str, Any]) -> Any:
-        return lambda table: self.words.digest(table[salt] + self._payload(table, columns))[:DIGITS]
+        cut = _left if self.backend == "mssql" else _first
+        return lambda table: cut(self.words.digest(_joined([table[salt], *self._fields(table, columns)])), DIGITS)
 
-    def _payload(self, table: Any, columns: Mapping[str, Any]) -> Any:
-        """The text of ``order``'s payload."""
+    def _fields(self, table: Any, columns: Mapping[str, Any]) -> list[Any]:
+        """The texts that ``order``'s payload is made of."""
         import ibis
 
         fields = []
         for name, kind in columns.items():
             exact = self.words.exact if kind == nw.Binary else None
             text = _text(table[name], self.backend) if exact is None else exact.text(table[name])
-            length = text.length().cast("string")
-            fields.append(ibis.cases((text.isnull(), "n"), else_=ibis.literal("v") + length + ":" + text))
-        made = fields[0] if fields else ibis.literal("")
-        for field in fields[1:]:
-            made = made + field
-        return made
+            known = _joined([ibis.literal("v"), text.length().cast("string"), ibis.literal(":"), text])
+            fields.append(ibis.cases((text.isnull(), "n"), else_=known))
+        return fields
 
     def with_columns(self, native: Any, made: Mapping[str, Any]) -> Any:
         return native.mutate(**made)
@@ -168,14 +187,13 @@ class _Ibis:
         """A table of the connection alone, gone with it, or with the last plan that names it."""
         import ibis
 
+        if self.backend == "mysql":
+            return _brought_to_mysql(backend_of(native), frame)
         held = ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
-        if self.backend in ("postgres", "mysql"):  # it guesses the size of what it has no figures of
-            connection, name = backend_of(native), held.get_name()
+        if self.backend == "postgres":  # it guesses the size of what it has no figures of
+            connection = backend_of(native)
             connection.execute(held.limit(0))  # which sets it up
-            if self.backend == "postgres":
-                _run(connection, f'analyze "{name}"')
-            elif frame.schema[frame.columns[0]].is_integer():
-                _run(connection, f"create index cells on `{name}` (`{frame.columns[0]}`)")
+            _run(connection, f'analyze "{held.get_name()}"')
         return held
 
     def ordered(self, native: Any, by: str) -> Any:
@@ -191,7 +209,7 @@ class _Ibis:
         except ShoalError:
             raise
         except Exception as error:  # the database's own message may quote rows
-            raise unread(error) from error
+            raise unread(error) from None
         if not done:
             yield pl.DataFrame(schema=kinds)
 
@@ -221,6 +239,27 @@ def _run(connection: Any, sql: str) -> None:
         found.close()
 
 
+def _brought_to_mysql(connection: Any, frame: pl.DataFrame) -> Any:
+    """A temporary table of these rows, which Ibis would send by way of pandas: there no whole number may be missing.
+
+    Its letters are not left to the database, whose set may lack some.
+    """
+    import ibis
+
+    name = f"__shoal_{secrets.token_hex(8)}"
+    kinds = ibis.memtable(frame.clear().to_arrow(compat_level=pl.CompatLevel.oldest())).schema()
+    made = connection.create_table(name, schema=kinds, temp=True)
+    _run(connection, f"alter table `{name}` convert to character set utf8mb4 collate utf8mb4_bin")
+    if frame.schema[frame.columns[0]].is_integer():
+        _run(connection, f"create index cells on `{name}` (`{frame.columns[0]}`)")
+    columns = ", ".join(f"`{n}`" for n in frame.columns)
+    sql = f"insert into `{name}` ({columns}) values ({', '.join(['%s'] * frame.width)})"
+    with connection.begin() as cursor:
+        for piece in frame.iter_slices(_INSERTED):
+            cursor.executemany(sql, piece.rows())
+    return made
+
+
 def _batches(native: Any) -> Iterator[pl.DataFrame]:
     """The rows of a table in slices, at least none."""
     connection = backend_of(native)
@@ -239,7 +278,7 @@ def _batches(native: Any) -> Iterator[pl.DataFrame]:
 
 
 def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
-    """Read as the server sends them: Ibis would fetch all, and turn whole numbers beside missing ones into fractions."""
+    """Read as the server sends them: Ibis would fetch all, and whole numbers beside missing ones as fractions."""
     kinds = _schema(native)
     connection.execute(native.limit(0))  # which sets up what the query names
     module = import_module(type(connection.con).__module__.split(".")[0] + ".cursors")
@@ -271,7 +310,7 @@ def backend_of(native: Any) -> Any:
 
 
 def _is_known(kind: Any) -> bool:
-    return any(getattr(kind, asked)() for asked in _KNOWN)
+    return any(getattr(kind, f"is_{known}")() for known in _KNOWN)
 
 
 def _text(column: Any, backend: str) -> Any:
@@ -284,13 +323,15 @@ def _text(column: Any, backend: str) -> Any:
         none = wide.isnull() if backend in ("mysql", "mssql") else wide.isnull() | wide.isnan()
         whole = wide.floor().cast("int64")
         rest = ((wide - whole) * PARTS).floor().cast("int64")
-        near = whole.cast("string") + "." + rest.cast("string")
+        near = _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")])
         return ibis.cases((none, ibis.null("string")), (wide.abs() < WHOLE, near), (wide > 0, "far"), else_="-far")
-    if kind.is_timestamp():
+    if kind.is_timestamp() and backend != "mssql":  # which counts seconds in 32 bits
         return _micros(column, backend).cast("string")
     if kind.is_boolean():
         return ibis.cases((column.isnull(), ibis.null("string")), (column, "true"), else_="false")
-    return column if kind.is_string() else column.cast("string")
+    if kind.is_string():
+        return _recoded(column) if backend == "mysql" else column
+    return column.cast("string")
 
 
 def _micros(column: Any, backend: str) -> Any:

@@ -52,7 +52,7 @@ class Dialect(Protocol):
         ...
 
     def placed(self, salt: str, columns: Mapping[str, Any]) -> Any:
-        """An expression: the first 16 hexadecimal digits of SHA-256 over the column ``salt`` and ``order``'s payload."""
+        """An expression: the first 16 hexadecimal digits of SHA-256 of the column ``salt`` and ``order``'s payload."""
         ...
 
     def with_columns(self, native: Any, made: Mapping[str, Any]) -> Any:
@@ -140,7 +140,7 @@ class LazyTable:
         each = [nw.col(n).is_null() for n in names]
         each += [_is_nan(n).fill_null(False) for n in names if self.kinds[n].is_float()]
         found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
-        return LazyTable(found, self.dialect, self.origin)
+        return type(self)(found, self.dialect, self.origin)
 
     def filled(self, values: Mapping[str, Any]) -> LazyTable:
         """A table in which the missing values of some columns are the value given for each."""
@@ -155,7 +155,7 @@ class LazyTable:
                 new.append(column.fill_null(str(values[name])).cast(kind).alias(name))
             else:
                 new.append(column.fill_null(values[name]).cast(kind).alias(name))
-        return LazyTable(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
+        return type(self)(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""
