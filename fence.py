@@ -69,6 +69,7 @@ ROOMS: dict[str, set[str]] = {
         "pyarrow",
         "pandas",
         "pyspark",
+        "ibis",
         "shapely",
         "pyproj",
         "pyogrio",

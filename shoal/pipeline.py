@@ -89,9 +89,9 @@ def anonymize(
 ) -> Release[Frame]:
     """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
 
-    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder
-              or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a DuckDB or
-              SQLite file
+    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark / Ibis frame; a
+              folder or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a
+              DuckDB or SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
               coarsen, max_suppressed, method, effort, shards, seed, keep_order; see ``Policy``

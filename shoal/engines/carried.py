@@ -195,8 +195,13 @@ def sample(column: pl.Series) -> list[str]:
     return spread.cast(pl.String).to_list()
 
 
-def singled_elsewhere(frame: nw.LazyFrame[Any], columns: Sequence[str]) -> Singled:
-    """The same counted inside an engine, in one query: only numbers and a sample of values come back."""
+def singled_elsewhere(
+    frame: nw.LazyFrame[Any], columns: Sequence[str], few: Callable[[int], Any] | None = None
+) -> Singled:
+    """The same counted inside an engine, in one query: only numbers and a sample of values come back.
+
+    few  gives so many rows as values, where the frame has them in another form
+    """
     number, which = "__shoal_number", "__shoal_which"
 
     def query(i: int, names: Sequence[str]) -> Any:
@@ -216,7 +221,8 @@ def singled_elsewhere(frame: nw.LazyFrame[Any], columns: Sequence[str]) -> Singl
         raise InputError(_uncounted(columns, lambda i: numbers(query(i, [columns[i]])), error)) from None
     alone = {name: found[i][1] for i, name in enumerate(columns)}
     distinct = {name: found[i][2] for i, name in enumerate(columns)}
-    head = frame.select([nw.col(c) for c in columns]).head(_SAMPLE).collect(backend="polars").to_native()
+    held = frame.select([nw.col(c) for c in columns]).head(_SAMPLE) if few is None else nw.from_native(few(_SAMPLE))
+    head = held.collect(backend="polars").to_native()
     texts = {name: sample(head[name]) for name in columns}
     return Singled(found[0][0], alone, found[len(sets) - 1][1], distinct, texts)
 

@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import polars as pl
 from shoal.engines.atomic import clear_stale, folder_beside
 from shoal.engines.checked import Checked, refuse_other_count
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import Sql
+from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
 from shoal.engines.partwise import slices
 from shoal.engines.scope import Scope, size
 from shoal.engines.table import Origin, Stored
@@ -37,11 +37,11 @@ class _DuckDB:
     # a Parquet file's statistics leave NaN out, and by them DuckDB decides isnan() without a look at the values
     sql = Sql('"', "varchar", "epoch_us({})", "cast({} as varchar) = 'nan'", "epoch_us({})")
 
-    def number(self, columns: Sequence[str]) -> str:
-        return f"hash({', '.join(columns)})"
+    def number(self, first: int | str, columns: Mapping[str, Any]) -> str:
+        return f"hash({', '.join(compared_sql(first, columns, self.sql))})"
 
-    def digest(self, text: str) -> str:
-        return f"sha256({text})"
+    def placed(self, salt: str, columns: Mapping[str, Any]) -> str:
+        return f"substr(sha256({self.sql.name(salt)} || {payload_sql(columns, self.sql)}), 1, {DIGITS})"
 
     def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
         return native.project("*, " + ", ".join(f"{how} as {quoted(name)}" for name, how in made.items()))

@@ -34,6 +34,7 @@ class Engine(NamedTuple):
 ENGINES = {
     "duckdb": Engine("DuckDB", ("duckdb", "_duckdb"), "shoal.engines.duck"),
     "spark": Engine("Spark", ("pyspark",), "shoal.engines.spark"),
+    "ibis": Engine("Ibis", ("ibis",), "shoal.engines.ibis"),
 }
 
 

@@ -24,34 +24,38 @@ from shoal.engines.checked import refuse_other_count
 from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns
 from shoal.engines.frames import shares
 from shoal.engines.memory import too_little
-from shoal.engines.order import Lot, Sql, payload_sql, row_hashes
+from shoal.engines.order import Lot, row_hashes
 from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.partition import Partition
 
-_DIGITS = 16
 _ATTEMPTS = 8
 
 
 class Dialect(Protocol):
     """What narwhals has no words for, as one engine says it; ``native`` is a frame of that engine.
 
-    name  what messages call it;  sql  how it writes names, text and moments
+    name  what messages call it
+
+    An expression is what ``with_columns`` takes: text of SQL, or whatever else the engine computes a column by.
     """
 
     name: str
-    sql: Sql
 
-    def number(self, columns: Sequence[str]) -> str:
-        """An expression: a 64-bit number of the values of some expressions, a missing value told from all others."""
+    def number(self, first: int | str, columns: Mapping[str, Any]) -> Any:
+        """An expression: a 64-bit number of the values of some columns, a missing value told from all others.
+
+        first    a number, or the name of a column of numbers, that goes before them
+        columns  names with the narwhals types of their values
+        """
         ...
 
-    def digest(self, text: str) -> str:
-        """An expression: SHA-256 of a text in hexadecimal."""
+    def placed(self, salt: str, columns: Mapping[str, Any]) -> Any:
+        """An expression: the first 16 hexadecimal digits of SHA-256 of the column ``salt`` and ``order``'s payload."""
         ...
 
-    def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
+    def with_columns(self, native: Any, made: Mapping[str, Any]) -> Any:
         """A frame with more columns, by expressions over those it has."""
         ...
 
@@ -136,7 +140,7 @@ class LazyTable:
         each = [nw.col(n).is_null() for n in names]
         each += [_is_nan(n).fill_null(False) for n in names if self.kinds[n].is_float()]
         found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
-        return LazyTable(found, self.dialect, self.origin)
+        return type(self)(found, self.dialect, self.origin)
 
     def filled(self, values: Mapping[str, Any]) -> LazyTable:
         """A table in which the missing values of some columns are the value given for each."""
@@ -151,7 +155,7 @@ class LazyTable:
                 new.append(column.fill_null(str(values[name])).cast(kind).alias(name))
             else:
                 new.append(column.fill_null(values[name]).cast(kind).alias(name))
-        return LazyTable(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
+        return type(self)(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
         """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""
@@ -165,10 +169,10 @@ class LazyTable:
         """
         self._refuse_fields(names)
         count, key = f"{self.own}n", f"{self.own}key"
-        grouped = self.frame.group_by(list(names)).agg(nw.len().alias(count)).to_native()
+        grouped = self._compared(names).group_by(list(names)).agg(nw.len().alias(count)).to_native()
         levels = {n: k.categories for n, k in self.kinds.items() if n in names and isinstance(k, nw.Enum)}
         for attempt in range(_ATTEMPTS):
-            query = nw.from_native(self.dialect.with_columns(grouped, {key: self._number(names, str(attempt))}))
+            query = nw.from_native(self.dialect.with_columns(grouped, {key: self._number_of_cells(names, attempt)}))
             cells = self._collected(query, names)
             if cells[key].n_unique() == cells.height:
                 found = cells[count].cast(pl.Int64).to_numpy(), cells[key].to_numpy()
@@ -176,14 +180,17 @@ class LazyTable:
                 return cells.drop(count, key).with_columns(enums), *found, attempt
         raise InputError("the engine gives different values the same number; read the table with the Polars engine")
 
-    def _number(self, names: Sequence[str], first: str) -> str:
-        """An expression: a 64-bit number of some columns; first: an expression that goes before them."""
-        shown = [first]
-        for name in names:
-            kind, column = self.kinds.get(name, nw.String()), self.dialect.sql.name(name)
-            plain = not kind.is_nested() and kind != nw.Unknown
-            shown.append(column if plain else f"cast({column} as {self.dialect.sql.text})")
-        return self.dialect.number(shown)
+    def _compared(self, names: Sequence[str]) -> Any:
+        """The frame whose columns are grouped."""
+        return self.frame
+
+    def _number(self, names: Sequence[str], first: int | str) -> Any:
+        """An expression: a 64-bit number of some columns; see ``Dialect.number``."""
+        return self.dialect.number(first, {name: self.kinds.get(name, nw.String()) for name in names})
+
+    def _number_of_cells(self, names: Sequence[str], first: int) -> Any:
+        """The same number of rows of ``_compared``."""
+        return self._number(names, first)
 
     def without(self, names: Sequence[str]) -> Any:
         """The native plan without some columns."""
@@ -196,7 +203,7 @@ class LazyTable:
             if name in opaque:
                 raise cannot_group(name, opaque[name])
         try:
-            return query.collect(backend="polars").to_native()
+            return self._fetched(query)
         except ShoalError:
             raise
         except Exception as error:
@@ -209,6 +216,11 @@ class LazyTable:
                 "a quasi-identifier or sensitive column is of a type that cannot be grouped here, an interval perhaps; "
                 "cast it to text or numbers"
             ) from None
+
+    def _fetched(self, query: Any) -> pl.DataFrame:
+        """A query's rows in memory."""
+        found: pl.DataFrame = query.collect(backend="polars").to_native()
+        return found
 
     def place(
         self,
@@ -234,7 +246,7 @@ class LazyTable:
         shown = [c for c in left if c not in aside]
         rows = self._grouped(counted, partition, lot, self._tags(replacements, partition.groups, lot))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
-        keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, self.dialect.sql.name(tag))})
+        keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, tag)})
         rows = nw.from_native(keyed).select(*left, group, at)
         made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
@@ -262,14 +274,13 @@ class LazyTable:
         key, cell, ordinal, salt, place = (f"{self.own}{w}" for w in ("key", "cell", "ordinal", "salt", "place"))
         whole, cells, pieces = self._plan(counted, keys, partition, lot, tag)
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
-        native = self.dialect.with_columns(self.native, {key: self._number(names, str(keys.attempt))})
+        native = self.dialect.with_columns(self.native, {key: self._number(names, keys.attempt)})
         frame, kept = nw.from_native(native), [*self.columns, f"{self.own}group", f"{self.own}tag"]
         found = frame.join(nw.from_native(self.bring(whole)), on=key, how="inner").select(*kept)
         if not pieces.height:
             return found
         split = frame.join(nw.from_native(self.bring(cells)), on=key, how="inner").drop(key)
-        text = f"{self.dialect.sql.name(salt)} || {payload_sql(self.kinds, self.dialect.sql)}"
-        hashed = {place: f"substr({self.dialect.digest(text)}, 1, {_DIGITS})"}
+        hashed = {place: self.dialect.placed(salt, self.kinds)}
         split = nw.from_native(self.dialect.with_columns(split.to_native(), hashed))
         by = [place, *(n for n, kind in self.kinds.items() if kind.is_float())]
         split = split.with_columns(nw.col(place).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))

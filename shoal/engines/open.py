@@ -28,8 +28,8 @@ def open_table(
 ) -> Table:
     """A table from a path or a frame.
 
-    data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark frame; a folder or a
-            list of Parquet or CSV files, or a DuckDB or SQLite file
+    data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark / Ibis frame; a folder
+            or a list of Parquet or CSV files, or a DuckDB or SQLite file
     engine  for a path: "polars" (in memory, the default of a file), "duckdb" (the default of all else) or "spark"
     scope   what the engine may use, and what of the source it reads
 
@@ -60,7 +60,7 @@ def open_table(
     except TypeError:
         raise InputError(
             f"a table of type {type(data).__name__} is not known; hand over a path, or a pandas, Polars, PyArrow, "
-            "DuckDB or Spark frame"
+            "DuckDB, Spark or Ibis frame"
         ) from None
 
 

@@ -26,9 +26,10 @@ from shoal.engines.codes import as_text
 from shoal.errors import InputError, PolicyError
 
 LEAST = 16
+DIGITS = 16  # of a hash, by which the rows of a cell stand in their order
 _SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept and kept secret"
-_WHOLE = 2**53
-_PARTS = 2**52
+WHOLE = 2**53
+PARTS = 2**52
 _SLICE = 1 << 18  # rows hashed at a time
 
 
@@ -150,8 +151,8 @@ def portable(series: pl.Series) -> pl.Series:
     if kind.is_float():
         wide = series.cast(pl.Float64).fill_nan(None)
         whole = wide.floor()
-        near = (wide.abs() < _WHOLE).fill_null(False)
-        parts = ((wide - whole) * _PARTS).floor()
+        near = (wide.abs() < WHOLE).fill_null(False)
+        parts = ((wide - whole) * PARTS).floor()
         exact = pl.concat_str(
             *(part.set(~near, 0.0).cast(pl.Int64).cast(pl.String) for part in (whole, parts)), separator="."
         )
@@ -182,6 +183,15 @@ class Sql(NamedTuple):
         return self.quote + column.replace(self.quote, self.quote * 2) + self.quote
 
 
+def compared_sql(first: int | str, columns: Mapping[str, Any], sql: Sql) -> list[str]:
+    """Expressions of a number and of columns of the given narwhals types, for a hash; nested values go as text."""
+    shown = [str(first) if isinstance(first, int) else sql.name(first)]
+    for name, kind in columns.items():
+        plain = not kind.is_nested() and str(kind) != "Unknown"
+        shown.append(sql.name(name) if plain else f"cast({sql.name(name)} as {sql.text})")
+    return shown
+
+
 def payload_sql(columns: Mapping[str, Any], sql: Sql) -> str:
     """The same payload as an expression of an engine over columns of the given narwhals types."""
     fields = []
@@ -195,10 +205,10 @@ def _text_sql(column: str, kind: Any, sql: Sql) -> str:
     text = sql.text
     if kind.is_float():
         wide = f"cast({column} as double)"
-        parts = f"cast(floor(({wide} - floor({wide})) * {_PARTS}) as bigint)"
+        parts = f"cast(floor(({wide} - floor({wide})) * {PARTS}) as bigint)"
         near = f"cast(cast(floor({wide}) as bigint) as {text}) || '.' || cast({parts} as {text})"
         return (
-            f"case when {wide} is null or {sql.nan.format(wide)} then null when abs({wide}) < {_WHOLE} then {near} "
+            f"case when {wide} is null or {sql.nan.format(wide)} then null when abs({wide}) < {WHOLE} then {near} "
             f"when {wide} > 0 then 'far' else '-far' end"
         )
     if str(kind).startswith("Datetime"):

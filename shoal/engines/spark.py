@@ -16,7 +16,7 @@ from shoal.engines.atomic import folder_beside
 from shoal.engines.checked import Checked
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.memory import too_little
-from shoal.engines.order import Sql
+from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
 from shoal.engines.scope import Scope
 from shoal.engines.source import without_secrets
 from shoal.engines.table import Origin
@@ -37,11 +37,12 @@ class _Spark:
         "unix_micros(cast(cast({} as string) || '+00:00' as timestamp))",  # no zone of a session is in it
     )
 
-    def number(self, columns: Sequence[str]) -> str:
-        return f"xxhash64({', '.join(f'{c}, {c} is null' for c in columns)})"  # which passes over a missing value
+    def number(self, first: int | str, columns: Mapping[str, Any]) -> str:
+        shown = compared_sql(first, columns, self.sql)
+        return f"xxhash64({', '.join(f'{c}, {c} is null' for c in shown)})"  # which passes over a missing value
 
-    def digest(self, text: str) -> str:
-        return f"sha2({text}, 256)"
+    def placed(self, salt: str, columns: Mapping[str, Any]) -> str:
+        return f"substr(sha2({self.sql.name(salt)} || {payload_sql(columns, self.sql)}, 256), 1, {DIGITS})"
 
     def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
         return native.selectExpr("*", *(f"{how} as {self.sql.name(name)}" for name, how in made.items()))

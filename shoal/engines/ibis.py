@@ -1,0 +1,415 @@
+"""Tables of Ibis: rows stay in the database that holds them, and cells alone come here.
+
+Ibis writes the SQL of its databases; what it has no words for is a hash of a text, which is called by the name that
+the database has for it (``_WORDS``).  With a table that an order of its own text values confuses, capitals with small
+letters in MySQL, rows are compared by the bytes of their texts.
+"""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import polars as pl
+
+from shoal.engines.carried import singled_elsewhere
+from shoal.engines.checked import Checked
+from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.memory import too_little
+from shoal.engines.order import DIGITS, PARTS, WHOLE
+from shoal.engines.partwise import slices
+from shoal.engines.scope import Scope
+from shoal.engines.table import Origin, Singled, Stored
+from shoal.errors import InputError, ShoalError
+
+BATCH = 100_000
+_INSERTED = 10_000  # rows that are sent at a time
+_ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
+_EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
+_KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
+
+
+class Exact(NamedTuple):
+    """A form of texts in which different ones differ, as expressions, and the texts again in Polars."""
+
+    form: Callable[[Any], Any]
+    text: Callable[[Any], Any]
+    read: Callable[[pl.Series], pl.Series]
+
+
+class Words(NamedTuple):
+    """How a database hashes a text.
+
+    number  a number of 60 bits or more, or a text as long
+    digest  SHA-256 in hexadecimal, of the text in UTF-8
+    exact   where texts are equal there that differ, by case, by accents, by spaces at the end: how they are compared
+    """
+
+    number: Callable[[Any], Any]
+    digest: Callable[[Any], Any]
+    exact: Exact | None = None
+
+
+@cache
+def _function(name: str, gives: str, *takes: str) -> Callable[..., Any]:
+    """A function that the database has, as Ibis calls it."""
+    import ibis
+
+    function: Any = lambda *_: None  # noqa: E731  (Ibis reads its name and its types, and never calls it)
+    function.__name__ = function.__qualname__ = name
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    function.__signature__ = inspect.Signature([inspect.Parameter(f"_{i}", kind) for i in range(len(takes))])
+    signature = (takes, gives)
+    return ibis.udf.scalar.builtin(function, name=name, signature=signature)  # type: ignore[no-any-return]
+
+
+def _joined(texts: Sequence[Any]) -> Any:
+    """Texts one after another, none of them missing, in calls of as few as every database takes."""
+    while len(texts) > 1:
+        made = []
+        for at in range(0, len(texts), _ARGUMENTS):
+            few = texts[at : at + _ARGUMENTS]
+            made.append(few[0] if len(few) == 1 else _function("concat", "string", *["string"] * len(few))(*few))
+        texts = made
+    return texts[0]
+
+
+def _left(text: Any, digits: int) -> Any:
+    """The first digits of a text, in SQL Server."""
+    return _function("left", "string", "string", "int32")(text, digits)
+
+
+def _first(text: Any, digits: int) -> Any:
+    """The same elsewhere."""
+    return _function("substr", "string", "string", "int32", "int32")(text, 1, digits)
+
+
+def _sha2(text: Any) -> Any:
+    return _function("sha2", "string", "string", "int32")(text, 256)
+
+
+def _recoded(text: Any) -> Any:
+    """A text of MySQL in the connection's set of characters, UTF-8, whatever set its column has."""
+    from ibis.expr.operations import Cast
+
+    return Cast(text, "string").to_expr()  # text.cast("string") would be left out
+
+
+_decimal = _function("conv", "string", "string", "int32", "int32")
+_HEX = Exact(
+    lambda text: _function("hex", "string", "string")(_recoded(text)),
+    lambda form: _function("unhex", "binary", "string")(form).cast("string"),
+    lambda form: form.str.decode("hex").cast(pl.String),
+)
+_WORDS = {
+    "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
+    "postgres": Words(
+        lambda text: _function("hashtextextended", "int64", "string", "int64")(text, 0),
+        lambda text: _function("encode", "string", "binary", "string")(
+            _function("sha256", "binary", "binary")(
+                _function("convert_to", "binary", "string", "string")(text, "UTF8")
+            ),
+            "hex",
+        ),
+    ),
+    "mysql": Words(
+        lambda text: _decimal(_first(_sha2(text), 15), 16, 10).cast("int64"),
+        _sha2,
+        _HEX,
+    ),
+    "bigquery": Words(
+        _function("farm_fingerprint", "int64", "string"),
+        lambda text: _function("to_hex", "string", "binary")(_function("sha256", "binary", "string")(text)),
+    ),
+    "snowflake": Words(_function("hash", "int64", "string"), _sha2),
+    "trino": Words(
+        lambda text: _trino("xxhash64", text),
+        lambda text: _trino("sha256", text).lower(),
+    ),
+    "mssql": Words(
+        lambda text: _left(text.hexdigest("sha256"), DIGITS),
+        lambda text: text.hexdigest("sha256"),
+    ),
+}  # fmt: skip
+
+
+def _trino(name: str, text: Any) -> Any:
+    hashed = _function(name, "binary", "binary")(_function("to_utf8", "binary", "string")(text))
+    return _function("to_hex", "string", "binary")(hashed)
+
+
+class _Ibis:
+    """The words of one database, by the name Ibis has for it; see ``Dialect``.  Expressions take a table."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self.name = f"Ibis ({backend})"
+        self.words = _WORDS[backend]
+
+    def number(self, first: int | str, columns: Mapping[str, Any]) -> Any:
+        def made(table: Any) -> Any:
+            import ibis
+
+            begin = ibis.literal(str(first)) if isinstance(first, int) else table[first].cast("string")
+            return self.words.number(_joined([begin, ibis.literal(":"), *self._fields(table, columns)]))
+
+        return made
+
+    def placed(self, salt: str, columns: Mapping[str, Any]) -> Any:
+        cut = _left if self.backend == "mssql" else _first
+        return lambda table: cut(self.words.digest(_joined([table[salt], *self._fields(table, columns)])), DIGITS)
+
+    def _fields(self, table: Any, columns: Mapping[str, Any]) -> list[Any]:
+        """The texts that ``order``'s payload is made of."""
+        import ibis
+
+        fields = []
+        for name, kind in columns.items():
+            exact = self.words.exact if kind == nw.Binary else None
+            text = _text(table[name], self.backend) if exact is None else exact.text(table[name])
+            known = _joined([ibis.literal("v"), text.length().cast("string"), ibis.literal(":"), text])
+            fields.append(ibis.cases((text.isnull(), "n"), else_=known))
+        return fields
+
+    def with_columns(self, native: Any, made: Mapping[str, Any]) -> Any:
+        return native.mutate(**made)
+
+    def opaque(self, native: Any) -> Mapping[str, str]:
+        return {name: str(kind) for name, kind in native.schema().items() if not _is_known(kind)}
+
+    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+        """A table of the connection alone, gone with it, or with the last plan that names it."""
+        import ibis
+
+        if self.backend == "mysql":
+            return _brought_to_mysql(backend_of(native), frame)
+        held = ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        if self.backend == "postgres":  # it guesses the size of what it has no figures of
+            connection = backend_of(native)
+            connection.execute(held.limit(0))  # which sets it up
+            _run(connection, f'analyze "{held.get_name()}"')
+        return held
+
+    def ordered(self, native: Any, by: str) -> Any:
+        return native.order_by(by)
+
+    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        done, kinds = 0, _schema(native)
+        try:
+            for frame in _batches(native):
+                done += frame.height
+                tell(done)
+                yield frame.cast(kinds)  # type: ignore[arg-type]
+        except ShoalError:
+            raise
+        except Exception as error:  # the database's own message may quote rows
+            raise unread(error) from None
+        if not done:
+            yield pl.DataFrame(schema=kinds)
+
+    def parts(self, native: Any, folder: Path) -> dict[str, int]:
+        return {}
+
+    def stored(self, native: Any) -> Any:
+        import ibis
+
+        return Stored(native.to_pyarrow(), ibis.memtable)
+
+
+def unread(error: Exception) -> InputError:
+    """The refusal of a query that failed, by the kind of its error alone: what the database says may quote rows."""
+    if short := too_little(error):
+        return InputError(short)
+    return InputError(
+        f"the database does not answer ({type(error).__name__}); its connection is lost, or what it holds has changed: "
+        "see its own log"
+    )
+
+
+def _run(connection: Any, sql: str) -> None:
+    """A statement that gives nothing."""
+    found = connection.raw_sql(sql)
+    if hasattr(found, "close"):
+        found.close()
+
+
+def _brought_to_mysql(connection: Any, frame: pl.DataFrame) -> Any:
+    """A temporary table of these rows, which Ibis would send by way of pandas: there no whole number may be missing.
+
+    Its letters are not left to the database, whose set may lack some.
+    """
+    import ibis
+
+    name = f"__shoal_{secrets.token_hex(8)}"
+    kinds = ibis.memtable(frame.clear().to_arrow(compat_level=pl.CompatLevel.oldest())).schema()
+    made = connection.create_table(name, schema=kinds, temp=True)
+    _run(connection, f"alter table `{name}` convert to character set utf8mb4 collate utf8mb4_bin")
+    if frame.schema[frame.columns[0]].is_integer():
+        _run(connection, f"create index cells on `{name}` (`{frame.columns[0]}`)")
+    columns = ", ".join(f"`{n}`" for n in frame.columns)
+    sql = f"insert into `{name}` ({columns}) values ({', '.join(['%s'] * frame.width)})"
+    with connection.begin() as cursor:
+        for piece in frame.iter_slices(_INSERTED):
+            cursor.executemany(sql, piece.rows())
+    return made
+
+
+def _batches(native: Any) -> Iterator[pl.DataFrame]:
+    """The rows of a table in slices, at least none."""
+    connection = backend_of(native)
+    if connection is not None and connection.name == "mysql":
+        yield from _mysql_batches(native, connection)
+        return
+    if connection is not None and connection.name == "duckdb":  # whose readers have other names from version 2 on
+        connection.execute(native.limit(0))  # which sets up what the query names
+        yield from slices(connection.con.sql(connection.compile(native)))
+        return
+    with native.to_pyarrow_batches(chunk_size=BATCH) as reader:
+        for batch in reader:
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame)
+            yield frame
+
+
+def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
+    """Read as the server sends them: Ibis would fetch all, and whole numbers beside missing ones as fractions."""
+    kinds = _schema(native)
+    connection.execute(native.limit(0))  # which sets up what the query names
+    module = import_module(type(connection.con).__module__.split(".")[0] + ".cursors")
+    truths = [name for name, kind in kinds.items() if kind == pl.Boolean]
+    loose = {name: pl.Int64() if name in truths else kind for name, kind in kinds.items()}
+    cursor = module.SSCursor(connection.con)
+    try:
+        cursor.execute(connection.compile(native))
+        while rows := cursor.fetchmany(BATCH):
+            frame = pl.DataFrame(list(rows), schema=loose, orient="row")
+            yield frame.with_columns(pl.col(name).cast(pl.Boolean) for name in truths)
+    finally:
+        cursor.close()
+
+
+def _schema(native: Any) -> dict[str, pl.DataType]:
+    """The types that its rows have in Polars."""
+    return dict(nw.from_native(native).collect_schema().to_polars())
+
+
+def backend_of(native: Any) -> Any:
+    """The connection a table hangs on; None for a table of this process, which Ibis gives to DuckDB."""
+    from ibis.common.exceptions import IbisError
+
+    try:
+        return native.get_backend()
+    except IbisError:
+        return None
+
+
+def _is_known(kind: Any) -> bool:
+    return any(getattr(kind, f"is_{known}")() for known in _KNOWN)
+
+
+def _text(column: Any, backend: str) -> Any:
+    """A column as the text of ``order.portable``."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_floating():
+        wide = column.cast("float64")
+        none = wide.isnull() if backend in ("mysql", "mssql") else wide.isnull() | wide.isnan()
+        whole = wide.floor().cast("int64")
+        rest = ((wide - whole) * PARTS).floor().cast("int64")
+        near = _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")])
+        return ibis.cases((none, ibis.null("string")), (wide.abs() < WHOLE, near), (wide > 0, "far"), else_="-far")
+    if kind.is_timestamp() and backend != "mssql":  # which counts seconds in 32 bits
+        return _micros(column, backend).cast("string")
+    if kind.is_boolean():
+        return ibis.cases((column.isnull(), ibis.null("string")), (column, "true"), else_="false")
+    if kind.is_string():
+        return _recoded(column) if backend == "mysql" else column
+    return column.cast("string")
+
+
+def _micros(column: Any, backend: str) -> Any:
+    """Microseconds since 1970."""
+    if backend == "mysql":
+        seconds = _function("to_seconds", "int64", "timestamp")(column) - _EPOCH
+        return seconds * 1_000_000 + _function("microsecond", "int64", "timestamp")(column)
+    if backend == "duckdb":
+        return _function("epoch_us", "int64", "timestamp")(column.cast("timestamp"))
+    seconds = column.truncate("s").epoch_seconds().cast("int64")
+    return seconds * 1_000_000 + column.microsecond().cast("int64") % 1_000_000
+
+
+class IbisTable(LazyTable):
+    """A table of Ibis; see ``Table``."""
+
+    dialect: Any
+
+    def _texts(self, names: Sequence[str]) -> list[str]:
+        """The columns that are grouped in another form."""
+        return [] if self.dialect.words.exact is None else [n for n in names if self.kinds[n] == nw.String]
+
+    def _compared(self, names: Sequence[str]) -> Any:
+        texts = self._texts(names)
+        if not texts:
+            return self.frame
+        return nw.from_native(self.native.mutate(**{n: self.dialect.words.exact.form(self.native[n]) for n in texts}))
+
+    def _number_of_cells(self, names: Sequence[str], first: int) -> Any:
+        texts = self._texts(names)
+        return self.dialect.number(first, {n: nw.Binary() if n in texts else self.kinds[n] for n in names})
+
+    def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
+        cells, texts = super()._collected(query, names), self._texts(names)
+        try:
+            return cells.with_columns(self.dialect.words.exact.read(cells[n]) for n in texts)
+        except (pl.exceptions.PolarsError, UnicodeError):
+            raise InputError(
+                f"a column among {', '.join(map(repr, texts))} holds texts that are not in UTF-8; convert it, or "
+                "read a view that does"
+            ) from None
+
+    def _fetched(self, query: Any) -> pl.DataFrame:
+        return pl.concat(self.dialect.slices(query.to_native(), Path(), lambda _: None))
+
+    def polars(self, names: Sequence[str]) -> pl.DataFrame:
+        """Some columns brought into memory, every row."""
+        return pl.concat(self.dialect.slices(self.native.select(*names), Path(), lambda _: None))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; runs a query."""
+        return int(self.native.count().execute())
+
+    def singled(self, columns: Sequence[str]) -> Singled:
+        """How some columns single rows out, counted inside the database."""
+        opaque = self.dialect.opaque(self.native)
+        for name in columns:
+            if name in opaque:
+                raise InputError(
+                    f"column {name!r} is of type {opaque[name]}, which no other table holds; cast it to text in a "
+                    "view, or name it in identifiers=[...]"
+                )
+        return singled_elsewhere(self._compared(columns), columns, self.native.select(*columns).limit)
+
+
+def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
+    """A table of Ibis; InputError for a database whose hash of a text is not known."""
+    backend = backend_of(native)
+    name = "duckdb" if backend is None else str(backend.name)
+    if name not in _WORDS:
+        raise InputError(
+            f"tables of Ibis are read in {', '.join(_WORDS)}, not in {name}; save it as Parquet, or copy it to DuckDB"
+        )
+    dialect: Dialect = _Ibis(name)
+    return IbisTable(native, dialect, origin)
+
+
+def read(checked: Checked, scope: Scope) -> Any:
+    """Files are read by the other engines."""
+    raise InputError("files are read by the engines polars, duckdb and spark; Ibis reads tables of databases")
