@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.model.bands import ends, in_order
 from shoal.model.histogram import mixed_radix
 from shoal.model.notation import NUMBER
 
@@ -44,14 +46,15 @@ class Coded:
         """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
 
         Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
-        where every one is written as such, and no two are the same one ("7" and "07", "7" and "7.0" are texts).
+        where every one is written as such, and no two are the same one ("7" and "07", "7" and "7.0" are texts); bands
+        of numbers, such as ``[70-80)``, lie at 0, 1, 2, ... as ordered texts do.
         Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
         the lowest is below it.
         """
         present = self.values.drop_nulls()
         if present.is_empty():
             return None
-        if self.ordered:
+        if self.ordered or self.banded:
             numbers: pl.Series | None = pl.Series(np.arange(len(present), dtype=np.float64))
         elif present.dtype == pl.String:
             numbers = as_numbers(present)
@@ -66,6 +69,12 @@ class Coded:
         if len(present) < self.size:
             line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9))
         return line
+
+    @cached_property
+    def banded(self) -> bool:
+        """Whether the values are texts that are bands of numbers, in whose order the codes stand."""
+        present = self.values.drop_nulls()
+        return not self.ordered and present.dtype == pl.String and _bands(present) is not None
 
     def texts(self) -> list[str | None]:
         """The distinct values as text, None for a missing one."""
@@ -108,6 +117,11 @@ def as_numbers(words: pl.Series) -> pl.Series | None:
         return None
     numbers = words.cast(pl.Float64, strict=False)
     return None if numbers.null_count() or numbers.n_unique() < len(words) else numbers
+
+
+def _bands(words: pl.Series) -> list[int] | None:
+    """The order of texts that are bands of numbers; None for others, and soon for most: the first text is no band."""
+    return in_order(words.to_list()) if len(words) and ends(words[0]) is not None else None
 
 
 def _days(words: pl.Series) -> pl.Series | None:
@@ -197,12 +211,16 @@ def _levels(series: pl.Series) -> Coded:
 
 
 def _natural_order(words: pl.Series) -> np.ndarray:
-    """Numbers by value where every word is one (see ``as_numbers``), else by text; an empty one, which files of text
-    take for a missing value, last as these are.
+    """Numbers and bands of numbers by value where every word is one (see ``as_numbers``), else by text; an empty one,
+    which files of text take for a missing value, last as these are.
     """
     said = words.set(words == "", None)
-    if as_numbers(said.drop_nulls()) is not None:
+    present = said.drop_nulls()
+    if as_numbers(present) is not None:
         said = said.cast(pl.Float64)
+    elif (bands := _bands(present)) is not None:
+        rank = dict(zip(present.gather(bands).to_list(), range(len(bands)), strict=True))
+        said = said.replace_strict(rank, return_dtype=pl.Int64)
     return said.arg_sort(nulls_last=True).to_numpy()
 
 

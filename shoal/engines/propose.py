@@ -27,7 +27,7 @@ _PERSONS = 0.9  # different values per row from which on a column of names may a
 class Proposal:
     """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why.
 
-    measured  a quasi-identifier of numbers or dates in an order of their own, more than a list of codes would have
+    measured  a quasi-identifier of numbers, dates or bands of numbers: values in an order, and no list of codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
     """
@@ -117,9 +117,11 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     """Whether a quasi-identifier's values lie on a line; a few whole numbers may as well be codes, which is said."""
     if column.role != "quasi-identifier" or column.distinct < 3 or coded.positions() is None:
         return column
-    if column.distinct > FEW and not named_words(column.name) & CODES:
+    if column.distinct > FEW and not named_words(column.name) & CODES and not coded.banded:
         return replace(column, measured=True)
-    note = f"as ranges its {column.distinct:,} numbers stand in their order; are they codes, put words in their place"
+    if coded.banded:
+        return replace(column, measured=True, reason=f"{column.reason}; its bands of numbers are ordered")
+    note = f"ranges treat its {column.distinct:,} numbers as amounts; if they are codes, replace them with labels"
     return replace(column, warnings=(*column.warnings, note))
 
 

@@ -6,12 +6,13 @@ import datetime
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model import bands
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 from shoal.model.ways import WAYS
@@ -28,7 +29,7 @@ class Members:
 
     named       values by name, as text; None is a missing value
     low, high   ends of a range of numbers, or of days since 1970; both belong to it unless ``open``, then high does not
-    ruler       "number", "date" or "moment": what low and high are; None where there is no range
+    ruler       "number", "date", "moment" or "band": what low and high are; None where there is no range
     pattern     a regular expression that every value matches entirely
     everything  a star: any value at all, those that stand nowhere in the release included
     """
@@ -80,8 +81,11 @@ def as_text(value: Any) -> str | None:
 
 
 def place(text: str, ruler: str | None) -> float | None:
-    """Where a text lies: itself as a number, or as days since 1970; None where it is neither."""
+    """Where a text lies: itself as a number, as days since 1970, a band at its low end; None where it is none."""
     try:
+        if ruler == "band":
+            found = bands.ends(text)
+            return None if found is None else found[0]
         if ruler == "number":
             return float(text)
         if ruler in ("date", "moment") and _ISO.match(text):
@@ -148,13 +152,19 @@ def of_ranges(shown: Sequence[str]) -> dict[str, Members]:
         for e in ((p.low, p.high) if isinstance(p, RangeOf) else [p] if isinstance(p, str) else [])
     }
     ruler = ruler_of(ends)
+    members = [p.values if isinstance(p, SetOf) else () for p in parsed.values()]
+    known = {e for e in ends.union(*members) if e is not None}
+    if ruler is None and bands.in_order([*known]) is not None:
+        ruler = "band"
     at = {e: None if e is None else place(e, ruler) for e in ends}
     out = {}
     for text, p in parsed.items():
         if isinstance(p, SetOf):
             out[text] = Members(named=frozenset(p.values))
         elif isinstance(p, RangeOf):
-            out[text] = _between(p, at, ruler)
+            found = _between(p, at, ruler)
+            inside = frozenset(e for e in known if e in found) if ruler == "band" else frozenset()
+            out[text] = replace(found, named=found.named | inside)
         else:
             out[text] = Members(everything=True) if p is ... else Members(named=frozenset([p]))
     return out

@@ -9,8 +9,8 @@
 
 The bare word ``missing`` is a missing value.  A text is quoted as a JSON string where it could be read otherwise: when
 it is empty, is the word ``missing``, has a blank at either end, or holds one of ``, { } [ ] " \\ *`` or a control
-character.  In a column of sets or ranges a single value is published bare, but quoted where it begins like a set, a
-range or a quoted text.
+character.  In a column of sets or ranges a single value is published bare, but quoted where it begins like a quoted
+text, or begins and ends like a set or a range (``[70-80)`` does not).
 """
 
 from __future__ import annotations
@@ -55,7 +55,12 @@ def element(text: str | None) -> str:
 
 def single(text: str | None) -> str | None:
     """One value by itself in a column of sets or ranges; None stays None."""
-    return json.dumps(text, ensure_ascii=False) if text and text[0] in '{["' else text
+    return json.dumps(text, ensure_ascii=False) if text and (text[0] == '"' or _closed(text)) else text
+
+
+def _closed(text: str) -> bool:
+    """Whether a text begins and ends as a set or a range does."""
+    return len(text) > 1 and text[0] + text[-1] in ("{}", "[]")
 
 
 def set_text(values: Iterable[str | None]) -> str:
@@ -73,14 +78,14 @@ def parse(text: str | None) -> str | SetOf | RangeOf | None:
 
     Raises InputError, without the text, for what this notation never writes.  O(length).
     """
-    if not text or text[0] not in '{["':
+    if not text or not (text[0] == '"' or _closed(text)):
         return text
     if text[0] == '"':
         value, end = _quoted(text, 0)
         if end != len(text):
             raise InputError("a quoted value goes on after its closing quote")
         return value
-    values = _elements(text[1:-1]) if text[-1] == {"{": "}", "[": "]"}[text[0]] and len(text) > 1 else []
+    values = _elements(text[1:-1])
     if text[0] == "[" and len(values) == 2:
         return RangeOf(*values)
     if text[0] == "{" and len(values) > 1:

@@ -38,6 +38,7 @@ from shoal.report.parts import (
 )
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.rendering import part
+from shoal.report.verdict import risk_word
 
 _NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
 ROLES = {
@@ -101,13 +102,15 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
 
 
 def _verdict(figures: Mapping[str, Any]) -> str:
-    """One line: whether every group is as large as asked, and the highest risk."""
+    """One line on the scale of tables, by the highest risk alone: weak, fair or strong; and what it rests on."""
     after, group = figures["after"], CATALOGUE[figures["kind"]].group
     if not after["groups"]:
         return f"Verdict: there is no {group} to publish."
-    held = f"every {group} holds at least {after['smallest']:,}, {figures['k']:,} asked"
-    risk = f"the highest risk to be found by the {group} is {after['prosecutor_max']:.3g}"
-    return f"Verdict: {'not to be published' if after['below'] else 'holds'}. {risk[:1].upper()}{risk[1:]}; {held}."
+    size = f"the smallest {group} has {after['smallest']:,}, and at least {figures['k']:,} were requested"
+    if after["below"]:
+        return f"Verdict: not to be published. {size[:1].upper()}{size[1:]}."
+    most = after["prosecutor_max"]
+    return f"Verdict: {risk_word(most)}. The highest risk to be found by the {group} is {most:.3g}; {size}."
 
 
 def _same(figures: Mapping[str, Any]) -> Markup:

@@ -66,6 +66,11 @@ def _or(names: Sequence[str], most: int = 4) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def risk_word(risk: float) -> str:
+    """What the highest risk to be found says where nothing else is known: weak, fair or strong."""
+    return "weak" if risk > COMMON else "fair" if risk > HIGH else "strong"
+
+
 def verdict(figures: Mapping[str, Any]) -> str:
     """Weak, fair or strong, with the figures that say so."""
     release, audit = figures["release"], figures["audit"]
@@ -88,10 +93,9 @@ def verdict(figures: Mapping[str, Any]) -> str:
         reasons.append("no sensitive column was named")
     if singled:
         reasons.append(f"columns kept unchanged single out {share(singled, 1)} of the rows")
-    if singled > SINGLED or most >= ALL_BUT or risk > COMMON:
+    word = risk_word(risk)
+    if singled > SINGLED or most >= ALL_BUT:
         word = "weak"
-    elif not singled and risk <= HIGH and most <= COMMON and far < ALL_BUT:
-        word = "strong"
-    else:
+    elif word == "strong" and (singled or most > COMMON or far >= ALL_BUT):
         word = "fair"
     return f"Verdict: {word}. T{'; '.join(reasons)[1:]}."

@@ -221,7 +221,7 @@ def decode(
 
 def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType) -> Column:
     known = known_values(cells)
-    rulers = {c.ruler for c in cells if c.ruler is not None}
+    rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are categories that have an order
     own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # where all cells are starred
     ruler = ruler_of(known) if any(v is not None for v in known) else own
     if rulers:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.bands import in_order
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.meaning import place, places
 from shoal.model.notation import RangeOf, SetOf, parse
@@ -103,6 +104,8 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -
     order  of the values of a column that has one of its own
     """
     present = [t for t in texts if t is not None]
+    if order is None and (bands := in_order(present)) is not None:
+        order = [present[i] for i in bands]
     if order is not None:
         rank = {t: i for i, t in enumerate(t for t in order if t in set(present))}
         values = (*rank, *([None] if len(present) < len(texts) else []))

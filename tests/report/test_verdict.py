@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal.report.verdict import verdict, warnings
+from tests.commands import run
 from tests.report.links import dead_links
 
 
@@ -65,6 +66,18 @@ def test_many_columns_are_one_sentence_and_the_worst_of_them_is_named() -> None:
 )
 def test_the_verdict_follows_from_figures(more: dict[str, Any], word: str) -> None:
     assert verdict(figures(**more)).startswith(f"Verdict: {word}. The highest risk")
+
+
+@pytest.mark.parametrize(("k", "word"), [(10, "strong"), (3, "fair"), (1, "weak")])
+def test_the_verdict_of_places_is_on_the_scale_of_tables(tmp_path: Path, k: int, word: str) -> None:
+    points = pl.DataFrame({"x": [float(i % 8) for i in range(64)], "y": [float(i // 8) for i in range(64)]})
+    points.write_csv(tmp_path / "p.csv")
+    asked = ("tiles", "p.csv", "--x", "x", "--y", "y", "--coordinates", "projected", "--k", k)
+    done = run(*asked, "-o", "t.csv", "--report", "t.html", cwd=tmp_path)
+    assert done.returncode == 0, done.said
+    text = (tmp_path / "t.html").read_text(encoding="utf-8")
+    assert f"Verdict: {word}. The highest risk to be found by the tile is" in text
+    assert "Verdict: holds" not in text
 
 
 def test_a_model_that_does_not_hold_is_the_verdict() -> None:

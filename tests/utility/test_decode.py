@@ -114,7 +114,7 @@ def test_spans_of_hierarchies_hold_their_whole_numbers(x, width):
 def test_what_is_not_understood_may_be_anything():
     for made in ("labels", "tiles"):  # such a name may look like numbers, which it does not stand for
         assert all(m.everything for m in meanings(["A .. B and 3 more", "x", "10 .. 20"], "hierarchy", made))
-    assert meanings(["{broken"], "ranges")[0].everything
+    assert meanings(["{broken}"], "ranges")[0].everything
     assert "2020-05-09" in meanings(["2020-Q2"], "hierarchy", "dates:month,quarter")[0]
     assert "2020-07-01" not in meanings(["2020-Q2"], "hierarchy", "dates:month,quarter")[0]
     assert "2020-05" in meanings(["2020-Q2"], "hierarchy", "dates:month,quarter")[0]

@@ -247,7 +247,16 @@ def test_page_and_json_say_what_was_asked(people, tmp_path):
     assert held["request"]["file"] == "people.csv"
     assert held["request"]["grid"] == {"k": [2, 4], "l": [1], "publish": ["stars"], "method": ["auto"]}
     assert held["request"]["policy"]["privacy"] == [{"model": "DistinctLDiversity", "l": 2}]
-    for said in ("people.csv", "sex, town", "k = 2, 4", "distinct l-diversity", "town 2", "Do not publish"):
+    for said in (
+        "people.csv",
+        "(composition)",
+        "audit NEW --with OLD",
+        "sex, town",
+        "k = 2, 4",
+        "distinct l-diversity",
+        "town 2",
+        "Do not publish",
+    ):
         assert said in text, said
     assert ((tmp_path / "e.html").stat().st_mode & 0o077, (tmp_path / "e.json").stat().st_mode & 0o077) == (0, 0)
 

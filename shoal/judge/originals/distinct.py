@@ -11,6 +11,7 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.judge.values import pair, shown, with_empty
+from shoal.model.bands import in_order
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 
@@ -68,7 +69,7 @@ def parsed(raw: str) -> str | SetOf | RangeOf | None:
 def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
     """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
 
-    Text counts as numbers or days where every one is written as such.  Equal or too near values have no line.
+    Text counts as numbers, days or bands where every one is written as such.  Equal or too near values have no line.
     """
     if not len(values):
         return None
@@ -80,6 +81,8 @@ def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
         found = [float(t) if re.search(NUMBER, t) else None for t in texts]
         if any(x is None for x in found):
             found = [_as_day(text) for text in texts]
+        if any(x is None for x in found) and (bands := in_order(texts)) is not None:
+            found = [float(x) for x in np.argsort(bands)]
         if any(x is None for x in found):
             return None
         line = np.array(found, float)

@@ -9,6 +9,7 @@ import polars as pl
 
 from shoal.judge.tables.closeness import classes
 from shoal.judge.tuples import codes
+from shoal.model.bands import in_order
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER
 
@@ -72,7 +73,7 @@ class Column:
 
 
 def _natural_order(values: pl.Series) -> np.ndarray:
-    """Order of distinct values: an enumeration's own; by number where all are one, else by text.
+    """Order of distinct values: an enumeration's own; by number or band where all are one, else by text.
 
     Last an empty text, which is a missing value in files of text, and then the missing one.
     """
@@ -87,6 +88,9 @@ def _natural_order(values: pl.Series) -> np.ndarray:
         numbers = values.cast(pl.Float64, strict=False)
         if numbers.drop_nulls().n_unique() == values.count():
             values = numbers
+    elif values.dtype == pl.String and (bands := in_order(values.drop_nulls().to_list())) is not None:
+        rank = dict(zip(values.drop_nulls().gather(bands).to_list(), range(len(bands)), strict=True))
+        values = values.replace_strict(rank, return_dtype=pl.Int64)
     if values.dtype.is_nested() or values.dtype == pl.Object:
         return np.arange(len(values))
     both = pl.DataFrame({"value": values, "missing": missing})

@@ -70,7 +70,7 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     kind = present.dtype
     number = not column.ordered and (kind.is_numeric() or (kind == pl.String and as_numbers(present) is not None))
     moment = isinstance(kind, pl.Datetime) and kind.time_zone is None
-    day = not column.ordered and (kind == pl.Date or moment or (kind == pl.String and not number))
+    day = not (column.ordered or column.banded) and (kind == pl.Date or moment or (kind == pl.String and not number))
     if position is None or not (number or day):
         what = "times or zoned moments" if kind.is_temporal() else "values that are neither numbers nor dates"
         raise _no(column.name, step, f"the column holds {what}; leave the step out, or turn them into numbers or dates")

@@ -115,7 +115,7 @@ def _generate(
     if kind == "intervals":
         from shoal.problems.intervals import levels as interval_levels
 
-        position = column.positions()
+        position = None if column.banded else column.positions()
         if position is None:
             raise PolicyError(
                 f"hierarchies[{column.name!r}] = 'intervals' needs numbers or dates; use 'labels' for unordered values"

@@ -128,7 +128,7 @@ class Column:
             if not isinstance(low, str) or not isinstance(high, str) or one.high is None:
                 return self.star
             return range_text(value if more.low < one.low else low, value if more.low > one.high else high)
-        if more.low is None and one.low is None:
+        if more.low is None and one.low is None and not isinstance(held, RangeOf):
             old = set(held.values) if isinstance(held, SetOf) else {held if isinstance(held, str) else None}
             every = sorted({*old, value}, key=lambda v: (v is None, v))
             return self.star if len(every) >= len(self.values) else set_text(every)
