@@ -4,6 +4,10 @@ A group is anchored at its dearest row a, the one of the largest multiplier.  It
 other row j of it lose together, and none of its multipliers is above that of a.  So every j lies in the ball of rows
 that lose less than u(a) together with a, and rows outside it need not be looked at.  Inside the ball the search goes
 depth first over the members by falling multiplier.
+
+Where different values are asked of a group, the box must also hold rows of the values that the K rows lack, whatever
+their multipliers.  Each of these rows is in the ball too, so the box loses at least what the members lose together with
+the nearest row of as many missing values as are needed.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.near_cells import AT_ONCE, _apart, apart_by
+from shoal.kernels.tables.near_cells import AT_ONCE, _apart, _value, apart_by
 
 TINY = 1e-13
 
@@ -28,9 +32,10 @@ class Search(NamedTuple):
                               with the anchor, and how many of their rows a group can take
     start int64[r + 1], axis int64[r d], amount float64[r d]  what each asks of the axes
     level float64[e]          of the box of the members taken so far
-    many, at int64[K + 1], sum float64[K + 1]  of each depth: candidates, the next one, multipliers of the members
+    many, at int64[K + 1], sum, box float64[K + 1]  of each depth: candidates, the next one, multipliers of the members
+                              and what their box loses
     member int32[K + 1, r], joined float64[K + 1, r], least float64[K + 1, r + 1]  the candidates of each depth, the
-                              loss of the box with each of them, and the least of that from each on
+                              loss of the box with each of them and the values asked, at least, and the least of that from each on
     saved int64[K + 1], old int64[K d], was float64[K d]  levels to put back, depth by depth
     taken int64[K + 1]        members, as places in the ball
     """
@@ -46,6 +51,7 @@ class Search(NamedTuple):
     many: np.ndarray
     at: np.ndarray
     sum: np.ndarray
+    box: np.ndarray
     member: np.ndarray
     joined: np.ndarray
     least: np.ndarray
@@ -62,9 +68,42 @@ def _search(rows, d, group, axes):
     return Search(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows), np.empty(rows, whole), np.empty(rows + 1, whole),
         np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.zeros(deep, whole), np.zeros(deep, whole),
-        np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
+        np.zeros(deep), np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
         np.empty((deep, rows + 1)), np.zeros(deep + 1, whole), np.empty(deep * d, whole), np.empty(deep * d),
         np.empty(deep, whole),
+    )  # fmt: skip
+
+
+class Others(NamedTuple):
+    """Rows of other values than the anchor's, from which a group takes those that it lacks.
+
+    cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
+    start, axis, amount             what each asks of the axes, as in ``Search``
+    level float64[e]                the levels of the search, the same array
+    many int64[1]                   how many cells there are
+    values, least [kinds + 1]       nearest values and how near, for one box at a time
+    """
+
+    cell: np.ndarray
+    loss: np.ndarray
+    start: np.ndarray
+    axis: np.ndarray
+    amount: np.ndarray
+    level: np.ndarray
+    many: np.ndarray
+    values: np.ndarray
+    least: np.ndarray
+
+
+@njit(**INNER)
+def _others(rows, d, kinds, search):
+    """Arrays for so many rows; none where no values are asked."""
+    if kinds < 2:
+        rows = 0
+    whole = np.int64
+    return Others(
+        np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
+        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(kinds + 1, whole), np.empty(kinds + 1),
     )  # fmt: skip
 
 
@@ -79,7 +118,8 @@ class Violated(NamedTuple):
     """What a separation finds for each anchor.
 
     excess float64[m]   no group anchored at a row of the cell exceeds its loss by more than this;  0: none does
-    found  float64[m]   by how much the group written down does, -1 where there is none
+    found  float64[m]   by how much the group written down does, -1 where there is none; its loss is that of the
+                        smallest box with its rows and, one at a time, the values it lacks
     group  int32[m, K]  its cells, one a row
     """
 
@@ -106,33 +146,50 @@ def separate(cells, column, first, last, multipliers, nodes, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
+    kinds, alike, value = cells.kinds, cells.alike, cells.value
+    others = _others(m, d, kinds, search)
     room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
         if price[a] <= 0.0:
             continue
-        size = 0
-        if count[a] > 1:
+        size, helpers, known = 0, 0, 0
+        if count[a] > 1 and alike > 1:
             search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
-            search.copies[0] = min(count[a] - 1, group - 1)
+            search.copies[0] = min(count[a] - 1, group - 1, alike - 1)
             size = 1
-        begin = x + 1
+        begin = x + 1 if kinds < 2 else 0  # what a group lacks may be dearer than its anchor
         while begin < m:
             here = room[: min(AT_ONCE, m - begin)]
             _apart(cells, column, a, begin, here, own)
             for y in range(here.size):
-                if here[y] < price[a]:
-                    c = order[begin + y]
+                if here[y] >= price[a]:
+                    continue
+                c = order[begin + y]
+                if value[c] != value[a]:
+                    if kinds > 1:
+                        others.cell[helpers], others.loss[helpers] = c, here[y]
+                        helpers += 1
+                        if known < kinds - 1 or here[y] < others.least[kinds - 2]:
+                            known = _value(others.values, others.least, known, kinds - 1, value[c], here[y])
+                elif alike == 1:
+                    continue
+                if begin + y > x:
                     search.cell[size], search.price[size], search.loss[size] = c, price[c], here[y]
-                    search.copies[size] = min(count[c], group - 1)
+                    search.copies[size] = min(count[c], group - 1, alike)
                     size += 1
             begin += here.size
+        if known < kinds - 1:
+            continue
+        if kinds > 1:  # no box around the anchor with the values loses less
+            for y in range(size):
+                search.loss[y] = max(search.loss[y], others.least[kinds - 2])
         size = _shrunk(search, size, price[a], group)
         if size == 0:
             continue
-        _asks(cells, search, a, size, offset)
-        out.excess[a] = _deepest(search, size, price[a], group, nodes, a, out)
+        others.many[0] = helpers
+        out.excess[a] = _deepest(cells, search, others, size, price[a], nodes, a, offset, out)
 
 
 @njit(**INNER)
@@ -165,6 +222,43 @@ def _shrunk(search, size, own, group):
         if kept == size:
             return size
         size = kept
+
+
+@njit(**INNER)
+def _nearest_first(others):
+    """The other cells by rising loss."""
+    many = others.many[0]
+    order = np.argsort(others.loss[:many])
+    others.cell[:many], others.loss[:many] = others.cell[:many][order], others.loss[:many][order]
+
+
+@njit(**INNER)
+def _held(cells, search, depth, a, value):
+    """How many of the anchor and the members down to this depth have the value."""
+    held = np.int64(cells.value[a] == value)
+    for z in range(1, depth + 1):
+        held += cells.value[search.cell[search.taken[z]]] == value
+    return held
+
+
+@njit(**INNER)
+def _completed(cells, search, others, depth, a, box):
+    """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
+    missing = cells.kinds - 1
+    for z in range(1, depth + 1):
+        missing -= _held(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
+    if missing <= 0:
+        return box
+    known, least = 0, others.least
+    for y in range(others.many[0]):
+        if known == missing and (others.loss[y] >= least[missing - 1] or least[missing - 1] <= box):
+            break  # all others are as far, or what the box loses decides
+        v = cells.value[others.cell[y]]
+        if _held(cells, search, depth, a, v) == 0:
+            loss = box + _more(others, y)
+            if known < missing or loss < least[missing - 1]:
+                known = _value(others.values, least, known, missing, v, loss)
+    return max(box, least[missing - 1]) if known == missing else np.inf
 
 
 @njit(**INNER)
@@ -280,12 +374,13 @@ def _top(search, depth, x, need):
 
 
 @njit(**INNER)
-def _deepest(search, size, own, group, nodes, a, out):
+def _deepest(cells, search, others, size, own, nodes, a, offset, out):
     """The excess of the most violated group anchored at cell a, or more where the nodes ran out; the group into out.
 
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
+    group, kinds = cells.group, cells.kinds
     heap = np.empty(group)
     best, seen = 0.0, 0
     n = 0
@@ -293,11 +388,15 @@ def _deepest(search, size, own, group, nodes, a, out):
         for _ in range(search.copies[y]):
             search.member[1, n], search.joined[1, n] = y, search.loss[y]
             n += 1
-    search.many[1], search.sum[1], search.saved[1] = n, own, 0
+    search.many[1], search.sum[1], search.box[1], search.saved[1] = n, own, 0.0, 0
     _ready(search, 1)
     depth = 1
     if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
         return 0.0
+    _asks(cells, search, a, size, offset)
+    if kinds > 1:
+        _nearest_first(others)
+        _asks(cells, others, a, others.many[0], offset)
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         top = _top(search, depth, x, need) if n - x >= need else -np.inf
@@ -313,6 +412,13 @@ def _deepest(search, size, own, group, nodes, a, out):
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
         if need == 1:
+            if kinds > 1:
+                box = search.box[depth] + _more(search, y)
+                _take(search, depth, y)
+                cost = _completed(cells, search, others, depth, a, box)
+                _put_back(search, depth)
+                if top - group * cost <= best + TINY:
+                    continue
             best = top - group * cost
             out.found[a], out.group[a, 0] = best, a
             for z in range(1, group):
@@ -329,7 +435,13 @@ def _deepest(search, size, own, group, nodes, a, out):
                 depth -= 1
                 _put_back(search, depth)
             return most
+        box = search.box[depth] + _more(search, y)
         _take(search, depth, y)
+        if kinds > 1:
+            cost = max(cost, _completed(cells, search, others, depth, a, box))
+        full, v = False, cells.value[search.cell[y]]
+        if cells.alike < group:
+            full = _held(cells, search, depth, a, v) == cells.alike
         paid = search.sum[depth] + search.price[y]
         below, rest, rows = depth + 1, 0.0, 0
         for z in range(x + 1, min(x + need - 1, n)):  # the K - 2 dearest others
@@ -337,12 +449,14 @@ def _deepest(search, size, own, group, nodes, a, out):
         dearest = rest + (search.price[search.member[depth, x + need - 1]] if x + need - 1 < n else 0.0)
         for z in range(x + 1, n):
             c = np.int64(search.member[depth, z])
-            joined = cost + _more(search, c)
+            if full and cells.value[search.cell[c]] == v:
+                continue
+            joined = max(cost, box + _more(search, c))
             with_it = paid + (dearest if z < x + need - 1 else rest + search.price[c])
             if with_it - group * joined > best + TINY:
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
-        search.many[below], search.sum[below] = rows, paid
+        search.many[below], search.sum[below], search.box[below] = rows, paid, box
         if rows < need - 1 or _allows(search, below, need - 1, group, heap) <= best + TINY:
             _put_back(search, depth)
             continue

@@ -20,6 +20,7 @@ class Cells(NamedTuple):
     code  int32[m, d];  sets bool[d] columns published as sets;  count int64[m] rows
     value int64[m], kinds int64   at least this many different values are needed (1: no matter)
     group int64         K, rows that a group needs
+    alike int64         every group has K rows with no value more often than this: K where no share is asked
     """
 
     losses: np.ndarray
@@ -32,6 +33,7 @@ class Cells(NamedTuple):
     value: np.ndarray
     kinds: int
     group: int
+    alike: int
 
 
 @njit(**INNER)

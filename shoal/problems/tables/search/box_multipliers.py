@@ -74,11 +74,10 @@ def columns_of_boxes(task: Task, start: np.ndarray, sweeps: int, until: float | 
 def sweeps_of(task: Task, effort: str, until: float | None) -> int:
     """Sweeps over all anchors that the effort affords; 0 where others prove more in the time.
 
-    Groups of more than ``LARGEST`` rows have too many nodes, and where values are asked for K rows are too few.
+    Groups of more than ``LARGEST`` rows have too many nodes.
     """
     need, m, d = task.requirement, task.histogram.cells, len(task.recoding.columns)
-    values = max((max(need.frequency[j], need.distinct[j]) for j in need.sensitive_columns), default=1)
-    if values > 1 or not 1 < need.smallest <= LARGEST:
+    if not 1 < need.smallest <= LARGEST:
         return 0
     pairs = max(float(m) * m * d, 1.0)
     if task.effort.name == "seconds":
@@ -141,9 +140,9 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     A sweep takes O(m^2 d) and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
-    weight = (2 * group - 1) / group
-    best = np.where(p.cells.count < group, start, 0.0)  # K rows alike lose nothing
-    mean, free = float(count @ best) / max(float(count.sum()), 1.0), p.cells.count < group
+    free = (p.cells.count < group) | (p.cells.kinds > 1)  # K rows alike lose nothing
+    best = np.where(free, start, 0.0)
+    mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
@@ -154,15 +153,15 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
         if swept is None:
             break
         excess, found, groups = swept
-        total = float(count @ at) - weight * float(count @ excess)
+        total = float(count @ at) - float(count @ excess)
         reach *= FURTHER if total > proved else NEARER
         if total > proved:
-            best, proved, shown = at, total, at - weight * excess
+            best, proved, shown = at, total, at - excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
         # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
         left = None if until is None else until - clock() - 1.2 * (clock() - began)
-        moved = columns.multipliers(count, np.where(free, best + reach * (best + mean), 0.0), left)
+        moved = columns.multipliers(count, np.where(free, np.maximum(best + reach * (best + mean), 0.0), 0.0), left)
         if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best

@@ -106,10 +106,10 @@ class Pairs:
             parts.append(flat)
             code.append(small)
             place += flat.size
-        kinds, value = 1, np.zeros(h.cells, np.int64)
+        kinds, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
         for j in need.sensitive_columns:
             if max(need.frequency[j], need.distinct[j]) > kinds:
-                kinds = max(need.frequency[j], need.distinct[j])
+                kinds, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
                 value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
@@ -127,6 +127,7 @@ class Pairs:
             value=value[order],
             kinds=kinds,
             group=need.smallest,
+            alike=alike,
         )
         return cls(cells, order, alone, uneven)
 
