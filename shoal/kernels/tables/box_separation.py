@@ -34,8 +34,9 @@ class Search(NamedTuple):
     level float64[e]          of the box of the members taken so far
     many, at int64[K + 1], sum, box float64[K + 1]  of each depth: candidates, the next one, multipliers of the members
                               and what their box loses
-    member int32[K + 1, r], joined float64[K + 1, r], least float64[K + 1, r + 1]  the candidates of each depth, the
-                              loss of the box with each of them and the values asked, at least, and the least of that from each on
+    member int32[K + 1, r], joined float64[K + 1, r], least float64[K + 1, r + 1]  the candidates of each depth,
+                              the loss of the box with each of them and the values asked, at least, and the least of
+                              that from each on
     saved int64[K + 1], old int64[K d], was float64[K d]  levels to put back, depth by depth
     taken int64[K + 1]        members, as places in the ball
     """
