@@ -53,7 +53,7 @@ def agreeing(reading: Reading, files: Sequence[Any]) -> tuple[int, int] | None:
 
     An original is a multiset of rows of quasi-identifiers in every class and sensitive value.
     """
-    parts = _parts(reading)
+    parts = _parts(reading) if reading.rows * len(reading.quasi) <= _CELLS // 100 else None
     if parts is None:
         return None
     many = math.prod(len(p) for p in parts)
