@@ -3,6 +3,8 @@
 python benchmarks/attack.py adult
 python benchmarks/attack.py census
 python benchmarks/attack.py scale
+python benchmarks/attack.py consistency
+python benchmarks/attack.py totals
 
 Seven in ten people are released; the register is everybody, so that three in ten are strangers.  "again" is a second
 release of the same people with k + 2.
@@ -10,8 +12,13 @@ release of the same people with k + 2.
 
 from __future__ import annotations
 
+import json
+import math
+import shutil
 import sys
+import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +121,147 @@ def scale() -> list[dict[str, Any]]:
     return out
 
 
+def consistency() -> list[dict[str, Any]]:
+    """Every small original: how many agree with a release, and how many with what lies beside it as well."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from shoal.attacks.beside import is_private, neighbors
+    from shoal.attacks.originals import agreeing
+    from shoal.attacks.reading import read
+    from tests.consistency import FREE, TOWN_TREE, cases, shown
+
+    asked = ("stars", "stars l", "ranges", "ranges step", "ranges l", "hierarchy", "stars risk", "stars no bound")
+    out = []
+    for case in (c for rows in (4, 5, 6) for c in cases(rows=rows, size=5)):
+        if case.name not in asked:
+            continue
+        domain = pl.DataFrame(case.cells, schema=list(case.columns), orient="row")
+        known: dict[str, list[tuple[str, str]]] = {}
+        alone, beside = [], []
+        for table in case.tables():
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    certificate = case.release(table, Path(folder))
+                except shoal.ShoalError:
+                    continue
+                file, entries = shown(certificate)
+                path = Path(folder) / "out.csv"
+                public = [held for one, held in neighbors(path) if not is_private(one)]
+                public.append(json.loads((Path(folder) / "page.json").read_text()))
+                trees = {"town": TOWN_TREE} if case.name == "hierarchy" else {}
+                reading = read(
+                    pl.read_csv(path, infer_schema=False), case.columns[:2], case.columns[2:], [domain], trees
+                )
+                if (counted := agreeing(reading, public)) is not None:
+                    alone.append(counted[0])
+                    beside.append(counted[1])
+            told = {n: v for n, v in entries.items() if n not in FREE and "certificate.guarantee." not in n}
+            known.setdefault(file, []).append((repr(sorted(told.items())), repr([entries.get(n) for n in FREE])))
+
+        if not known:
+            continue
+
+        def bits(parts: list[Any], known: dict[str, list[tuple[str, str]]] = known) -> float:
+            """Mean bits open where the parts are told besides the file."""
+            total = sum(map(len, known.values()))
+            left = 0.0
+            for group in known.values():
+                for same in Counter(tuple(one[p] for p in parts) for one in group).values():
+                    left += same * math.log2(same)
+            return left / total
+
+        out.append(
+            {
+                "release": case.name,
+                "rows": case.rows,
+                "originals released": sum(map(len, known.values())),
+                "agree with the rows, mean": float(np.mean(alone)),
+                "and with all beside it": float(np.mean(beside)),
+                "bits open: shoal run on each": bits([]),
+                "with certificate and page": bits([0]),
+                "taken beyond the rung": bits([]) - bits([0]),
+                "with the rung": bits([0, 1]),
+            }
+        )
+        print(out[-1], file=sys.stderr)
+    return out
+
+
+def totals() -> list[dict[str, Any]]:
+    """Adult, k = 5, l = 2: fillings of hidden cells that agree; and the ages that ``range_step`` hides."""
+    table, quasi, sensitive = table_of("adult")
+    given: dict[str, Any] = {"quasi_identifiers": quasi, "sensitive": [sensitive], "effort": "fast", "seed": 1}
+    release = shoal.anonymize(table.select(*quasi, sensitive), k=5, l=2, **given)
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release.csv"
+        release.write(path)
+        release.report(path.with_suffix(".html"))
+        internal = release.report(Path(folder) / "board.html", internal=True)
+        for name in ("certificate and public page", "the internal page too, under a public name"):
+            if name.startswith("the"):
+                shutil.copy(internal, path.with_suffix(".board.html"))
+            found = {f.name: f for f in shoal.attack(path, register=table).findings}
+            told = found["hidden cells that totals tell"]
+            ways = {}
+            for way in told.details["ways_to_fill_a_column"].split("; "):
+                column, before, _, after = way.rsplit(" ", 3)
+                ways[column] = f"{after} of {before}"
+            out.append(
+                {
+                    "beside the release": name,
+                    "fillings of race that agree": ways.get("race", ""),
+                    "of sex": ways.get("sex", ""),
+                    "hidden cells told exactly": told.figure,
+                    "leaks": found["what lies beside the release"].figure,
+                }
+            )
+            print(out[-1], file=sys.stderr)
+    return out
+
+
+def spans() -> list[dict[str, Any]]:
+    """``range_step`` hides the youngest and the oldest: is their distance told by the loss in the certificate?"""
+    table, _, sensitive = table_of("adult")
+    hit = tried = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release.csv"
+        for seed in range(40):
+            drawn = table.sample(200, seed=seed).select(pl.col("age").cast(pl.Int64), sensitive)
+            release = shoal.anonymize(
+                drawn, quasi_identifiers=["age"], sensitive=[sensitive], k=5, publish="ranges", range_step={"age": 10},
+                effort="fast", seed=1,
+            )  # fmt: skip
+            release.write(path, overwrite=True)
+            ncp = json.loads(path.with_suffix(".certificate.json").read_text())["loss"]["ncp"]
+            ends = release.numeric(["age"])
+            width = (ends["age_high"] - ends["age_low"]).to_numpy()
+            agree = [d for d in range(20, 91) if abs(np.minimum(1, width / d).mean() - ncp) < 1e-9]
+            tried += 1
+            hit += agree == [drawn["age"].max() - drawn["age"].min()]
+    return [{"tables of 200 people": tried, "distance told exactly": hit}]
+
+
 if __name__ == "__main__":
     asked = sys.argv[1] if len(sys.argv) > 1 else "adult"
     if asked == "scale":
         record("Attacks: how long they take", "python benchmarks/attack.py scale", scale(), [
             "Linkage at three rates of error, inference, minimality, downcoding and order, with the original at hand.",
+        ])  # fmt: skip
+    elif asked == "consistency":
+        record("Attacks: originals that agree", "python benchmarks/attack.py consistency", consistency(), [
+            "Every table of four to six rows out of five different ones is released, where it can be. Agree with the "
+            "rows: originals of which every row's values lie in what the cells of its row stand for; beside it lie "
+            "the certificate and the public page.",
+            "Bits open: among the tables for which shoal gives the same file, by those of them that have the same "
+            "certificate and page. Beyond the rung of the proved ratio nothing is told: 0.0.",
+        ])  # fmt: skip
+    elif asked == "totals":
+        record("Attacks: hidden cells that totals tell", "python benchmarks/attack.py totals", totals(), [
+            "Adult, k = 5, l = 2, stars; ways to fill the hidden cells of a column by count. The second line is a "
+            "planted leak: the board's page, copied to a public name.",
+        ])  # fmt: skip
+        record("Attacks: ends that range_step hides", "python benchmarks/attack.py totals", spans(), [
+            "The distance from the youngest to the oldest, sought by the NCP of the certificate: goal 0.",
         ])  # fmt: skip
     else:
         record(f"Attacks on releases of {asked}", f"python benchmarks/attack.py {asked}", lines(asked), [

@@ -85,6 +85,7 @@ ROOMS = {
         ("shoal/problems/tables/papers",),
         tuple(f"tests/tables/test_{n}.py" for n in ("three_phase", "matching", "kernelize", "simplex_matching")),
     ),
+    "attacks": Room(("shoal/attacks",), ("tests/attack",)),
     "kernels": Room(("shoal/kernels",), UNCOMPILED, compiled=False),
 }
 

@@ -194,7 +194,7 @@ def attack(
         others = []
         for i, given in enumerate(earlier, 1):
             with within(f"the other release {i}"):
-                others.append(_open(given, separator, own[:1]))
+                others.append(_open(given, separator, ()))
         people_of = tables.get("original", tables.get("register"))
         told_together, more = composition.found(reading, others, people_of, trees)
         found += told_together

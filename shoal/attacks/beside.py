@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.attacks import originals
 from shoal.attacks.finding import Finding
 from shoal.attacks.reading import Reading
 
@@ -32,6 +33,7 @@ _OWN = frozenset({"audit", "policy", "criteria"})  # parts that speak of the pub
 _FIGURES = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 _LARGEST = 64 << 20  # bytes of a file looked into
 _STATES = 500_000
+_LISTED = 1_000_000_000  # ways to fill a column that are said
 PAPER = "Dinur, Nissim 2003 (totals tell cells); minimal recodings after Cohen 2022"
 
 
@@ -97,6 +99,7 @@ def found(reading: Reading, path: Path) -> list[Finding]:
         )
     ]  # fmt: skip
     public = [held for one, held in files if not is_private(one)]
+    out += originals.found(reading, public)
     pinned, hidden, ways = 0, 0, []
     for c, name in enumerate(reading.quasi):
         cells = _hidden(reading, c)
@@ -105,9 +108,9 @@ def found(reading: Reading, path: Path) -> list[Finding]:
         shown, many = cells
         hidden += many
         before, after = fillings(shown, many, _totals(public, name, reading.domains[c].values), _pairs(public, name))
-        if after is None:
-            continue
-        ways.append(f"{name} {before:,} to {after:,}")
+        after = before if after is None else after
+        if before <= _LISTED:
+            ways.append(f"{name} {before:,} to {after:,}")
         pinned += many if after == 1 and before > 1 else 0
     if hidden:
         share = pinned / hidden
@@ -118,7 +121,7 @@ def found(reading: Reading, path: Path) -> list[Finding]:
                 "hidden cells of columns whose hidden counts are told exactly", share, share, share,
                 {"the release alone": 0.0}, None, hidden, share, None,
                 "withhold counts and figures of the original, or round them",
-                {"ways_to_fill_a_column": "; ".join(ways) or "no total is told"},
+                {"ways_to_fill_a_column": "; ".join(ways) or "too many to list"},
             )
         )  # fmt: skip
     return out
@@ -155,9 +158,7 @@ def _pairs(files: list[Any], name: str) -> tuple[float, float] | None:
         before = held.get("before") if isinstance(held, Mapping) else None
         for entry in before.get("dangerous", []) if isinstance(before, Mapping) else []:
             if isinstance(entry, Mapping) and entry.get("columns") == [name] and "separation" in entry:
-                text = repr(entry["separation"])
-                digits = len(text.partition(".")[2])
-                half = 0.5 * 10.0**-digits if digits < 12 else 1e-12
+                half = originals.slack(entry["separation"])
                 return float(entry["separation"]) - half, float(entry["separation"]) + half
     return None
 

@@ -1,18 +1,22 @@
-"""One person in several releases: the figures of ``shoal.judge.composition`` as findings."""
+"""One person in several releases: the figures of ``shoal.judge.composition`` as findings, for every column and set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import reduce
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from shoal.attacks.finding import Finding, wilson
 from shoal.attacks.reading import Reading
+from shoal.engines.codes import as_text
 from shoal.errors import InputError
 from shoal.judge.composition import Composition, Learned, Published, compose
 
 PAPER = "Ganta, Kasiviswanathan, Smith 2008"
+TIED = "\x1fall sensitive columns"  # no table has such a column
 LOWERS = (
     "publish once, or let the second release keep the groups of the first (m-invariance, Xiao, Tao 2007; a recoder "
     "fitted once)"
@@ -25,35 +29,97 @@ def found(
     """Findings, and notes on what could not be set together.
 
     frames  the other releases;  people: the original, or a register of everybody
+
+    Every other release is set beside this one, then all of them together; for every sensitive column, then for what
+    rows say in all of them at once, since a row ties its values together.  A register without sensitive values tells of
+    what an intruder claims, not whether it is right.
     """
-    column = reading.sensitive[0] if reading.sensitive else None
     out: list[Finding] = []
     notes: list[str] = []
-    kept = [*reading.quasi, *([column] if column and people is not None and column in people.columns else [])]
-    own = None if people is None else people.select(kept)
-    valued = column if own is None or column in own.columns else None
-    for number, frame in enumerate(frames, 1):
-        given = [
-            Published(table, reading.quasi, {n: h for n, h in hierarchies.items() if n in reading.quasi}, own)
-            if table is reading.frame or (own is not None and table.height == own.height)
-            else Published(table, [q for q in reading.quasi if q in table.columns], {})
-            for table in (frame, reading.frame)
-        ]
+    own = [n for n in reading.sensitive if any(n in f.columns for f in frames)]
+    columns: list[str | None] = [*own] or [None]
+    for column in columns:
+        have = [i for i, f in enumerate(frames) if column is None or column in f.columns]
+        if lack := [str(i + 1) for i in range(len(frames)) if i not in have]:
+            notes.append(f"composition by {column!r}: release {', '.join(lack)} has no such column")
+        named = f", {column}" if len(own) > 1 else ""
+        _sets(_Told(reading, frames, people, hierarchies, column, named), have, out, notes)
+    both = [i for i, f in enumerate(frames) if len(own) > 1 and set(own) <= {*f.columns}]
+    if both and people is not None and set(own) <= {*people.columns}:
+        tied = [_tied(f, own) for f in frames]
+        whole = replace(reading, frame=_tied(reading.frame, own))
+        told = _Told(whole, tied, _tied(people, own), hierarchies, TIED, ", all sensitive columns at once")
+        _sets(told, both, out, notes)
+    kept = {f.name: f for f in reversed(out)}  # who shares groups with whom is the same for every column
+    return [f for f in out if kept[f.name] is f], list(dict.fromkeys(notes))
+
+
+class _Told(NamedTuple):
+    """What is set together: the release, the others, who there is, hierarchies, the column and how it is named."""
+
+    reading: Reading
+    frames: Sequence[pl.DataFrame]
+    people: pl.DataFrame | None
+    hierarchies: Mapping[str, Any]
+    column: str | None
+    named: str
+
+
+def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """A frame with one more column of what its rows say in several."""
+    if not set(columns) <= {*frame.columns}:
+        return frame
+    texts = [as_text(frame[n]).fill_null("").str.len_chars().cast(pl.String) + ":" + as_text(frame[n]).fill_null("")
+             for n in columns]  # fmt: skip
+    return frame.with_columns(reduce(lambda a, b: a + b, texts).alias(TIED))
+
+
+def _sets(told: _Told, have: Sequence[int], out: list[Finding], notes: list[str]) -> None:
+    """This release beside each of the others, then beside all."""
+    many = len(told.frames)
+    sets = [[i] for i in have] + ([list(have)] if len(have) > 1 else [])
+    for chosen in sets:
+        which = "" if many == 1 else f", release {chosen[0] + 1}" if len(chosen) == 1 else f", all {len(chosen) + 1}"
         try:
-            said = compose(given, sensitive=valued, k=max(reading.k, 2), l=reading.l if reading.l > 1 else None)
+            said, checked = _composed(told, [told.frames[i] for i in chosen])
         except InputError as error:
-            notes.append(f"composition with release {number}: {error}")
+            notes.append(f"composition with release {', '.join(str(i + 1) for i in chosen)}: {error}")
             continue
-        out += _findings(said, reading, "" if len(frames) == 1 else f", release {number}")
-        if people is not None and "matched" in said.placed:
+        out += _findings(said, told.reading, (told.named, which), checked=checked, tied=told.column == TIED)
+        if told.people is not None and "matched" in said.placed:
             notes.append(
                 "which row is whose is not told by the files: groups are known up to one placement that agrees"
             )
-    return out, list(dict.fromkeys(notes))
 
 
-def _findings(said: Composition, reading: Reading, which: str) -> list[Finding]:
-    """Whoever knows the groups, and whoever does not."""
+def _composed(told: _Told, frames: Sequence[pl.DataFrame]) -> tuple[Composition, bool]:
+    """The figures, and whether the sensitive values of the people are known, so that claims can be checked."""
+    reading, column, people = told.reading, told.column, told.people
+    checked = people is None or column is None or column in people.columns
+    own = None
+    if people is not None:
+        own = people.select([*reading.quasi, *([column] if column in people.columns else [])])
+        if not checked:
+            own = own.with_columns(pl.lit(None, pl.String).alias(str(column)))
+    trees = {n: h for n, h in told.hierarchies.items() if n in reading.quasi}
+    given = [
+        Published(table, reading.quasi, trees, own)
+        if table is reading.frame or (own is not None and checked and table.height == own.height)
+        else Published(table, [q for q in reading.quasi if q in table.columns], {})
+        for table in (*frames, reading.frame)
+    ]
+    asked = None if column == TIED or reading.l <= 1 else reading.l
+    return compose(given, sensitive=column, k=max(reading.k, 2), l=asked), checked
+
+
+def _findings(
+    said: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
+) -> list[Finding]:
+    """Whoever knows the groups, and whoever does not.
+
+    which    how the column and the releases are named
+    checked  whether it is known what is right;  tied: whether the values are those of several columns at once
+    """
     if said.rows_alone is not None:
         alone = said.rows_alone
         if alone.tell is None:
@@ -61,7 +127,7 @@ def _findings(said: Composition, reading: Reading, which: str) -> list[Finding]:
         low, high = wilson(alone.tell, alone.rows)
         return [
             Finding(
-                "composition", f"rows alone{which}", PAPER,
+                "composition", f"rows alone{''.join(which)}", PAPER,
                 "the intruder has both releases and no register", "rows for which one value is left by all groups they "
                 "may meet", alone.tell / max(alone.rows, 1), low, high, {"one release": 0.0}, None, alone.rows,
                 alone.tell / max(alone.rows, 1), None, LOWERS,
@@ -73,13 +139,16 @@ def _findings(said: Composition, reading: Reading, which: str) -> list[Finding]:
         (said.known, "groups known", "the intruder knows in which class of each release a person stands"),
         (said.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
     ):
-        if learned is not None:
-            out += _of(learned, name + which, assumes, said, reading)
-    return out
+        if learned is not None and (checked or learned is said.unknown):
+            known = learned if checked else replace(learned, right=None, truth=None, truth_alone=None)
+            out += _of(known, name, which, assumes, said, reading)
+    return [f for f in out if not (tied and f.name.startswith("few people"))]
 
 
-def _of(learned: Learned, name: str, assumes: str, said: Composition, reading: Reading) -> list[Finding]:
-    people = max(said.people, 1)
+def _of(
+    learned: Learned, name: str, which: tuple[str, str], assumes: str, said: Composition, reading: Reading
+) -> list[Finding]:
+    people, (column, releases) = max(said.people, 1), which
     details = {
         key: value
         for key, value in (
@@ -95,10 +164,11 @@ def _of(learned: Learned, name: str, assumes: str, said: Composition, reading: R
 
     def add(what: str, measures: str, many: int, base: Mapping[str, float], risk: float | None, more: Any) -> None:
         low, high = wilson(many, people)
+        valued = what != "few people"
         out.append(
             Finding(
-                "composition", f"{what}, {name}", PAPER, assumes, measures, many / people, low, high, base, None,
-                said.people, risk, worst if what != "few people" else None, LOWERS, more,
+                "composition", f"{what}, {name}{column if valued else ''}{releases}", PAPER, assumes, measures,
+                many / people, low, high, base, None, said.people, risk, worst if valued else None, LOWERS, more,
             )
         )  # fmt: skip
 
@@ -115,5 +185,6 @@ def _of(learned: Learned, name: str, assumes: str, said: Composition, reading: R
         base = {"the better of the releases alone": (learned.alone or 0) / people}
         measures = f"people of whom some value is likelier than 1/l = {1 / reading.l:.3g}"
         more = {**details, "share_of_these_claims_that_is_right": learned.right}
-        add("above 1/l", measures, learned.above, base, learned.right if learned.above else 0.0, more)
+        claimed = learned.highest if learned.right is None else learned.right
+        add("above 1/l", measures, learned.above, base, claimed if learned.above else 0.0, more)
     return out

@@ -154,7 +154,7 @@ class Reading:
             whole = bits[0][0][bits[0][1][part]]
             for mask, where in bits[1:]:
                 whole &= mask[where[part]]
-            row, column = np.nonzero(np.unpackbits(whole, axis=1, count=coarse.size).view(bool))
+            row, column = _set_bits(whole)  # bits beyond the last class are never set: packbits fills with zeros
             there = np.flatnonzero(own[part] >= 0)
             rows = np.concatenate([row, there])
             columns = np.concatenate([coarse[column], plain[own[part][there]]])
@@ -233,6 +233,17 @@ def read(
         frame, tuple(quasi), tuple(sensitive), domains, spreads, group, classes, size, values, codes, shares, k, l,
         unknown,
     )  # fmt: skip
+
+
+def _set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(int64, int64): row and column of every bit that is set, in that order.  packed: uint8[rows, columns / 8]
+
+    Most bytes are zero, so that only the others are unpacked.
+    """
+    at = np.flatnonzero(packed)
+    byte, bit = np.nonzero(np.unpackbits(packed.reshape(-1)[at][:, None], axis=1))
+    row, column = np.divmod(at[byte], packed.shape[1])
+    return row, column * 8 + bit
 
 
 def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:

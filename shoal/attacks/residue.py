@@ -247,6 +247,9 @@ def _between(whole: Any, size: int) -> int:
 def _csv(path: Path, frame: pl.DataFrame, separator: str | None, found: Residue) -> None:
     """Values that are written in two ways: between quotes and without."""
     columns = frame.columns
+    with path.open("rb") as raw:
+        if not any(b'"' in part for part in iter(lambda: raw.read(1 << 20), b"")):
+            return
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
         head = file.readline(1 << 20)
         separator = separator or max(",;\t|", key=head.count)

@@ -155,7 +155,9 @@ def test_groups_known_against_all_assignments(
     assert learned.one_value <= told  # what one value in common tells, all assignments agree on
     assert learned.contradicted == 0
     exact = float(np.mean([share[i][values[i]] / len(ways) for i in range(n)]))
-    assert learned.truth == pytest.approx(exact, abs=0.12)  # people are few; the fitting is for many
+    assert learned.truth <= exact + 0.12  # people are few; the fitting is for many
+    if not three:  # of three, whole people may tell what their fractions do not
+        assert learned.truth == pytest.approx(exact, abs=0.12)
 
 
 @given(
