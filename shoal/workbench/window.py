@@ -155,12 +155,11 @@ class Window:
         with head:  # it stays where it is while the page scrolls
             self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
         with ui.element("main").classes("wb-wide"):
-            self.tabs = ui.tabs(value="Open").props(
-                'no-caps align=left outside-arrows mobile-arrows aria-label="Steps"'
-            )
+            self.tabs = ui.tabs().props('no-caps align=left outside-arrows mobile-arrows aria-label="Steps"')
             with self.tabs:
                 for number, step in enumerate(STEPS, 1):
                     ui.tab(step, label=f"{number} {step}")
+            self.tabs.set_value("Open")
             with ui.tab_panels(self.tabs, value="Open", animated=False).classes("wb-wide").props("keep-alive"):
                 for step, module in STEPS.items():
                     with ui.tab_panel(step).style("padding: 0"):
