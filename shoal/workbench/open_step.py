@@ -41,6 +41,7 @@ def _choose(window: Any) -> None:
         place = folder / (Path(event.file.name).name or "table.csv")
         await event.file.save(place)
         place.chmod(0o600)
+        upload.reset()  # so that another file can be chosen after one that cannot be read
         await window.open({"path": str(place)})
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
