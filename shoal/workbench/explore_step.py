@@ -8,6 +8,10 @@ from nicegui import ui
 
 import shoal
 
+TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat no-caps color="primary" label="Take"
+  :aria-label="'Take k ' + props.row.k + ', l ' + props.row.l + ', ' + props.row.publish"
+  @click="$parent.$emit('take', props.row.id)" /></q-td>"""
+
 
 def draw(window: Any) -> None:
     """The panel."""
@@ -55,16 +59,17 @@ class _Grid:
         self.doing = ui.label().props("role=status").classes("wb-note")
         self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
         self.chart.props('role=img aria-label="Loss against risk of every point"')
-        ui.label("Click a point, or its row, to take it. Low and left is better: little risk, little loss.").classes(
-            "wb-note"
-        )
+        ui.label(
+            "Click a point, or Take in its row, to ask for the same. Low and left is better: little risk, little loss."
+        ).classes("wb-note")
         columns = [
             {"name": n, "label": label, "field": n, "align": "left", "sortable": True}
             for n, label in (("k", "k"), ("l", "l"), ("publish", "published as"), ("loss", "loss (NCP)"),
-                             ("risk", "highest risk"), ("groups", "groups"), ("note", ""))
+                             ("risk", "highest risk"), ("groups", "groups"), ("note", "remark"), ("take", "choose"))
         ]  # fmt: skip
-        self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20, selection="single",
-                              on_select=self.marked)  # fmt: skip
+        self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20)
+        self.table.add_slot("body-cell-take", TAKE)
+        self.table.on("take", lambda e: self.take(task.points[int(e.args)]))
         self.table.classes("wb-wide").props('dense flat bordered aria-label="Points of the grid"')
 
     async def run(self) -> None:
@@ -118,11 +123,6 @@ class _Grid:
         data = event.data if isinstance(event.data, list) else (event.data or {}).get("value", [])
         if len(data) > 2:
             self.take(self.window.task.points[int(data[2])])
-
-    def marked(self, event: Any) -> None:
-        """A row of the table."""
-        if event.selection:
-            self.take(self.window.task.points[event.selection[0]["id"]])
 
     def take(self, point: dict[str, Any]) -> None:
         """Ask for what a point asked for."""

@@ -31,15 +31,11 @@ def draw(window: Any) -> None:
     ui.label("A hierarchy says for each value the classes that contain it, up to the star. It is used where values are "
              "published as classes of a hierarchy.").classes("wb-note")  # fmt: skip
     held = task.settings.get("hierarchies", {})
-    for name in quasi:
-        source = held.get(name)
-        said = (
-            "none: the value or a star"
-            if source is None
-            else source
-            if not Path(source).is_file()
-            else "by hand or from a file"
-        )
+    without = [name for name in quasi if name not in held]
+    if without:
+        ui.label(f"Without a hierarchy, the value or a star: {', '.join(without)}").classes("wb-note")
+    for name in [name for name in quasi if name in held]:
+        said = "by hand or from a file" if Path(held[name]).is_file() else held[name]
         ui.label(f"{name}: {said}").classes("wb-note")
     _Editor(window, quasi).draw()
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")

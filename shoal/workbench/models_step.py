@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 import shoal
-from shoal.workbench.worries import start, worries
+from shoal.workbench.worries import PARTS, start, worries
 
 
 def draw(window: Any) -> None:
@@ -61,7 +61,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
     with ui.row().classes("wb-wide").style("align-items: center; gap: .8rem"):
         switch = ui.switch(f"{model['name']}: {model['help']}", value=held is not None)
         fields = [
-            ui.number(keyword if len(numbers) == 1 else f"{keyword}, number {i + 1}", value=n,
+            ui.number(keyword if len(numbers) == 1 else f"{keyword}: {_part(keyword, i)}", value=n,
                       step=1 if kind == "int" else 0.1)
             .props("dense outlined").style("width: 9rem")
             for i, (n, kind) in enumerate(zip(numbers, model["numbers"], strict=True))
@@ -88,6 +88,12 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
         ui.label("An equivalence class is all rows that look alike on the quasi-identifiers.").classes("wb-note")
     if keyword == "presence":
         _population(window)
+
+
+def _part(keyword: str, number: int) -> str:
+    """What one of several numbers of a model is."""
+    named = PARTS.get(keyword, ())
+    return named[number] if number < len(named) else f"number {number + 1}"
 
 
 def _population(window: Any) -> None:

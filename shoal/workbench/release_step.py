@@ -80,13 +80,14 @@ async def _make(window: Any, told: Any, folder: str) -> bool:
         return False
     settings, files = task.asked(), {}
     try:
+        named = with_hierarchies(settings, made_in, f"{stem}.hierarchies")
         found = await window.ask(
-            "release", told, long=True, source=task.source, settings=settings, folder=str(made_in), name=f"{stem}.csv",
-            secret=str(secret),
+            "release", told, long=True, source=task.source, settings=_placed(named, made_in), folder=str(made_in),
+            name=f"{stem}.csv", secret=str(secret),
         )  # fmt: skip
         if found is None:
             return False
-        files = _papers(task, settings, made_in, stem, found, secret)
+        files = _papers(task, {**named, "seed": found["seed"]}, made_in, stem, found, secret)
         if folder:
             handed_over(made_in, place, SECRET)
             files = {kind: str(place / Path(path).relative_to(made_in)) for kind, path in files.items()}
@@ -113,11 +114,16 @@ def _secret(made_in: Path, place: Path) -> Path:
     return secret
 
 
+def _placed(named: dict[str, Any], place: Path) -> dict[str, Any]:
+    """The settings with the paths of the copied hierarchies: on the names of the files depends the order of rows."""
+    held = named.get("hierarchies", {})
+    return {**named, "hierarchies": {n: str(place / h) if (place / h).is_file() else h for n, h in held.items()}}
+
+
 def _papers(
-    task: Any, settings: dict[str, Any], place: Path, stem: str, found: dict[str, Any], secret: Path
+    task: Any, named: dict[str, Any], place: Path, stem: str, found: dict[str, Any], secret: Path
 ) -> dict[str, str]:
     """What repeats the release, written beside it; kind -> path of everything that was written."""
-    named = with_hierarchies({**settings, "seed": found["seed"]}, place, f"{stem}.hierarchies")
     reading = {n: task.source[n] for n in READING if task.source.get(n)}
     inside = task.folder in Path(task.source["path"]).parents  # uploaded: its own place is not ours to know
     table = task.title if inside else task.source["path"]

@@ -17,7 +17,7 @@ def draw(window: Any) -> None:
     if not task.source:
         ui.label("Open a table first.")
         return
-    with ui.element("dl").style("margin: 0"):
+    with ui.element("div"):
         for word, meaning in ROLES.values():
             ui.html(f"<span><b>{word}</b>: {meaning}.</span>", sanitize=False).classes("wb-note")
     live = _Live(window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -10,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import shoal
 from shoal.workbench.task import Bench
 
 
@@ -34,10 +36,13 @@ def _alive(process: int) -> bool:
 
 
 def free_port(wanted: int | None) -> int:
-    """The port asked for, or a free one; OSError where it is taken."""
+    """The port asked for, or a free one; PolicyError where it is taken."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        trial.bind(("127.0.0.1", wanted or 0))
+        try:
+            trial.bind(("127.0.0.1", wanted or 0))
+        except OSError as error:
+            raise shoal.PolicyError(f"port {wanted}: {error.strerror}; leave --port out for a free one") from None
         return int(trial.getsockname()[1])
 
 
@@ -47,7 +52,7 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
 
     first  a table or a folder of a project;  say is called with the address, whose token lets a browser in
     """
-    from nicegui import app, ui
+    from nicegui import app, background_tasks, ui
 
     from shoal.workbench.guard import Guard
     from shoal.workbench.window import pages
@@ -60,14 +65,23 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
     pages(bench)
     app.add_middleware(Guard, token=token, port=chosen)
 
-    def ready() -> None:
+    async def ready() -> None:
+        """The address is said once a browser that follows it finds somebody there."""
+        while True:
+            try:
+                _, line = await asyncio.open_connection("127.0.0.1", chosen)
+            except OSError:
+                await asyncio.sleep(0.02)
+                continue
+            line.close()
+            break
         say(address)
         if browser:
             import webbrowser
 
             webbrowser.open(address)
 
-    app.on_startup(ready)
+    app.on_startup(lambda: background_tasks.create(ready()))
     try:
         ui.run(
             host="127.0.0.1", port=chosen, title="shoal workbench", show=False, reload=False, dark=None,

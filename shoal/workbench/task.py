@@ -144,7 +144,8 @@ class Task:
             policy = shoal.Policy.of(self.asked())
         except shoal.ShoalError as error:
             return f"{self.title}: {error}."
-        models = "; ".join(f"{m.words()}{f' of {m.column}' if m.column else ''}" for m in policy.privacy)
+        words = [f"{m.words()}{f' of {m.column}' if m.column else ''}" for m in policy.privacy]
+        models = "; ".join(w for w in words if not any(w != other and other.startswith(f"{w},") for other in words))
         way = shoal.choices()["publish"][policy.publish]
         parts = [f"{self.title}, {self.rows:,} rows, as {way} of {_listed(quasi)}, so that {models}"]
         if sensitive:

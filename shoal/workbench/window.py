@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+from fastapi import Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from nicegui import app, ui
 
@@ -49,6 +53,9 @@ STYLE = """
 .wb-card { width: 100%; padding: .8rem 1rem; } .wb-wide { width: 100%; }
 .wb-roles { display: grid; grid-template-columns: minmax(12rem, 1fr) auto; gap: .35rem 1rem; width: 100%;
   align-items: center; border-top: 1px solid #8886; padding: .45rem 0; }
+.wb-file { width: 100%; box-sizing: border-box; padding: 1.6rem .8rem; border: 2px dashed #6d8790; border-radius: .3rem;
+  font: inherit; color: inherit; }
+.nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
 @media (max-width: 700px) { .wb-roles { grid-template-columns: 1fr; } .wb { padding: .6rem; } }
@@ -143,6 +150,7 @@ class Window:
     def draw(self) -> None:
         """The whole page."""
         ui.add_css(STYLE)
+        ui.add_head_html("<script>document.documentElement.lang = 'en'</script>")
         ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
         dark = ui.dark_mode(None)
         with ui.header(elevated=False).classes("wb-head") as head, ui.row().classes("wb-bar"):
@@ -155,12 +163,11 @@ class Window:
         with head:  # it stays where it is while the page scrolls
             self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
         with ui.element("main").classes("wb-wide"):
-            self.tabs = ui.tabs(value="Open").props(
-                'no-caps align=left outside-arrows mobile-arrows aria-label="Steps"'
-            )
+            self.tabs = ui.tabs().props('no-caps align=left outside-arrows mobile-arrows aria-label="Steps"')
             with self.tabs:
                 for number, step in enumerate(STEPS, 1):
                     ui.tab(step, label=f"{number} {step}")
+            self.tabs.set_value("Open")
             with ui.tab_panels(self.tabs, value="Open", animated=False).classes("wb-wide").props("keep-alive"):
                 for step, module in STEPS.items():
                     with ui.tab_panel(step).style("padding: 0"):
@@ -171,6 +178,11 @@ class Window:
         self.changed()
         if not self.task.source and (self.bench.demo or self.bench.first):
             ui.timer(0.05, self.open_first, once=True)
+
+
+def _plain_name(told: str) -> str:
+    """The name of a file that a browser tells, without a folder or what no name has."""
+    return "".join(c for c in told.replace("\\", "/").split("/")[-1] if c.isprintable()).lstrip(".") or "table.csv"
 
 
 def pages(bench: Bench) -> None:
@@ -199,6 +211,25 @@ def pages(bench: Bench) -> None:
         place = Path(made[number]["files"][kind])
         shown = kind == "report"
         return FileResponse(place, filename=place.name, content_disposition_type="inline" if shown else "attachment")
+
+    @app.post("/w/{name}/upload")
+    async def upload(name: str, request: Request) -> Response:
+        if name not in bench.tasks:
+            return Response("There is no such window.", 404)
+        folder = bench.tasks[name].folder / "upload"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        place = folder / _plain_name(unquote(request.headers.get("x-file-name", "")))
+        part = folder / f".{secrets.token_hex(8)}.part"
+        try:
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                async for piece in request.stream():
+                    file.write(piece)
+            part.replace(place)
+        except OSError:
+            return Response("The file could not be kept.", 507)
+        finally:
+            part.unlink(missing_ok=True)
+        return Response(place.name, media_type="text/plain")
 
     async def close() -> None:
         for pair in held.values():

@@ -49,6 +49,11 @@ STARTS: Mapping[str, tuple[float, ...]] = {  # numbers a model begins with where
 }  # fmt: skip
 
 
+PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two is
+    "recursive_cl": ("c", "l"), "alpha_k": ("alpha", "k"), "presence": ("least share", "greatest share"),
+}  # fmt: skip
+
+
 def worries() -> tuple[Worry, ...]:
     """All worries; a model of the package that none names stands under one of its own."""
     named = {model for worry in WORRIES for model in worry.models}

@@ -19,13 +19,17 @@ WAIT = 120
 
 
 @contextmanager
-def served(*words: str, folder: Path) -> Iterator[str]:
-    """The address of a workbench that runs as the command does; it is ended as Ctrl-C would."""
+def served(*words: str, folder: Path, said: list[str] | None = None) -> Iterator[str]:
+    """The address of a workbench that runs as the command does; it is ended as Ctrl-C would.
+
+    folder  where it puts what is temporary;  said is given all that it printed, once it has ended
+    """
     pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NICEGUI"))}
     process = subprocess.Popen(
         [sys.executable, "-m", "shoal", "workbench", "--no-browser", *words],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(folder)},
+        env={**plain, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(folder)},
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -34,7 +38,9 @@ def served(*words: str, folder: Path) -> Iterator[str]:
         yield line.split()[-1]
     finally:
         process.terminate()
-        process.wait(30)
+        rest = process.communicate(timeout=60)[0]
+        if said is not None:
+            said.append(rest)
 
 
 @contextmanager

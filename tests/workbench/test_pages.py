@@ -139,6 +139,8 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
 
 
 def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tmp_path: Path):
+    from nicegui import ui
+
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(alpha_k=[0.6, 7], l=None)
@@ -149,23 +151,13 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
         await until(lambda: any(p["frontier"] for p in task.points), "the grid did not end")
         assert [p["k"] for p in task.points] == [2, 4]
         assert task.points[0]["risk"] > 1 / 7  # a class of fewer than 7 rows: k alone rules
-        from shoal.workbench.explore_step import _Grid
-
-        class Told:
-            def __init__(self) -> None:
-                self.task, self.said = task, ""
-
-            def set(self, *steps: str, **values: Any) -> None:
-                task.change(**values)
-
-            def say(self, words: str) -> None:
-                self.said = words
-
-        told = Told()
-        _Grid(told).take(task.points[0])
+        (table,) = (e for e in _all(user, ui.table) if "Points of the grid" in str(e.props))
+        with user:
+            user.find(kind=ui.table).trigger("take", 0)
+        assert table.rows[0]["k"] == 2
+        await see(user, "Taken: k = 2, l = 1")
         assert task.asked()["alpha_k"] == [0.6, 2]
         assert task.asked()["k"] == 2
-        assert "k = 2" in told.said
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
@@ -325,5 +317,38 @@ def test_a_place_where_nothing_is_says_so(tmp_path: Path):
         field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "nowhere.csv"))
         button(user, "Open").click()
         await see(user, "There is no file or folder of that name.")
+
+    run(walk, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("people.csv", "people.csv"),
+        ("../../people.csv", "people.csv"),
+        ("C:\\fakepath\\people.csv", "people.csv"),
+        ("/etc/passwd", "passwd"),
+        ("..", "table.csv"),
+        ("", "table.csv"),
+        (".hidden.csv", "hidden.csv"),
+        ("a\x00b\n.csv", "ab.csv"),
+        ("Zähler 1.csv", "Zähler 1.csv"),
+    ],
+)
+def test_a_chosen_file_lies_under_a_plain_name_in_the_windows_own_folder(tmp_path: Path, told: str, kept: str):
+    from urllib.parse import quote
+
+    async def walk(user: Any, bench: Any) -> None:
+        await user.open("/")
+        (task,) = bench.tasks.values()
+        headers = {"X-File-Name": quote(told)}
+        answer = await user.http_client.post(f"/w/{task.name}/upload", content=b"a,b\n1,2\n", headers=headers)
+        assert (answer.status_code, answer.text) == (200, kept)
+        assert [p.relative_to(task.folder).as_posix() for p in task.folder.rglob("*") if p.is_file()] == [
+            f"upload/{kept}"
+        ]
+        assert (task.folder / "upload" / kept).read_bytes() == b"a,b\n1,2\n"
+        assert (task.folder / "upload" / kept).stat().st_mode & 0o077 == 0
+        assert (await user.http_client.post("/w/other/upload", content=b"1")).status_code == 404
 
     run(walk, tmp_path)

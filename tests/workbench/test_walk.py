@@ -1,0 +1,222 @@
+"""The whole way in a real browser: with the mouse, by the keyboard alone, and with what goes wrong on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from tests.workbench.browser import addresses, chromium, click, see, served, until
+
+pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
+pytest.importorskip("selenium", reason="selenium is not installed")
+
+TELLING = ("Zebedee", "Quixotis")  # values of the table that stand nowhere but in its cells
+
+
+def sample(folder: Path) -> Path:
+    """The survey that an installed package carries, every seventh row, with two texts that would show anywhere."""
+    place = folder / "chosen.csv"
+    survey = shoal.fair_survey().gather_every(7)
+    names = pl.Series("name", [f"{TELLING[0]}{i}" for i in range(survey.height)])
+    ills = [TELLING[1] if i % 4 == 0 else ("flu", "gout", "burn")[i % 3] for i in range(survey.height)]
+    ill = pl.Series("illness", ills)
+    survey.select("age", "educ", "religious").with_columns(names, ill).write_csv(place)
+    return place
+
+
+def fill(page: Any, label: str, text: str) -> None:
+    """Write into the field with a label, in place of what stands there, and leave it."""
+    from selenium.webdriver.common.keys import Keys
+
+    field = until(lambda: next(e for e in _fields(page, label) if e.is_displayed()), f"no field {label!r}")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(text, Keys.TAB)
+
+
+def _fields(page: Any, label: str) -> list[Any]:
+    named = f"//label[.//*[normalize-space(.)={label!r}]]//input | //input[@aria-label={label!r}]"
+    return page.find_elements("xpath", named)
+
+
+def quiet(page: Any, address: str) -> None:
+    """Nothing but this server was asked, no value stands in an address or title, and the browser has no complaint."""
+    here = address.split("//")[1].split("/")[0]
+    asked = addresses(page)
+    assert len(asked) > 5
+    for one in asked:
+        assert one.startswith((f"http://{here}/", f"ws://{here}/", "data:", "blob:")), one
+        assert not any(value in one for value in TELLING), one
+    assert "token" not in page.current_url
+    assert page.title == "shoal workbench"
+    complaints = [e["message"] for e in page.get_log("browser") if e["level"] == "SEVERE"]
+    assert complaints == []
+
+
+def test_from_choosing_a_file_to_a_verified_release(tmp_path: Path):
+    table, out, said = sample(tmp_path), tmp_path / "out", list[str]()
+    private = tmp_path / "private"
+    private.mkdir()
+    with served(folder=private, said=said) as address, chromium() as page:
+        page.get(address)
+        see(page, "Choose a file")
+        page.find_element("css selector", "input[type=file]").send_keys(str(table))
+        see(page, "chosen.csv: 910 rows, 5 columns")
+        see(page, "Zebedee0")
+        assert list(private.rglob("chosen.csv")) != []
+
+        click(page, "2 Roles")
+        see(page, "quasi-identifiers together")
+        group = "//*[@role='group' and @aria-label='religious']//*"
+        click(page, "Insensitive", group)
+        until(lambda: "age and educ" in page.find_element("css selector", ".wb-line").text, "the line is old")
+
+        click(page, "3 Models")
+        fill(page, "k", "7")
+        until(lambda: "at least 7 rows" in page.find_element("css selector", ".wb-line").text, "the line is old")
+        page.execute_script("window.scrollTo(0, document.body.scrollHeight)")
+        box = page.find_element("css selector", ".wb-line").rect
+        assert page.execute_script("return window.scrollY") > 0
+        assert box["y"] - page.execute_script("return window.scrollY") >= 0  # still in sight
+
+        click(page, "6 Release")
+        fill(page, "Folder to keep it in (empty: download the files below)", str(out))
+        click(page, "Make the release")
+        see(page, "Verified: it was read back, judged again and holds.")
+        quiet(page, address)
+        page.switch_to.new_window("tab")  # a window of its own, without the first one's table
+        page.get(address)
+        see(page, "No table is open yet.")
+        assert "chosen.csv" not in page.find_element("tag name", "body").text
+    release, certificate = out / "chosen.release.csv", out / "chosen.release.certificate.json"
+    assert shoal.verify(release, certificate).holds
+    made = shoal.audit(release, quasi_identifiers=["age", "educ"], sensitive=["illness"])
+    assert made.k >= 7
+    assert "name" not in pl.read_csv(release).columns
+    assert list(private.iterdir()) == []  # what was chosen is gone with the server
+    assert not any(value in text for text in said for value in (*TELLING, "chosen"))
+
+
+def test_what_was_made_is_downloaded_where_no_folder_is_named(tmp_path: Path):
+    private, downloads = tmp_path / "private", tmp_path / "downloads"
+    private.mkdir()
+    downloads.mkdir()
+    with served(str(sample(tmp_path)), folder=private) as address, chromium(downloads) as page:
+        page.get(address)
+        see(page, "chosen.csv: 910 rows, 5 columns")
+        click(page, "6 Release")
+        click(page, "Make the release")
+        see(page, "Verified: it was read back")
+        for link, name in (("Release", "chosen.release.csv"), ("Certificate", "chosen.release.certificate.json")):
+            click(page, link)
+            until(lambda name=name: (downloads / name).exists(), f"{name} did not come")
+        quiet(page, address)
+    assert shoal.verify(downloads / "chosen.release.csv", downloads / "chosen.release.certificate.json").holds
+
+
+@pytest.mark.parametrize(("name", "held"), [("torn.xlsx", b"no zip"), ("empty.csv", b"")])
+def test_a_wrong_file_says_so_and_the_next_one_opens(tmp_path: Path, name: str, held: bytes):
+    wrong, right = tmp_path / name, sample(tmp_path)
+    wrong.write_bytes(held)
+    private = tmp_path / "private"
+    private.mkdir()
+    with served(folder=private) as address, chromium() as page:
+        page.get(address)
+        see(page, "Choose a file")
+        page.find_element("css selector", "input[type=file]").send_keys(str(wrong))
+        until(lambda: page.find_elements("css selector", ".q-notification"), "nothing was said")
+        assert name in page.find_element("css selector", ".q-notification").text
+        click(page, "Close")
+        page.find_element("css selector", "input[type=file]").send_keys(str(right))
+        see(page, "chosen.csv: 910 rows, 5 columns")
+
+
+class Keyboard:
+    """A user without a mouse: Tab moves, Enter and Space press, letters write."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def press(self, *keys: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.page).send_keys(*keys).perform()
+
+    def name(self) -> str:
+        """What the element with the focus is called."""
+        return self.page.execute_script(
+            "const e = document.activeElement; const l = e.closest('label');"
+            "return (e.getAttribute('aria-label') || e.innerText || (l && l.innerText) || '').trim()"
+        )
+
+    def to(self, name: str, most: int = 200) -> None:
+        """Tab until the focus is on what has a name."""
+        from selenium.webdriver.common.keys import Keys
+
+        passed = []
+        for _ in range(most):
+            if self.name() == name:
+                return
+            passed.append(self.name())
+            self.press(Keys.TAB)
+        raise AssertionError(f"no Tab leads to {name!r}: {passed[-60:]}")
+
+
+def test_the_whole_way_by_the_keyboard_alone(tmp_path: Path):
+    from selenium.webdriver.common.keys import Keys
+
+    table, out = sample(tmp_path), tmp_path / "out"
+    private = tmp_path / "private"
+    private.mkdir()
+    with served(folder=private) as address, chromium() as page:
+        page.get(address)
+        see(page, "Choose a file")
+        keys = Keyboard(page)
+        keys.to("Path of a table, or of a project's folder")
+        keys.press(str(table), Keys.ENTER)
+        see(page, "chosen.csv: 910 rows, 5 columns")
+        keys.to("Next: roles")
+        keys.press(Keys.ENTER)
+        see(page, "quasi-identifiers together")
+        keys.to("Next: models")
+        keys.press(Keys.ENTER)
+        see(page, "What are you worried about?")
+        keys.to("k")
+        keys.press(Keys.ARROW_UP, Keys.TAB)
+        until(lambda: "at least 6 rows" in page.find_element("css selector", ".wb-line").text, "the line is old")
+
+        keys.to("3 Models")
+        keys.press(Keys.ARROW_RIGHT, Keys.ENTER)
+        see(page, "How may values be generalized?")
+        keys.to("Show the tree")
+        keys.press(Keys.ENTER)
+        see(page, "of the rows")
+        first = page.find_element("css selector", "[role=treeitem] [role=checkbox]").text.strip()
+        keys.to(first)
+        keys.press(Keys.SPACE)
+        keys.to("Move what is marked to the class (a new name makes a new one)")
+        keys.press("apart", Keys.TAB)
+        keys.to("Move")
+        keys.press(Keys.ENTER)
+        until(lambda: _value(page, "apart"), "the class was not made")
+        keys.to("Use this hierarchy")
+        keys.press(Keys.ENTER)
+        until(lambda: "classes" in page.find_element("css selector", ".wb-line").text, "the hierarchy is not used")
+
+        keys.to("4 Hierarchies")
+        keys.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER)
+        keys.to("Folder to keep it in (empty: download the files below)")
+        keys.press(str(out), Keys.TAB)
+        keys.to("Make the release")
+        keys.press(Keys.ENTER)
+        see(page, "Verified: it was read back")
+    assert shoal.verify(out / "chosen.release.csv", out / "chosen.release.certificate.json").holds
+    assert list((out / "chosen.release.hierarchies").iterdir()) != []
+
+
+def _value(page: Any, text: str) -> bool:
+    return any(e.get_attribute("value") == text for e in page.find_elements("css selector", "[role=treeitem] input"))

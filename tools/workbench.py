@@ -1,0 +1,147 @@
+"""Walks through the workbench in headless Chromium, pictures every step and looks for faults.
+
+    python tools/workbench.py [--out FOLDER] [--axe FOLDER] [--keep]
+
+On the survey that comes with an installed package; on a desktop and a narrow window, light and dark: a picture of every
+step, errors on the console, requests to anywhere else, a page wider than its window, and what axe-core calls a serious
+violation, where ``--axe`` names a folder in which ``npm install axe-core`` was run.  Exit status 1 where anything was
+found.  It needs Chromium and its driver (Debian: apt-get install chromium chromium-driver), and shoal[workbench] and
+selenium; it installs nothing.
+
+``--keep`` puts the pictures of the desktop into the guide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+GUIDE = ROOT / "docs" / "assets" / "pictures"
+SIZES = {"desktop": (1280, 1000), "narrow": (500, 900)}
+AXE = """const done = arguments[arguments.length - 1];
+axe.run(document).then(found => done(JSON.stringify(found.violations)))"""
+
+
+def steps(page: Any) -> Iterator[str]:
+    """Goes from step to step as a user does; gives the name of each when it is drawn."""
+    from tests.workbench.browser import click, see
+
+    see(page, "survey.csv: 6,366 rows")
+    see(page, "Columns")
+    yield "open"
+    click(page, "2 Roles")
+    see(page, "quasi-identifiers together")
+    see(page, "age + occupation_husb")
+    yield "roles"
+    click(page, "3 Models")
+    see(page, "What are you worried about?")
+    yield "models"
+    click(page, "4 Hierarchies")
+    click(page, "Show the tree")
+    see(page, "of the rows")
+    yield "hierarchies"
+    click(page, "6 Release")
+    click(page, "Make the release")
+    see(page, "Verified: it was read back", 300)
+    yield "release"
+    click(page, "5 Explore")
+    click(page, "Try the grid")
+    see(page, "no other is better", 300)
+    yield "explore"
+    click(page, "Show")
+    see(page, "The rows of one equivalence class", 60)
+    yield "sides"
+    click(page, "7 Intruder")
+    click(page, "Attack the release")
+    see(page, "without the release", 300)
+    yield "intruder"
+    click(page, "8 Places")
+    see(page, "Places and points")
+    yield "places"
+
+
+def looked(page: Any, axe: str | None) -> list[str]:
+    """What is wrong with what the page shows now."""
+    found = []
+    wide = page.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+    if wide > 0:
+        found.append(f"{wide} pixels wider than the window")
+    found += [e["message"] for e in page.get_log("browser") if e["level"] == "SEVERE"]
+    if axe is not None:
+        page.execute_script(axe)
+        for fault in json.loads(page.execute_async_script(AXE)):
+            if fault["impact"] in ("serious", "critical"):
+                places = "; ".join(node["html"][:160] for node in fault["nodes"][:3])
+                found.append(f"{fault['impact']}: {fault['id']}, {len(fault['nodes'])} times: {places}")
+    return found
+
+
+def walk(size: str, dark: bool, out: Path, axe: str | None, kept: Callable[[str], Path] | None) -> list[str]:
+    """The whole way in one window; what was found wrong."""
+    from tests.workbench.browser import addresses, chromium, click, served
+
+    found = []
+    look = f"{size}-{'dark' if dark else 'light'}"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served("--demo", folder=Path(folder)) as address,
+        chromium(None, SIZES[size]) as page,
+    ):
+        page.set_script_timeout(60)
+        page.get(address)
+        here = address.split("//")[1].split("/")[0]
+        if dark:
+            click(page, "Light or dark")
+        for name in steps(page):
+            time.sleep(1)
+            close = page.find_elements("css selector", ".q-notification button")
+            if close:
+                close[0].click()
+                time.sleep(1)
+            page.execute_script("window.scrollTo(0, 0)")
+            time.sleep(0.3)
+            page.save_screenshot(str(out / f"{name}-{look}.png"))
+            if kept is not None:
+                page.save_screenshot(str(kept(name)))
+            found += [f"{name}, {look}: {fault}" for fault in looked(page, axe)]
+        local = (f"http://{here}/", f"ws://{here}/", "data:", "blob:")
+        found += [f"{look}: asked {a}" for a in addresses(page) if not a.startswith(local)]
+    return found
+
+
+def main() -> int:
+    """Every size and both colours."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder of the pictures; a temporary one when not given")
+    parser.add_argument("--axe", type=Path, help="folder in which npm install axe-core was run")
+    parser.add_argument("--keep", action="store_true", help="pictures for the guide")
+    parser.add_argument("--only", help="one look, such as narrow-dark")
+    given = parser.parse_args()
+    axe = None
+    if given.axe is not None:
+        axe = (given.axe / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+    found = []
+    with tempfile.TemporaryDirectory() as temporary:
+        out = given.out or Path(temporary)
+        out.mkdir(parents=True, exist_ok=True)
+        for size in SIZES:
+            for dark in (False, True):
+                look = f"{size}-{'dark' if dark else 'light'}"
+                if given.only in (None, look):
+                    keep = given.keep and look == "desktop-light"
+                    found += walk(size, dark, out, axe, (lambda n: GUIDE / f"workbench-{n}.png") if keep else None)
+                    print(f"{look}: walked", flush=True)
+    print("\n".join(found) or "nothing found")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
