@@ -141,7 +141,7 @@ class Series(Shown):
             elif about["mode"] == "again":
                 added = again.add(
                     frame, persons, held.ledger, held.keyed, search, policy,
-                    releases=[held.release(i + 1) for i in range(held.parts)], counterfeits=about["counterfeits"],
+                    shown=held.shown, counterfeits=about["counterfeits"],
                 )  # fmt: skip
             else:
                 if held.parts:

@@ -14,7 +14,7 @@ from shoal.model.policy import Policy
 
 Text = str | None
 
-__all__ = ["Column", "Text", "columns_of", "losses_of", "tuple_loss", "widened"]
+__all__ = ["Column", "Text", "Widening", "columns_of", "losses_of", "tuple_loss", "widened"]
 
 
 class Column:
@@ -137,6 +137,63 @@ class Column:
     def own(self, value: Text) -> Text:
         """A value published as it is."""
         return single(value) if self.publish == "ranges" else value
+
+
+class Widening:
+    """A column's texts and values by number: what a text becomes when a value joins it, kept once it was looked up.
+
+    texts, loss  of every text by its number;  values: of the table at hand
+    kept         whether a text may not be made finer (steps and levels)
+    """
+
+    def __init__(self, column: Column, values: Sequence[Text]) -> None:
+        self.column = column
+        self.kept = column.stepped or column.fixed_levels
+        self.values = list(dict.fromkeys(values))
+        self._value = {v: i for i, v in enumerate(self.values)}
+        self.texts: list[Text] = []
+        self._text: dict[Text, int] = {}
+        self.loss = np.zeros(16)
+        self._wide = np.full((16, max(len(self.values), 1)), -1, np.int64)
+        self._own: dict[int, int] = {}
+
+    def numbers(self, values: Sequence[Text]) -> np.ndarray:
+        """int64 of values of the table."""
+        return np.array([self._value[v] for v in values], np.int64)
+
+    def number(self, text: Text) -> int:
+        """The number of a text."""
+        if text not in self._text:
+            self._text[text] = at = len(self.texts)
+            self.texts.append(text)
+            if at == self.loss.size:
+                self.loss = np.concatenate([self.loss, np.zeros(at)])
+                self._wide = np.concatenate([self._wide, np.full_like(self._wide, -1)])
+            self.loss[at] = self.column.loss(text)
+        return self._text[text]
+
+    def own(self, value: int) -> int:
+        """The text of a value published as it is."""
+        if value not in self._own:
+            self._own[value] = self.number(self.column.own(self.values[value]))
+        return self._own[value]
+
+    def joined_one(self, text: int, value: int) -> int:
+        """The text that takes in a value more."""
+        at = int(self._wide[text, value])
+        if at < 0:
+            at = self.number(self.column.widened(self.texts[text], self.values[value]))
+            self._wide[text, value] = at
+        return at
+
+    def joined(self, texts: np.ndarray, value: int) -> np.ndarray:
+        """``joined_one`` of many texts."""
+        out: np.ndarray = self._wide[texts, value]
+        if out.size and out.min() < 0:
+            for text in np.unique(texts[out < 0]).tolist():
+                self.joined_one(text, value)
+            out = self._wide[texts, value]
+        return out
 
 
 def columns_of(policy: Policy, values: Mapping[str, Sequence[Text]]) -> tuple[Column, ...]:

@@ -28,9 +28,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shoal.engines.atomic import Piece, publish_together
 from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
+from shoal.judge.tables.parts import count_release
 from shoal.model.hierarchy import GENERATED, Hierarchy, is_built
 from shoal.model.policy import Policy
 from shoal.model.record import PRIVATE_SETTINGS, digest, read_json
@@ -80,6 +83,12 @@ class Folder:
     def release(self, number: int) -> Path:
         """The published table of a part."""
         return self.place / part_name(number) / RELEASE
+
+    def shown(self, number: int) -> pl.DataFrame:
+        """The distinct published rows of a part: columns of text, quasi-identifiers and sensitive ones."""
+        cells = count_release(self.release(number), [*self.policy.grouped, *self.policy.sensitive]).cells
+        cells = cells.with_columns(pl.all().cast(pl.String))
+        return cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
 
     def private(self, name: str) -> Path:
         """A file or folder that only the owner may read."""

@@ -1,0 +1,78 @@
+"""Nobody learns more than the promise from twelve parts together: small series enumerated, and broken ones seen.
+
+``tools/series_intruder.py`` runs the same by the ten thousand.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.publishing.series import again, hands, increment
+from tests.series.intruder import KINDS, Above, shares, tried_again, tried_increment, tried_views
+
+SEEDS = {"again": 60, "increment": 40, "views": 60}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_is_above_the_promise(kind):
+    came = [KINDS[kind](seed) for seed in range(SEEDS[kind])]
+    assert sum(c not in ("too few parts", "too many assignments") for c in came) > len(came) // 3
+
+
+def test_the_enumeration_of_one_class():
+    (one, other) = shares(2, ["a", "b", "c"], [([0, 1], {"a": 1, "b": 1})], exactly=True)
+    assert one == other == {"a": Fraction(1, 2), "b": Fraction(1, 2), "c": 0}
+    found = shares(3, ["a", "b"], [([0, 1], {"a": 1, "b": 1}), ([1, 2], {"a": 1, "b": 1}), ([0], {"a": 1})],
+                   exactly=False)  # fmt: skip
+    assert [f["a"] for f in found] == [1, 0, 1]
+
+
+def fails(tried, seeds: int, **more) -> int:
+    """In how many series somebody is above the promise."""
+    many = 0
+    for seed in range(seeds):
+        try:
+            tried(seed, **more)
+        except Above:
+            many += 1
+    return many
+
+
+def test_hands_of_too_few_values_are_seen(monkeypatch):
+    """Broken on purpose: hands of two values where three are asked; every class meets the models still."""
+    dealt = hands.People.dealt
+
+    def pairs(self, members, order):
+        l, self.l = self.l, 2
+        try:
+            return dealt(self, members, order)
+        finally:
+            self.l = l
+
+    monkeypatch.setattr(hands.People, "dealt", pairs)
+    assert fails(tried_again, 40) > 0
+
+
+def test_a_seat_of_one_value_for_somebody_of_another_is_seen(monkeypatch):
+    """Broken on purpose: whoever stays is new each time, and what remains possible shrinks."""
+    monkeypatch.setattr(again, "_seated", lambda people, *more: list(range(len(people.persons))))
+    assert fails(tried_again, 20) > 0
+
+
+def test_rows_that_wait_out_of_their_class_are_seen(monkeypatch):
+    """Broken on purpose: rows wait one by one, and the class they leave need not meet the models."""
+    monkeypatch.setattr(increment, "_waits", lambda rows, loses, may: may & (np.arange(len(rows)) % 3 == 0))
+    assert fails(tried_increment, 30) > 0
+
+
+def test_a_view_of_other_classes_is_seen():
+    """Broken on purpose: the people of a view are grouped otherwise."""
+
+    def other(part: pl.DataFrame) -> pl.DataFrame:
+        return part.with_columns(part.to_series(0).shift(1).fill_null(part.to_series(0)[-1]))
+
+    assert fails(tried_views, 40, change=other) > 0
