@@ -1,6 +1,7 @@
 """The theorem of minimality, by every assignment of values to persons and every draw of decoys on small tables."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -8,6 +9,12 @@ import numpy as np
 import pytest
 
 from shoal.errors import InfeasibleError
+from shoal.model.histogram import Histogram
+from shoal.model.policy import Policy
+from shoal.model.privacy import KAnonymity, requirement
+from shoal.model.recoding import Ranges, Recoding
+from shoal.problems import tables
+from shoal.problems.tables.eligible import good_groups
 from shoal.publishing.tables import minimality
 
 
@@ -79,3 +86,49 @@ def test_the_posterior_of_every_value_is_its_share_in_the_group(case, p):
     assert any(len(set(group)) < max(unit) + 1 for group, _ in seen)  # something was merged
     far, high = worst(seen, values)
     assert (far, high <= Fraction(p).limit_denominator(100)) == (0, True)
+
+
+class Line:
+    """Draws for rows in a fixed order, then for members in a given one; persons of different tuples, so that rows are
+    persons."""
+
+    def __init__(self, rows, members):
+        self.rows, self.members = rows, members
+
+    def random(self, n):
+        line = self.rows if n == len(self.rows) else self.members[:n]
+        return np.argsort(np.argsort(line)).astype(float)
+
+
+def ranges(histogram):
+    return Recoding(tuple(Ranges.of(np.arange(size)) for size in histogram.quasi_sizes))
+
+
+@pytest.mark.parametrize("publish", [Recoding.stars, ranges])
+def test_the_whole_way_from_a_register_tells_a_share_and_no_more(publish):
+    quasi = [[0, 0], [0, 1], [1, 2], [1, 3], [2, 4], [2, 5]]
+    rows, values = len(quasi), 2
+    asked = Policy(quasi_identifiers=["a", "b"], sensitive=["s"], k=2, l=2, minimality=0.5)
+    register = Histogram.from_rows(quasi)
+    found = tables.group(register, KAnonymity(2), recoding=publish(register), effort="fast", seed=1)
+    seen = defaultdict(Counter)
+    for given in product(range(values), repeat=rows):
+        table = Histogram.from_rows(quasi, [*given], sensitive_names=["s"])
+        table = replace(table, sensitive_sizes=(values,))
+        need = requirement([KAnonymity(2), *minimality.share_models(asked)], ("s",), table)
+
+        def eligible(cell, group, groups, table=table, need=need):
+            return good_groups(table, need, cell, group, np.ones(cell.size, np.int64), groups)
+
+        for members in permutations(range(3)):
+            try:
+                draws = Line([3, 1, 0, 2, 5, 4], members)
+                made = minimality.merged(table, publish(table), 2, eligible, lambda *_: found, draws)
+            except InfeasibleError:
+                continue
+            place, held = np.empty(rows, int), np.array(given)
+            place[made.partition.cell] = made.partition.group
+            shown = tuple(tuple(sorted(held[place == g])) for g in range(place.max() + 1))
+            seen[tuple(place), shown][given] += 1
+    assert len({len(shown) for _, shown in seen}) > 1  # some units were merged and some were not
+    assert worst(seen, values) == (0, Fraction(1, 2))

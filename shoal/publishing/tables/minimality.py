@@ -5,7 +5,7 @@ little loss, a tuple is merged because its rows shared a value.  The likelihood 
 table, so the one here is taken of a method for which it can be computed:
 
 1. *Units.*  The search is run on the register: the quasi-identifiers alone.  Rows are dealt into its groups at random,
-   and large groups are cut at random into units of standard sizes.  None of it looks at a sensitive value.
+   and large groups are cut at random into units of few rows.  None of it looks at a sensitive value.
 2. *Families.*  Near units of one size are put into families of ``FAMILY``, families of one shape into families of
    families, and so on.  None of it looks at a sensitive value either.
 3. *Merging.*  A unit is settled where its rows meet what is asked of a group, no value with a share above p.  In a
@@ -53,8 +53,7 @@ from shoal.model.task import Grouping
 from shoal.problems.tables.eligible import good_groups
 
 FAMILY = 16  # members of a family
-ALL_SIZES = 8  # up to this many times the smallest group, every size is a standard size
-STEP = 1.25  # above, every standard size is about so many times the one before
+LARGEST = 8  # rows of a unit, or what just cannot be cut in two
 JOINED = 8  # what has no like is put together into one unit of at least so many times the smallest group
 
 Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
@@ -190,12 +189,11 @@ def _families(
     units: dict[int, list[np.ndarray]] = {}  # of every size, where its units begin
     begin = np.cumsum(sizes) - sizes
     for n in np.unique(sizes).tolist():
-        _put(units, begin[sizes == n], _standard(n, smallest))
-    if len(units) == 1 and sum(map(len, (whole := np.concatenate(next(iter(units.values()))))[None])) < 2 * FAMILY:
-        n = next(iter(units))
+        _put(units, begin[sizes == n], _cut(n, smallest))
+    if len(units) == 1 and sum(map(len, units[max(units)])) < 2 * FAMILY:  # one family of all of them
+        n, whole = max(units), np.concatenate(units[max(units)])
         of_row = np.empty(person.size, np.int64)
-        for number, at in enumerate(whole.tolist()):
-            of_row[at : at + n] = number
+        of_row[(whole[:, None] + np.arange(n)).reshape(-1)] = np.repeat(np.arange(whole.size), n)
         return of_row, np.zeros(whole.size, np.int64), np.zeros(1, np.int64)
     families: list[tuple[int, np.ndarray]] = []  # size of its units, where they begin
     alone: list[tuple[int, int]] = []
@@ -205,8 +203,7 @@ def _families(
         made, left = _near(register, person, at, n, solve) if at.size >= 2 * FAMILY else ([], at)
         families += [(n, family) for family in made]
         if n >= 2 * smallest:
-            largest = _ladder(n - smallest, smallest)
-            _put(units, left, [largest, *_standard(n - largest, smallest)])
+            _put(units, left, [n - smallest, smallest])
         else:
             alone += [(n, one) for one in left.tolist()]
     while alone and sum(n for n, _ in alone) < JOINED * smallest and families:
@@ -258,26 +255,13 @@ def _near(
     return made, left
 
 
-def _standard(n: int, smallest: int) -> list[int]:
-    """A size as standard sizes: the largest that leaves nothing or enough for another unit, and so on."""
-    out = []
-    while n:
-        largest = _ladder(n, smallest)
-        if 0 < n - largest < smallest:
-            largest = _ladder(n - smallest, smallest)
-        out.append(largest)
-        n -= largest
-    return out
-
-
-def _ladder(n: int, smallest: int) -> int:
-    """The largest standard size of at most n rows."""
-    step = ALL_SIZES * smallest
-    if n <= step:
-        return n
-    while int(step * STEP) <= n:
-        step = int(step * STEP)
-    return step
+def _cut(n: int, smallest: int) -> list[int]:
+    """A group's size as sizes of units: as large as may be, each with rows enough for a group."""
+    most, out = max(LARGEST, 2 * smallest - 1), []
+    while n > most:
+        out.append(min(most, n - smallest))
+        n -= out[-1]
+    return [*out, n]
 
 
 def _merge(
@@ -297,7 +281,7 @@ def _merge(
     if not settled.all():
         raise InfeasibleError(
             "minimality merges groups by the quasi-identifiers alone, and all groups of one size together do not meet "
-            "what is asked; ask for a lower k or l, or a higher minimality"
+            "what is asked; ask for a larger k, a lower l or a higher minimality"
         )
     _, number = np.unique(group, return_inverse=True)
     return number.reshape(-1).astype(np.int64), int((own[unit] & (group != unit)).sum())
