@@ -270,7 +270,8 @@ if __name__ == "__main__":
     else:
         record(f"Attacks on releases of {asked}", f"python benchmarks/attack.py {asked}", lines(asked), [
             "Links: right ones, expected. Values: right guesses. Claims above 1/l: people, what is claimed of them on "
-            "the mean, and the share that is right; then those of 0.8 and more. Cells downcoded: guessed exactly by naive Bayes and minimality, beside the commonest value of the cell.",
+            "the mean, and the share that is right; then those of 0.8 and more. Cells downcoded: guessed exactly "
+            "by naive Bayes and minimality, beside the commonest value of the cell.",
             "Strangers are guessed nearly as well as members: that part is a pattern of the population. What is "
             "claimed above 1/l because the method hides as little as it can is right more often than 1/l.",
             "A second release breaks the promise of l for a part of the people whom each keeps it for.",
