@@ -173,7 +173,8 @@ def _findings(
                 {"what the compatible rows alone let one claim of them": _mean(people, before, among) or 0.0},
                 1 / reading.l, int(claimed), low if claimed else 0.0,
                 None if best is None else (f"{int(people[certain].sum()):,} people claimed with 0.95 and more", best),
-                LOWERS, {"share_of_the_people": claimed / reading.rows, **details},
+                LOWERS, {"share_of_the_people": claimed / reading.rows,
+                         "mean_of_these_claims": _mean(people, after, among), **details},
             )
         )  # fmt: skip
     return out

@@ -27,11 +27,11 @@ import polars as pl
 from shoal.attacks.beside import told
 from shoal.engines.codes import as_text
 
-_OWN_KEYS = frozenset({"ARROW:schema", "pandas"})
+_OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")
 _LINES = 200_000  # of a CSV that are looked at
 _PART = 64 << 20  # bytes of a part of a workbook that are looked at
 _FIELD = r'(?:"(?:[^"]|"")*"|[^{0}"\r\n]*)'
-_REPEATED, _SLACK = 4096, 64  # bytes of metadata that some writers repeat after a column chunk, and round it
+_REPEATED = 4096  # bytes at most of the metadata that some writers repeat after a column chunk
 _CUT = 30  # bytes at which writers begin to cut statistics of texts
 
 
@@ -62,6 +62,8 @@ def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Re
     found = Residue()
     if isinstance(table, (str, Path)):
         name = str(table).lower()
+        if not Path(table).is_file():
+            return None
         if name.endswith((".parquet", ".pq")) and find_spec("pyarrow"):
             _parquet(Path(table), frame, found)
         elif name.endswith((".csv", ".tsv", ".txt")):
@@ -90,7 +92,9 @@ def _unseen(found: Residue, frame: pl.DataFrame, name: str, values: Sequence[Any
     if name not in frame.columns:
         return
     shown = set(as_text(frame[name]).unique().to_list())
-    texts = values if all(isinstance(v, str) for v in values) else as_text(pl.Series(values, strict=False)).to_list()
+    kind = frame[name].dtype
+    plain = all(isinstance(v, str) for v in values) or kind in (pl.String, pl.Categorical, pl.Enum)
+    texts = list(map(str, values)) if plain else as_text(pl.Series(values, dtype=kind, strict=False)).to_list()
     if lost := {str(v) for v in texts if v is not None and v not in shown}:
         found.values.setdefault(name, set()).update(lost)
 
@@ -153,8 +157,8 @@ def _statistics(column: Any, part: pl.DataFrame, found: Residue) -> None:
         return
     if held.has_min_max:
         ends = [held.min, held.max]
-        if any(isinstance(e, (str, bytes)) and len(e) >= _CUT for e in ends):
-            ends = []  # it may be cut
+        if any(isinstance(e, bytes) or (isinstance(e, str) and len(e) >= _CUT) for e in ends):
+            ends = []  # of no known kind, or perhaps cut
         _unseen(found, part, name, ends)
     missing, rows = part[name].null_count(), part.height
     if held.has_null_count and held.null_count != missing and not part[name].dtype.is_nested():
@@ -184,7 +188,7 @@ def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, fou
     """Keys of the file, levels in the schema, what pandas wrote."""
     for key, value in keys.items():
         name = key.decode("utf-8", "replace")
-        if name in _OWN_KEYS:
+        if name.startswith(_OWN_KEYS):  # what writers say of columns and of themselves
             continue
         text = value.decode("utf-8", "replace")
         figures = sorted(set(told(_parsed(text))))
@@ -233,8 +237,8 @@ def _between(whole: Any, size: int) -> int:
             column = group.column(c)
             begin = min(o for o in (column.dictionary_page_offset, column.data_page_offset) if o)
             end = begin + column.total_compressed_size
-            repeated = column.file_offset - end  # some writers repeat the column's metadata after it
-            parts.append((begin, column.file_offset + _SLACK if 0 < repeated < _REPEATED else end))
+            repeats = column.file_offset > end  # some writers repeat the column's metadata after it
+            parts.append((begin, end + _REPEATED if repeats else end))
             if column.bloom_filter_offset and column.bloom_filter_length:
                 parts.append((column.bloom_filter_offset, column.bloom_filter_offset + column.bloom_filter_length))
     at, lost = 4, 0

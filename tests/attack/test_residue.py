@@ -191,6 +191,28 @@ def test_statistics_of_other_rows(tmp_path: Path) -> None:
     assert found(tmp_path / "r.parquet").risk == 0.0
 
 
+def test_kinds_of_columns_are_read_alike(tmp_path: Path) -> None:
+    """Dates, moments, small floats and truth values: their statistics are of the rows."""
+    pytest.importorskip("pyarrow")
+    days = pl.Series(["2020-01-01", "2021-05-06", "2020-01-01", "2021-05-06"])
+    frame = pl.DataFrame(
+        {
+            "q": ["a", "a", "*", "*"],
+            "s": list("xyxy"),
+            "day": days.str.to_date(),
+            "moment": days.str.to_datetime(time_unit="us"),
+            "late": days.str.to_datetime(time_unit="ns", time_zone="UTC"),
+            "small": pl.Series([0.1, 0.2, 0.1, 0.2], dtype=pl.Float32),
+            "yes": [True, False, True, False],
+            "long": ["x" * 200] * 4,
+        }
+    )
+    frame.write_parquet(tmp_path / "r.parquet", statistics="full")
+    assert found(tmp_path / "r.parquet").risk == 0.0, found(tmp_path / "r.parquet").details
+    frame.to_pandas().to_parquet(tmp_path / "p.parquet")
+    assert found(tmp_path / "p.parquet").risk == 0.0, found(tmp_path / "p.parquet").details
+
+
 def test_bytes_that_nothing_refers_to(tmp_path: Path) -> None:
     """A file between whose columns an older row group still stands: its footer names the newer one alone."""
     pytest.importorskip("pyarrow")
