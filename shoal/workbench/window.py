@@ -58,7 +58,8 @@ STYLE = """
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
-@media (max-width: 700px) { .wb-roles { grid-template-columns: 1fr; } .wb { padding: .6rem; } }
+@media (max-width: 700px) { main > .q-tabs .q-tabs__content { flex-wrap: wrap; }
+  .q-tabs__arrow { display: none; } .wb-bar { gap: 0; } .wb-roles { grid-template-columns: 1fr; } .wb { padding: .6rem; } }
 """
 
 

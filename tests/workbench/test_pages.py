@@ -182,7 +182,7 @@ def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path:
         before = {p.name: p.read_bytes() for p in out.iterdir()}
         field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
         button(user, "Make the release").click()
-        await see(user, "people.release.csv stands in that folder already")
+        await see(user, "people.release.csv is already in that folder")
         assert {p.name: p.read_bytes() for p in out.iterdir()} == before
         assert len(task.releases) == 1
         assert [p.name for p in task.folder.iterdir()] == []  # nothing of the way there is left
