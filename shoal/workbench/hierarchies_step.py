@@ -210,6 +210,6 @@ class _Editor:
             if saved is None:
                 return
             source = saved["path"]
+        self.window.say("The hierarchy is used, and values are published as its classes.")
         self.window.set("Hierarchies", "Models", "Release", publish="hierarchy",
                         hierarchies={**task.settings.get("hierarchies", {}), column: source})  # fmt: skip
-        self.window.say("The hierarchy is used, and values are published as its classes.")

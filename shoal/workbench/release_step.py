@@ -69,7 +69,7 @@ async def _make(window: Any, told: Any, folder: str) -> bool:
     place = Path(folder).expanduser().resolve() if folder else made_in
     stem = f"{Path(task.title).name.split('.')[0] or 'table'}.release"
     if folder and (place / f"{stem}.csv").exists():
-        window.say(f"{stem}.csv stands in that folder already; choose another.", bad=True)
+        window.say(f"{stem}.csv is already in that folder; choose another.", bad=True)
         return False
     try:
         made_in.mkdir(mode=0o700)
@@ -92,7 +92,7 @@ async def _make(window: Any, told: Any, folder: str) -> bool:
             handed_over(made_in, place, SECRET)
             files = {kind: str(place / Path(path).relative_to(made_in)) for kind, path in files.items()}
     except FileExistsError as error:
-        window.say(f"{error} stands in that folder already; choose another.", bad=True)
+        window.say(f"{error} is already in that folder; choose another.", bad=True)
         return False
     except OSError as error:
         window.say(f"The files could not be put there: {error.strerror}.", bad=True)

@@ -58,7 +58,9 @@ STYLE = """
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
-@media (max-width: 700px) { .wb-roles { grid-template-columns: 1fr; } .wb { padding: .6rem; } }
+@media (max-width: 700px) { main > .q-tabs .q-tabs__content { flex-wrap: wrap; }
+  .q-tabs__arrow { display: none; } .wb-bar { gap: 0; } .wb-roles { grid-template-columns: 1fr; }
+  .wb { padding: .6rem; } }
 """
 
 
@@ -68,6 +70,7 @@ class Window:
     def __init__(self, bench: Bench, task: Task, asks: Worker, works: Worker) -> None:
         self.bench, self.task, self.asks, self.works = bench, task, asks, works
         self.panels: dict[str, Any] = {}
+        self.stale = set(STEPS)
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None
@@ -87,12 +90,21 @@ class Window:
                   position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
-        """After a change: the line on top, and the panels of some steps, drawn again."""
+        """After a change: the line on top, and the panels of some steps, drawn again once they are looked at."""
         self.line.set_text(self.task.sentence())
         self.undo.set_enabled(self.task.can_undo)
         self.redo.set_enabled(self.task.can_redo)
-        for step in steps:
-            self.panels[step].refresh()
+        self.stale |= set(steps)
+        self.show()
+
+    def show(self) -> None:
+        """Draw the panel that is looked at, if it is not as it should be."""
+        step = self.tabs.value
+        if step in self.stale:
+            self.stale.discard(step)
+            self.panels[step].clear()
+            with self.panels[step]:
+                STEPS[step].draw(self)
 
     def set(self, *steps: str, **values: Any) -> None:
         """Change settings; the line says so at once."""
@@ -169,12 +181,10 @@ class Window:
                     ui.tab(step, label=f"{number} {step}")
             self.tabs.set_value("Open")
             with ui.tab_panels(self.tabs, value="Open", animated=False).classes("wb-wide").props("keep-alive"):
-                for step, module in STEPS.items():
+                for step in STEPS:
                     with ui.tab_panel(step).style("padding: 0"):
-                        panel = ui.refreshable(module.draw)
-                        self.panels[step] = panel
-                        with ui.column().classes("wb"):
-                            panel(self)
+                        self.panels[step] = ui.column().classes("wb")
+            self.tabs.on_value_change(self.show)
         self.changed()
         if not self.task.source and (self.bench.demo or self.bench.first):
             ui.timer(0.05, self.open_first, once=True)

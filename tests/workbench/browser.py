@@ -112,12 +112,12 @@ def click(page: Any, text: str, within: str = "//*") -> None:
     path = f"{within}[({here}) and normalize-space(.)={_quoted(text)}]"
 
     def tried() -> bool:
-        shown = [e for e in page.find_elements("xpath", path) if e.is_displayed()]
-        if not shown:
-            return False
-        page.execute_script("arguments[0].scrollIntoView({block: 'center'})", shown[0])
-        shown[0].click()
-        return True
+        for found in page.find_elements("xpath", path):
+            page.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+            if found.is_displayed():
+                found.click()
+                return True
+        return False
 
     until(tried, f"nothing to click that says {text!r}", 30)
 

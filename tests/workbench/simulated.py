@@ -53,6 +53,13 @@ async def until(holds: Callable[[], Any], words: str, seconds: float = 60) -> No
     raise AssertionError(words)
 
 
+def go(user: Any, step: str) -> None:
+    """Look at a step, as a click on its tab does."""
+    from nicegui import ui
+
+    user.find(kind=ui.tab, content=step).click()
+
+
 async def see(user: Any, text: str) -> None:
     """Wait until a text stands on the page."""
     await user.should_see(text, retries=600)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from tests.workbench.simulated import run, see, until
+from tests.workbench.simulated import go, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -76,6 +76,7 @@ def test_a_role_changes_by_a_click_and_the_line_on_top_says_so(tmp_path: Path):
         task = await opened(user, bench)
         assert [task.role(c) for c in ("name", "age")] == ["identifiers", "quasi_identifiers"]
         await see(user, "name leaves the table")
+        go(user, "2 Roles")
         await see(user, "quasi-identifiers together")
         roles(user)[1].set_value("insensitive")
         await see(user, "of zip, so that")
@@ -95,6 +96,7 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
 
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
+        go(user, "3 Models")
         (entropy,) = (e for e in _all(user, ui.switch) if "entropy" in e.text.lower())
         entropy.set_value(True)
         assert task.settings["entropy_l"] == 2.0
@@ -115,6 +117,7 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
 
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
+        go(user, "4 Hierarchies")
         field(user, "Column").set_value("zip")
         field(user, "Wizard").set_value("order")
         button(user, "Show the tree").click()
@@ -144,6 +147,7 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(alpha_k=[0.6, 7], l=None)
+        go(user, "5 Explore")
         field(user, "k, separated by commas").set_value("2, 4")
         field(user, "l, separated by commas (1 asks nothing)").set_value("1")
         button(user, "Try the grid").click()
@@ -168,6 +172,7 @@ def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path:
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(effort="fast")
+        go(user, "6 Release")
         field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
         button(user, "Make the release").click()
         await see(user, "Verified: it was read back, judged again and holds.")
@@ -182,7 +187,7 @@ def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path:
         before = {p.name: p.read_bytes() for p in out.iterdir()}
         field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
         button(user, "Make the release").click()
-        await see(user, "people.release.csv stands in that folder already")
+        await see(user, "people.release.csv is already in that folder")
         assert {p.name: p.read_bytes() for p in out.iterdir()} == before
         assert len(task.releases) == 1
         assert [p.name for p in task.folder.iterdir()] == []  # nothing of the way there is left
@@ -196,6 +201,7 @@ def test_what_no_release_can_meet_is_refused_in_words_and_leaves_no_file(tmp_pat
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(k=500, l=None, effort="fast")
+        go(user, "6 Release")
         field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
         button(user, "Make the release").click()
         await see(user, "500")
@@ -217,6 +223,7 @@ def test_a_stop_in_the_middle_leaves_no_file_and_the_next_release_is_made(tmp_pa
         task = await opened(user, bench)
         quasi = ["c0", "c1", "c2"]
         task.change(effort=100.0, k=3, l=None, quasi_identifiers=quasi, sensitive=[], insensitive=["disease"])
+        go(user, "6 Release")
         field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
         button(user, "Make the release").click()
         await until(lambda: _searching(user), "the search did not begin")
@@ -241,6 +248,7 @@ def test_a_project_is_saved_and_opened_again_in_another_window(tmp_path: Path):
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(k=4, l=None)
+        go(user, "6 Release")
         field(user, "Folder of the project").set_value(str(tmp_path / "kept"))
         button(user, "Save the project").click()
         await see(user, "The project is saved.")
@@ -267,11 +275,13 @@ def test_two_windows_do_not_mix(tmp_path: Path):
         assert (first.title, first.rows, first.settings["k"]) == ("people.csv", 120, 5)
         assert (second.title, second.rows) == ("others.csv", 60)
         assert first.folder != second.folder
+        go(second_user, "2 Roles")
         roles(second_user)[1].set_value("insensitive")
         await see(second_user, "others.csv")
         assert first.role("age") == "quasi_identifiers"
         await user.should_not_see("others.csv")
         first.change(effort="fast")
+        go(user, "6 Release")
         button(user, "Make the release").click()
         await see(user, "Verified: it was read back")
         assert second.releases == []

@@ -16,8 +16,8 @@ import pytest
 
 import shoal
 from tests.commands import run
+from tests.workbench.simulated import go, see
 from tests.workbench.simulated import run as walked
-from tests.workbench.simulated import see
 
 PEOPLE = pl.DataFrame(
     {
@@ -76,6 +76,7 @@ def test_every_way_out_of_the_page_gives_the_same_bytes(tmp_path: Path, monkeypa
         await worker.close()
         task.settings = {**ASKED, **more}
         await user.open(f"/w/{task.name}")
+        go(user, "6 Release")
         fields = user.find(kind=ui.input).elements
         (folder,) = (e for e in fields if str(e.props["label"]).startswith("Folder to keep it in"))
         folder.set_value(str(first))
