@@ -70,6 +70,8 @@ ROOMS: dict[str, set[str]] = {
         "pandas",
         "pyspark",
         "ibis",
+        "psycopg",
+        "MySQLdb",
         "shapely",
         "pyproj",
         "pyogrio",

@@ -138,6 +138,7 @@ def mysql() -> Iterator[Server]:
         lines = ["create database if not exists test character set utf8mb4"]
         lines += [f"create user '{name}'@'127.0.0.1' identified by '{PASSWORD}'" for name in users]
         lines += [f"grant {may} to '{name}'@'127.0.0.1'" for name, may in users.items()]
+        lines += ["delete from mysql.db", "flush privileges"]  # by which everybody may write into ``test``
         first.write_text("".join(f"{line};\n" for line in lines))  # a statement a line
         os.chmod(first, 0o644)
         begun = (

@@ -101,13 +101,14 @@ class Wanted(NamedTuple):
 class Files(NamedTuple):
     """What is written, and with what keys."""
 
-    output: Path | None = flag(
+    output: str | None = flag(
         None,
         "-o",
         "--output",
         "The release, a file or a folder; by default people.release.csv of people.csv, people.xlsx.release.xlsx of "
-        "people.xlsx, and TABLE-release of a folder.",
+        "people.xlsx, and TABLE-release of a folder; or a server, postgresql://user@host/database.",
     )
+    output_table: str | None = flag(None, "--output-table", "The table that the release becomes where -o is a server.")
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
     no_record: bool = NO_RECORD
@@ -160,9 +161,11 @@ def anonymize(
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import JSON, PAGE, RECORD
+    from shoal.engines.source import is_server, without_secrets
+    from shoal.engines.targets import JSON, PAGE, RECORD, check_outputs
     from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.tables.partwise import check_target, is_folder
+    from shoal.publishing.tables.servers import refuse_unwritable
     from shoal.publishing.tables.statement import papers_beside
 
     files = files._replace(report=decision.page(files.report))
@@ -171,16 +174,25 @@ def anonymize(
     with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
         asked = _asked(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
-    target = files.output or _beside_table(data, source.glob)
+    served = _server_of(files)
+    target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
     beside, record = papers_beside(target, files.certificate, not files.no_record)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
-    folder = is_folder(target, parts, engine_of(data, engine, scope) != "polars")
-    aim = target if not folder else None if parts is None else target / f"part.{parts}"
+    folder = not served and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
+    aim: Path | None = target
+    if served:
+        aim = Path(f"{target}.csv")
+    elif folder:
+        aim = None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
     papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
-    check_target(target, papers, read, overwrite=force, folder=folder)
+    if served:
+        check_outputs(papers, read, overwrite=force)
+        refuse_unwritable(*served, overwrite=force)
+    else:
+        check_target(target, papers, read, overwrite=force, folder=folder)
     repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
@@ -192,14 +204,35 @@ def anonymize(
             secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         listener("writing and reading back", None)
-        release.write(target, beside, sign=files.sign, parts=parts, record=record is not None, progress=listener)
+        how: dict[str, Any] = {"sign": files.sign, "record": record is not None, "progress": listener}
+        if served:
+            release.write(served[0], beside, table=served[1], overwrite=force, **how)
+        else:
+            release.write(target, beside, parts=parts, **how)
         page = reported(release, files.report, explored=tried, **decision._asdict())
-    facts = {**release.as_dict(), "output": str(target), "certificate_file": str(beside), **page}
+    place = f"{without_secrets(served[0])}, table {target}" if served else str(target)
+    facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
     for told in release.composition:
         typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
+
+
+def _server_of(files: Files) -> tuple[str, str] | None:
+    """The address and the table of a server that a release goes to; None where it goes to a file."""
+    from shoal.engines.source import is_server
+    from shoal.errors import PolicyError
+
+    if files.output is None or not is_server(files.output):
+        if files.output_table is not None:
+            raise PolicyError("--output-table names a table of a server: say -o postgresql://user@host/database too")
+        return None
+    if files.output_table is None:
+        raise PolicyError("-o is a server of databases: say with --output-table which table the release becomes")
+    if files.parts is not None:
+        raise PolicyError("--parts writes a folder, and -o is a server of databases; leave one of them out")
+    return files.output, files.output_table
 
 
 def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:

@@ -27,7 +27,7 @@ _LIKE_THEIR_FLAGS = (
     "sparse max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine "
     "memory threads temporary glob table query master parts threshold shapes explored certificate unmatched "
     "max_clusters max_diameter epsilon r original id shape_id "
-    "similar at_most strict_roles max_composition force_composition after"
+    "similar at_most strict_roles max_composition force_composition after output_table"
 )
 _FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
     "quasi_identifiers": "--quasi", "hierarchies": "--hierarchy", "weights": "--weight", "overwrite": "--force",

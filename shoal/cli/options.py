@@ -76,8 +76,10 @@ class Source(NamedTuple):
     threads: int | None = flag(None, "--threads", "Threads of DuckDB.")
     temporary: Path | None = flag(None, "--temporary", "Folder that DuckDB spills into.")
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** stand for many files.")
-    table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file.")
-    query: str | None = flag(None, "--query", "SELECT over a DuckDB or SQLite file; over other files FROM data.")
+    table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file, or of a server.")
+    query: str | None = flag(
+        None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files FROM data."
+    )
     master: str | None = flag(None, "--master", "Where Spark runs, such as local[2].")
     separator: str | None = flag(None, "--separator", "Field separator of a CSV; found out when not given.")
     encoding: str | None = flag(None, "--encoding", "utf-8 (default) or latin-1.")

@@ -20,7 +20,7 @@ _WORDS = {
     "coarsen extent sparse naming names keep_order level",
     "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
     "engine",
-    "Files": "output certificate record no_record no_bound internal recipient purpose decided_by "
+    "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
     "after max_composition force_composition earlier with_original "
     "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
     "choices geojson shapes assignments original register earlier held_out data folder separator encoding "

@@ -18,7 +18,9 @@ CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.cert
 @app.command()
 @with_options
 def verify(
-    release: Path = typer.Argument(help="The file that was written, or the folder of a series."),
+    release: str = typer.Argument(
+        help="The file that was written, or the folder of a series, or the server whose table the certificate names."
+    ),
     certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
         [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
@@ -42,11 +44,11 @@ def verify(
     """Recheck an output of any command against its certificate; with what it was made from, everything."""
     import shoal
 
-    if (release / "series.json").is_file():
+    if (Path(release) / "series.json").is_file():
         from shoal.publishing.verifying.series import verify_series
 
         with progress() as listener:
-            found = verify_series(release, signer=signer, progress=listener)
+            found = verify_series(Path(release), signer=signer, progress=listener)
         print_verdict(found, as_json)
         return
     how: dict[str, Any] = {} if prove is None else {"effort": prove}

@@ -12,7 +12,7 @@ from shoal.engines.frames import FrameTable
 from shoal.engines.parts import is_several
 from shoal.engines.scope import Scope
 from shoal.engines.source import database_kind, is_remote, is_server, without_secrets
-from shoal.engines.table import Origin, Table
+from shoal.engines.table import Origin, Table, require
 from shoal.errors import InputError, PolicyError
 
 
@@ -43,6 +43,8 @@ def open_table(
         raise PolicyError.unknown("engine", str(engine), ["polars", *ENGINES])
     scope = scope or Scope()
     if isinstance(data, (str, Path)) or is_several(data):
+        if is_server(data):
+            return _served(str(data), engine, scope, needed)
         if is_remote(data) and engine != "spark":
             raise elsewhere(data)
         engine = engine_of(data, engine, scope)
@@ -64,13 +66,25 @@ def open_table(
         ) from None
 
 
+def _served(address: str, engine: str | None, scope: Scope, needed: Sequence[str]) -> Table:
+    """A table of a server of databases, which Ibis alone reads."""
+    from shoal.engines.servers import open_server
+
+    if engine not in (None, "ibis"):
+        raise InputError(f"{without_secrets(address)!r} is a server of databases, read with engine='ibis' or none")
+    scope.check("ibis")
+    table = open_server(address, scope)
+    require(table.columns, needed)
+    return table
+
+
 def elsewhere(address: str) -> InputError:
     """The refusal of an address that is read by Spark alone, or by nobody here; it may hold a password."""
     shown = without_secrets(address)
     if is_server(address):
         return InputError(
-            f"{shown!r} is a server of databases: in Python attach it in DuckDB (install postgres; attach '...' as pg "
-            "(type postgres, read_only)) and hand over connection.sql('from pg.people'), or save the table as Parquet"
+            f"{shown!r} is a server of databases: shoal anonymize reads its tables, and writes them; for others save "
+            "the table as Parquet"
         )
     return InputError(f"{shown!r} is no place on this machine; read it with engine='spark'")
 

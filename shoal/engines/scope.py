@@ -33,8 +33,8 @@ class Scope(NamedTuple):
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
-    table      table or view of a DuckDB or SQLite file
-    query      one SELECT over a DuckDB or SQLite file; over other files, which are the table ``data`` there
+    table      table or view of a DuckDB or SQLite file, or of a server of databases
+    query      one SELECT over a DuckDB or SQLite file or a server; over other files, which are the table ``data`` there
     master     where Spark runs, such as "local[2]"
     """
 
@@ -65,7 +65,7 @@ class Scope(NamedTuple):
     def check(self, engine: str | None) -> None:
         """PolicyError or InputError for settings that cannot be met, or that the engine does not have.
 
-        engine  "polars", "duckdb", "spark"; None where a frame was handed over, whose engine its owner set up
+        engine  "polars", "duckdb", "spark", "ibis"; None where a frame was handed over, whose engine its owner set up
         """
         mine = {
             "memory": "duckdb",
@@ -77,7 +77,7 @@ class Scope(NamedTuple):
         }
         for name, owner in mine.items():
             given = getattr(self, name)
-            if given is not None and engine != owner:
+            if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
                 said = f"engine={engine!r}; say engine='{owner}' beside it" if engine else "a frame"
                 raise PolicyError(f"{name}={str(given)!r} is a setting of engine='{owner}'; it has no effect on {said}")
         if self.glob and engine in (None, "polars"):

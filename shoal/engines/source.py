@@ -127,7 +127,19 @@ SERVERS = ("postgres", "postgresql", "mysql", "mariadb", "mssql", "oracle", "sno
 
 def is_server(path: Any) -> bool:
     """Whether a path is the address of a server of databases."""
-    return is_remote(path) and path.partition("://")[0].partition("+")[0].lower() in SERVERS
+    return is_remote(path) and scheme_of(path) in SERVERS
+
+
+def scheme_of(address: str) -> str:
+    """The kind of server an address names, without its driver."""
+    return address.partition("://")[0].partition("+")[0].lower()
+
+
+def hides_password(address: str) -> bool:
+    """Whether a password stands in the address of a server, before its host or behind a question mark."""
+    rest = address.partition("://")[2]
+    before, _, place = rest.rpartition("@")
+    return re.search("[:?#;]", before) is not None or re.search(r"(?i)[?&](password|passwd|pwd)=", place) is not None
 
 
 def hidden_in(text: str, address: str) -> str:

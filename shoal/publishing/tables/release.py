@@ -349,6 +349,7 @@ class Release(Generic[Frame]):
         path: str | Path,
         certificate: str | Path | None = None,
         *,
+        table: str | None = None,
         sign: str | Path | None = None,
         overwrite: bool = True,
         parts: str | None = None,
@@ -362,8 +363,12 @@ class Release(Generic[Frame]):
         record holds what is known of the original; only its owner may read it, and no receiver needs it.
 
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
-                     manifest that holds the hash of each
-        certificate  a JSON file; RELEASE.certificate.json when None
+                     manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
+                     or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
+                     ~/.my.cnf
+        certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
+        table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
+                     rows read back are judged; it takes the place of a release, never of another table
         sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
         overwrite    False: refuse to replace files that exist
         parts        "parquet" or "csv": write a folder of such files; None: what the path's ending says, and where it
@@ -376,11 +381,20 @@ class Release(Generic[Frame]):
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
         from shoal.engines.atomic import Piece, publish_together
+        from shoal.engines.source import is_server
         from shoal.engines.store import store
         from shoal.engines.targets import TABLE, check_outputs, check_place
         from shoal.publishing import signing
         from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
+        from shoal.publishing.tables.servers import write_server
 
+        if is_server(path):
+            if table is None or parts is not None:
+                raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+            papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
+            return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
+        if table is not None:
+            raise PolicyError("table=... names a table of a server of databases; the path is of a file")
         path = Path(path)
         if is_partwise(self, path, parts):
             papers = statement.Papers.of(self, path, certificate, record, bound, sign)

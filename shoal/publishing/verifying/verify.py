@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.source import is_server
 from shoal.engines.targets import certificate_of
 from shoal.errors import InputError, PolicyError
 from shoal.judge.agreed import promised
@@ -25,6 +26,7 @@ from shoal.publishing.signing import signature
 from shoal.publishing.verifying.own_rows import own_findings
 from shoal.publishing.verifying.recheck import ratio_stated, recheck
 from shoal.publishing.verifying.recorded import Record, belongs, parsed, read_record
+from shoal.publishing.verifying.served import as_file
 from shoal.publishing.verifying.sources import hierarchies_of, left_as_they_were, original_of, population_beside
 from shoal.publishing.verifying.stated import carried, filled_cells, incomplete
 from shoal.watching import watched
@@ -82,7 +84,8 @@ def verify(
 ) -> Verdict:
     """Recheck a written release, of a table or of any other problem, against its certificate file.
 
-    release      the file or the folder published; tuples are counted where they stand, so it may be larger than memory
+    release      the file or the folder published, or the address of the server that holds the table it became; tuples
+                 are counted where they stand, so a file may be larger than memory
     certificate  the JSON file beside it; RELEASE.certificate.json when None
     original     the table it was made from, a path or a frame; with it, every row is matched, and loss and cost are
                  recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
@@ -107,6 +110,12 @@ def verify(
         >>> verify(place, original=people, record=place.with_name("release.record.json")).record.cost
         0.03571428571428571
     """
+    if is_server(release):
+        with as_file(str(release), certificate) as held_there:
+            return verify(
+                held_there, certificate, original, record=record, population=population, separator=separator,
+                encoding=encoding, hierarchies=hierarchies, signer=signer, table=table, query=query, progress=progress,
+            )  # fmt: skip
     path, beside_it = Path(release), certificate_of(release, certificate)
     given = (hierarchies or {}, beside_it.parent)
     named = table is not None or query is not None

@@ -1,0 +1,374 @@
+"""Servers of databases by their addresses: PostgreSQL, MySQL and MariaDB; tables read there, and written whole or not.
+
+An address holds no password: it would stand in the list of processes.  PostgreSQL's own means have it (PGPASSWORD,
+~/.pgpass, services), or those of MySQL (MYSQL_PWD, ~/.my.cnf).  No message holds what a server says, which may quote
+rows, and none the user's name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+import polars as pl
+
+from shoal.engines import ibis as tables
+from shoal.engines.scope import Scope
+from shoal.engines.source import hides_password, scheme_of, without_secrets
+from shoal.engines.table import Origin, Table
+from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, ShoalError
+
+POSTGRES, MYSQL = ("postgres", "postgresql"), ("mysql", "mariadb")
+_STAGE = "__shoal_"  # how the name of a table begins that is on its way
+_MARK = "shoal release"  # how the comment on a release begins in MySQL, which has room for little more
+_ROWS = 5_000  # sent at a time
+_DENIED = ("permission denied", "access denied", "command denied", "read-only", "read only")
+_UNKNOWN = ("authentication failed", "access denied", "no password supplied", "does not exist", "unknown database")
+
+
+class Server(Protocol):
+    """A connection to one server.
+
+    connection  as Ibis has it;  shown  the address without secrets
+    """
+
+    connection: Any
+    shown: str
+
+    def kind(self, column: pl.DataType) -> str | None:
+        """The type of a column there; None where it has none."""
+        ...
+
+    def comment(self, table: str) -> str | None:
+        """The comment on a table; None where there is no such table."""
+        ...
+
+    def stage(self, columns: Mapping[str, str]) -> str:
+        """A new table on its way; its name."""
+        ...
+
+    def insert(self, stage: str, frame: pl.DataFrame) -> None:
+        """Rows into it."""
+        ...
+
+    def certify(self, stage: str, certificate: str) -> None:
+        """The comment on what will be a release."""
+        ...
+
+    def settle(self, stage: str, table: str, replace: bool) -> None:
+        """Give the table its name, in one step, in the place of what has it where that may be."""
+        ...
+
+    def undo(self) -> None:
+        """Take away what is on its way."""
+        ...
+
+    def close(self) -> None:
+        """End the connection."""
+        ...
+
+
+def quoted(name: str, mark: str = '"') -> str:
+    """An identifier of SQL."""
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+class _Postgres:
+    """See ``Server``: all is one transaction."""
+
+    def __init__(self, address: str) -> None:
+        import psycopg
+
+        self.shown = without_secrets(address)
+        rest = address.partition("://")[2]
+        self.own = psycopg.connect(f"postgresql://{rest}", connect_timeout=20, application_name="shoal")
+        self.own.autocommit = True
+        self.connection = _ibis().postgres.from_connection(self.own)
+
+    def kind(self, column: pl.DataType) -> str | None:
+        if isinstance(column, pl.Datetime):
+            return "timestamptz" if column.time_zone else "timestamp"
+        return _kind(column, {"text": "text", "double": "double precision", "truth": "boolean"})
+
+    def comment(self, table: str) -> str | None:
+        asked = "select obj_description(c.oid) from pg_class c where c.oid = to_regclass(%s)"
+        found = self.own.execute(asked, (quoted(table),)).fetchone()
+        return None if found is None else found[0] or ""
+
+    def stage(self, columns: Mapping[str, str]) -> str:
+        name = f"{_STAGE}{secrets.token_hex(8)}"
+        self.own.execute("begin")
+        self.own.execute(f"create table {quoted(name)} ({_columns(columns)})")  # type: ignore[call-overload]
+        return name
+
+    def insert(self, stage: str, frame: pl.DataFrame) -> None:
+        with self.own.cursor() as cursor, cursor.copy(f"copy {quoted(stage)} from stdin") as copy:  # type: ignore[call-overload]
+            for row in frame.iter_rows():
+                copy.write_row(row)
+
+    def certify(self, stage: str, certificate: str) -> None:
+        from psycopg import sql
+
+        self.own.execute(sql.SQL("comment on table {} is {}").format(sql.Identifier(stage), sql.Literal(certificate)))
+
+    def settle(self, stage: str, table: str, replace: bool) -> None:
+        if replace:
+            self.own.execute(f"drop table if exists {quoted(table)}")  # type: ignore[call-overload]
+        self.own.execute(f"alter table {quoted(stage)} rename to {quoted(table)}")  # type: ignore[call-overload]
+        self.own.execute("commit")
+
+    def undo(self) -> None:
+        with contextlib.suppress(Exception):
+            self.own.rollback()
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.own.close()
+
+
+class _MySQL:
+    """See ``Server``: no transaction holds the making of a table, so it gets its name when all is done.
+
+    What a process that was killed left behind goes with the next writing: its lock went with its connection.
+    """
+
+    def __init__(self, address: str) -> None:
+        import MySQLdb
+
+        self.shown, self.held = without_secrets(address), ""
+        found = urlsplit(address)
+        if found.query:
+            raise InputError(f"{self.shown!r}: options of a MySQL connection stand in ~/.my.cnf, not in the address")
+        given: dict[str, Any] = {"host": found.hostname or "127.0.0.1", "port": found.port or 3306}
+        given |= {"user": unquote(found.username)} if found.username else {}
+        given |= {"password": os.environ["MYSQL_PWD"]} if "MYSQL_PWD" in os.environ else {}
+        config = Path("~/.my.cnf").expanduser()
+        given |= {"read_default_file": str(config)} if config.is_file() else {}
+        self.own = MySQLdb.connect(
+            **given, database=unquote(found.path.strip("/")), charset="utf8mb4", connect_timeout=20, autocommit=True
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a zone by a name that few servers know
+            self.connection = _ibis().mysql.from_connection(self.own)
+        _ask(self.own, "set time_zone = '+00:00'")
+
+    def kind(self, column: pl.DataType) -> str | None:
+        if isinstance(column, pl.Datetime):
+            return "datetime(6)"
+        return _kind(column, {"text": "longtext", "double": "double", "truth": "boolean"})
+
+    def comment(self, table: str) -> str | None:
+        asked = (
+            "select table_comment from information_schema.tables where table_schema = database() and table_name = %s"
+        )
+        found = _ask(self.own, asked, (table,))
+        return found[0][0] if found else None
+
+    def stage(self, columns: Mapping[str, str]) -> str:
+        asked = (
+            "select table_name from information_schema.tables where table_schema = database() and table_name like %s"
+        )
+        for (left,) in _ask(self.own, asked, (_STAGE.replace("_", r"\_") + "%",)):
+            if _ask(self.own, "select is_free_lock(%s)", (left,)) == ((1,),):
+                _ask(self.own, f"drop table if exists {quoted(left, '`')}")
+        name = f"{_STAGE}{secrets.token_hex(8)}"
+        _ask(self.own, "select get_lock(%s, 0)", (name,))
+        self.held = name
+        made = f"create table {quoted(name, '`')} ({_columns(columns, '`')}) character set utf8mb4 collate utf8mb4_bin"
+        _ask(self.own, made)
+        return name
+
+    def insert(self, stage: str, frame: pl.DataFrame) -> None:
+        marks = ", ".join(["%s"] * frame.width)
+        with contextlib.closing(self.own.cursor()) as cursor:
+            cursor.executemany(f"insert into {quoted(stage, '`')} values ({marks})", frame.rows())
+
+    def certify(self, stage: str, certificate: str) -> None:
+        import hashlib
+
+        said = f"{_MARK}; its certificate has the SHA-256 {hashlib.sha256(certificate.encode()).hexdigest()}"
+        _ask(self.own, f"alter table {quoted(stage, '`')} comment = %s", (said,))
+
+    def settle(self, stage: str, table: str, replace: bool) -> None:
+        new, old = quoted(stage, "`"), quoted(table, "`")
+        if replace and self.comment(table) is not None:
+            aside = quoted(f"{stage}_old"[-64:], "`")
+            _ask(self.own, f"rename table {old} to {aside}, {new} to {old}")
+            _ask(self.own, f"drop table {aside}")
+        else:
+            _ask(self.own, f"rename table {new} to {old}")
+        self.held = ""
+
+    def undo(self) -> None:
+        with contextlib.suppress(Exception):
+            if self.held:
+                _ask(self.own, f"drop table if exists {quoted(self.held, '`')}")
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.own.close()
+
+
+def _ask(connection: Any, sql: str, given: Any = None) -> Any:
+    with contextlib.closing(connection.cursor()) as cursor:
+        cursor.execute(sql, given)
+        return cursor.fetchall()
+
+
+def _columns(columns: Mapping[str, str], mark: str = '"') -> str:
+    return ", ".join(f"{quoted(name, mark)} {kind}" for name, kind in columns.items())
+
+
+def _kind(column: pl.DataType, words: Mapping[str, str]) -> str | None:
+    if column.is_integer():
+        return "numeric(20)" if column == pl.UInt64 else "bigint"
+    if isinstance(column, pl.Decimal):
+        return f"numeric({column.precision or 38}, {column.scale})"
+    if column.is_float():
+        return words["double"]
+    plain = {pl.Boolean: words["truth"], pl.Date: "date", pl.Time: "time(6)"}
+    return words["text"] if column in (pl.String, pl.Categorical, pl.Enum) else plain.get(type(column))
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+    except ImportError:
+        raise MissingDependencyError.needed("ibis-framework", "reading a server of databases", "ibis") from None
+    return ibis
+
+
+def refuse_address(address: str) -> None:
+    """InputError for the address of a server that is not reached by one, and for one that holds a password."""
+    shown, scheme = without_secrets(address), scheme_of(address)
+    if scheme not in POSTGRES + MYSQL:
+        raise InputError(
+            f"{shown!r} is a server of databases that has no address here; in Python hand over a table of Ibis, or "
+            "save it as Parquet"
+        )
+    if hides_password(address):
+        raise InputError(
+            f"{shown!r} is a server of databases, and its address holds a password, which all users of a machine can "
+            "read in the list of processes: take it out, and "
+            + ("set PGPASSWORD, or write ~/.pgpass" if scheme in POSTGRES else "set MYSQL_PWD, or write ~/.my.cnf")
+        )
+
+
+def connect(address: str) -> Server:
+    """A connection to the server at an address; InputError in one sentence where there is none."""
+    refuse_address(address)
+    _ibis()
+    shown, scheme = without_secrets(address), scheme_of(address)
+    try:
+        return _Postgres(address) if scheme in POSTGRES else _MySQL(address)
+    except ImportError:
+        package = "psycopg" if scheme in POSTGRES else "mysqlclient"
+        raise MissingDependencyError.needed(package, "reading this server", "ibis") from None
+    except ShoalError:
+        raise
+    except Exception as error:
+        said = str(error).lower()
+        if any(word in said for word in _UNKNOWN):
+            raise InputError(f"{shown!r} refuses this user, password or database ({type(error).__name__})") from None
+        raise InputError(f"{shown!r} cannot be reached ({type(error).__name__})") from None
+
+
+@contextlib.contextmanager
+def in_a_sentence(server: Server) -> Iterator[None]:
+    """Whatever a server says, as a sentence that quotes nothing."""
+    try:
+        yield
+    except (ShoalError, OSError):
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith(("psycopg", "MySQLdb", "ibis")):
+            raise
+        said = str(error).lower()
+        if any(word in said for word in _DENIED):
+            raise InputError(f"{server.shown!r}: this user may not do that there ({type(error).__name__})") from None
+        raise InputError(
+            f"{server.shown!r} does not take or give the table ({type(error).__name__}); nothing is left there: see "
+            "its own log"
+        ) from None
+
+
+def open_server(address: str, scope: Scope) -> Table:
+    """A table or a query of a server; PolicyError without ``table`` or ``query``, or for one that is not there."""
+    refuse_address(address)
+    if scope.table is None and scope.query is None:
+        shown = without_secrets(address)
+        raise PolicyError(f"{shown!r} is a server of databases: say which table with table=..., or give a query=...")
+    server = connect(address)
+    with in_a_sentence(server):
+        return tables.table_of(named(server, scope), Origin(server.shown))
+
+
+def named(server: Server, scope: Scope) -> Any:
+    """The table that is meant, as Ibis has it."""
+    if scope.query is not None:
+        return server.connection.sql(scope.query)
+    name = str(scope.table)
+    held = server.connection.list_tables()
+    if name in held:
+        return server.connection.table(name)
+    folder, _, own = name.partition(".")
+    if own:
+        held = server.connection.list_tables(database=folder)
+        if own in held:
+            return server.connection.table(own, database=folder)
+    raise PolicyError.unknown("table", name, held)
+
+
+def refuse_taken(server: Server, table: str, overwrite: bool) -> bool:
+    """Whether a release has this name, which may be replaced; ExistsError and InputError for what may not."""
+    if len(table) > 60 or not table or "\0" in table or table.startswith(_STAGE):
+        raise PolicyError(f"output_table={table!r}: give a name of 1 to 60 letters")
+    found = server.comment(table)
+    if found is None:
+        return False
+    if not (found.startswith(_MARK) or ('"kind": "table"' in found and '"seal"' in found)):
+        raise InputError(f"{server.shown!r} has a table {table!r} that is no release of shoal; name another")
+    if not overwrite:
+        raise ExistsError(f"the table {table!r} exists already; say overwrite=True to replace it, or name another")
+    return True
+
+
+def columns_of(server: Server, frame: pl.DataFrame) -> dict[str, str]:
+    """The columns of a table like a frame; InputError for one whose type it has no column for."""
+    made = {}
+    for name, kind in frame.schema.items():
+        own = server.kind(kind)
+        if own is None:
+            raise InputError(
+                f"column {name!r} is of type {kind}, which a table of a server does not hold; cast it to text"
+            )
+        made[name] = own
+    return made
+
+
+def send(server: Server, stage: str, frames: Iterator[pl.DataFrame], tell: Callable[[int], None]) -> None:
+    """All rows into a table on its way."""
+    done = 0
+    for frame in frames:
+        plain = frame.with_columns(pl.col(pl.Datetime).dt.convert_time_zone("UTC")) if _zoned(frame) else frame
+        for piece in plain.iter_slices(_ROWS):
+            server.insert(stage, piece)
+            done += piece.height
+            tell(done)
+
+
+def _zoned(frame: pl.DataFrame) -> bool:
+    return any(isinstance(kind, pl.Datetime) and kind.time_zone for kind in frame.dtypes)
+
+
+def held_there(server: Server, name: str, folder: str | None = None) -> pl.DataFrame:
+    """The rows of a table of a server in memory, laid out by their contents: a table has them in no order."""
+    native = server.connection.table(name) if folder is None else server.connection.table(name, database=folder)
+    frame = tables.table_of(native).polars(native.columns)
+    return frame.sort(frame.columns, nulls_last=True, maintain_order=True)

@@ -1,0 +1,313 @@
+"""Addresses of servers: a table in, a table out, whole or not at all, and no password anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from tests.commands import run, started
+from tests.servers import PASSWORD, Server, mysql, postgres
+
+pytest.importorskip("ibis", reason="addresses of servers need the package ibis-framework")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Unable to set session timezone"),
+]
+HIDDEN = "word_of_a_row"
+ASKED = [
+    "--quasi",
+    "age,town",
+    "--sensitive",
+    "flu",
+    "--insensitive",
+    "note,weight,born",
+    "--k",
+    "3",
+    "--effort",
+    "fast",
+]
+PAPERS = ["visits_release.certificate.json", "visits_release.record.json"]
+
+
+def people(n: int = 120) -> pl.DataFrame:
+    import datetime as dt
+
+    return pl.DataFrame(
+        {
+            "age": [None if i % 17 == 0 else 20 + i * i % 7 for i in range(n)],
+            "town": ["Ä'b", "a", "A", "x\ty", "日本"][:5] * (n // 5),
+            "flu": ["pqrs"[i * i * i % 4] for i in range(n)],
+            "note": [None if i % 5 == 0 else f"{HIDDEN} {i % 4}" for i in range(n)],
+            "weight": [i / 7 if i % 3 else None for i in range(n)],
+            "born": [dt.date(1980, 1, 1 + i % 20) for i in range(n)],
+        }
+    )
+
+
+class Place:
+    """A server with the table ``visits``, and what its tests ask of it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.address = server.address(password=None)
+        self.mark = "`" if server.kind == "mysql" else '"'
+
+    def ask(self, sql: str, rows: Any = None) -> Any:
+        if self.server.kind == "mysql":
+            import MySQLdb as client
+
+            given = {"charset": "utf8mb4", "database": "test", "autocommit": True}
+        else:
+            import psycopg as client
+
+            given = {"dbname": "test", "autocommit": True}
+        made = client.connect(host="127.0.0.1", port=self.server.port, user="shoal", password=PASSWORD, **given)
+        try:
+            cursor = made.cursor()
+            if rows is not None:
+                cursor.executemany(sql, rows)
+            else:
+                cursor.execute(sql)
+            return list(cursor.fetchall()) if cursor.description else None
+        finally:
+            made.close()
+
+    def fill(self, frame: pl.DataFrame) -> None:
+        text = "varchar(50) character set utf8mb4 collate utf8mb4_general_ci" if self.mark == "`" else "text"
+        kinds = {"age": "bigint", "weight": "double precision", "born": "date"}
+        self.ask("drop table if exists visits")
+        self.ask("drop table if exists visits_release")
+        self.ask(f"create table visits ({', '.join(f'{n} {kinds.get(n, text)}' for n in frame.columns)})")
+        self.ask(f"insert into visits values ({', '.join(['%s'] * frame.width)})", frame.rows())
+
+    def tables(self) -> list[str]:
+        where = "database()" if self.mark == "`" else "'public'"
+        return sorted(
+            n for (n,) in self.ask(f"select table_name from information_schema.tables where table_schema = {where}")
+        )
+
+    def words(self, *more: str) -> list[str]:
+        return ["anonymize", self.address, "--table", "visits", *ASKED, "-o", self.address, "--output-table",
+                "visits_release", *more]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["postgresql", "mysql"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with (postgres if request.param == "postgresql" else mysql)() as made:
+        yield made
+
+
+@pytest.fixture
+def place(server: Server, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(server)
+    made.fill(people())
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    monkeypatch.setenv("MYSQL_PWD", PASSWORD)
+    return made
+
+
+def nothing_told(folder: Path, *said: str) -> None:
+    """No password and no row in what was printed or in any file but the releases themselves."""
+    for text in (*said, *(p.read_text(encoding="utf-8", errors="replace") for p in folder.rglob("*.json"))):
+        assert PASSWORD not in text
+        assert "%25word" not in text
+        assert HIDDEN not in text
+
+
+def test_a_table_becomes_a_table(place: Place, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"sixteen bytes or more")
+    done = run(*place.words("--json", "--secret", "secret"), cwd=tmp_path)
+    assert done.facts["rows"] == 120
+    assert "visits_release" in done.facts["output"]
+    assert place.tables() == ["visits", "visits_release"]
+    nothing_told(tmp_path, done.said)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "town"], "sensitive": ["flu"], "k": 3, "effort": "fast"}
+    frame = people()
+    frame.write_parquet(tmp_path / "visits.parquet")
+    expected = shoal.anonymize(frame, **asked, insensitive=["note", "weight", "born"], secret=b"sixteen bytes or more")
+    expected.write(tmp_path / "expected.csv")
+    wanted = pl.read_csv(tmp_path / "expected.csv", infer_schema=False)
+    rows = place.ask("select * from visits_release")
+    starred = frame.clear().with_columns(pl.col("age").cast(pl.String)).schema
+    found = pl.DataFrame(rows, schema=starred, orient="row")
+    for name in wanted.columns:
+        assert found[name].cast(pl.String).is_null().sum() == wanted[name].is_null().sum()
+    text = found.select(pl.col(n).cast(pl.String) for n in wanted.columns)
+    assert sorted(map(repr, text.rows())) == sorted(map(repr, wanted.rows()))
+    certificate = json.loads((tmp_path / PAPERS[0]).read_text())
+    assert certificate["release"]["table"] == "visits_release"
+    verified = run(
+        "verify", place.address, PAPERS[0], "--original", "visits.parquet", "--record", PAPERS[1], cwd=tmp_path
+    )
+    assert verified.returncode == 0, verified.said
+    place.ask("update visits_release set flu = 'q' where flu = 'p'")
+    assert run("verify", place.address, PAPERS[0], cwd=tmp_path).returncode == 1
+    assert sorted(p.name for p in tmp_path.glob("*.json")) == sorted(
+        [*PAPERS, "expected.certificate.json", "expected.record.json"]
+    )
+
+
+def test_a_file_becomes_a_table_and_a_table_a_file(place: Place, tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "visits.parquet")
+    words = ["anonymize", "visits.parquet", *ASKED, "-o", place.address, "--output-table", "visits_release"]
+    assert run(*words, "--json", cwd=tmp_path).facts["rows"] == 120
+    assert len(place.ask("select * from visits_release")) == 120
+    out = ["anonymize", place.address, "--query", "select * from visits where age > 21", *ASKED, "-o", "out.csv"]
+    done = run(*out, "--json", cwd=tmp_path)
+    assert done.facts["rows"] == people().filter(pl.col("age") > 21).height
+    assert run("verify", "out.csv", cwd=tmp_path).returncode == 0
+    nothing_told(tmp_path, done.said)
+
+
+def test_a_release_is_replaced_with_force_alone_and_another_table_never(place: Place, tmp_path: Path) -> None:
+    assert run(*place.words(), cwd=tmp_path).returncode == 0
+    first = place.ask("select * from visits_release")
+    for paper in PAPERS:
+        (tmp_path / paper).unlink()
+    again = run(*place.words(), cwd=tmp_path)
+    assert again.returncode == 4, again.said
+    assert place.ask("select * from visits_release") == first
+    assert run(*place.words("--force", "--k", "5"), cwd=tmp_path).returncode == 0
+    assert place.ask("select * from visits_release") != first
+    other = [word if word != "visits_release" else "visits" for word in place.words("--force")]
+    before = place.ask("select * from visits")
+    refused = run(*other, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "no release of shoal" in refused.stderr
+    assert place.ask("select * from visits") == before
+    assert place.tables() == ["visits", "visits_release"]
+
+
+def test_what_a_server_refuses_is_one_sentence(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = place.server.address("reader", None)
+    words = place.words()
+    words[words.index("-o") + 1] = reader
+    kind = place.server.kind
+    cases = [(words, "may not do that"), (place.words("--k", "4000"), "")]
+    cases += [([w if w != "visits" else "vists" for w in place.words()], "did you mean 'visits'")]
+    cases += [([w.replace("/test", "/nowhere") for w in place.words()], "refuses this user, password or database")]
+    cases += [([w.replace(str(place.server.port), "1") for w in place.words()], "cannot be reached")]
+    cases += [(place.words()[:-2], "--output-table")]
+    cases += [([w for w in place.words() if w not in ("--table", "visits")], "say which table")]
+    cases += [([w.replace("shoal@", f"shoal:{PASSWORD.replace('%', '%25')}@") for w in place.words()], "take it out")]
+    for asked, said in cases:
+        done = run(*asked, cwd=tmp_path)
+        assert done.returncode in (2, 3), (asked, done.said)
+        assert said in done.stderr, (asked, done.said)
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        assert "defect" not in done.stderr
+        nothing_told(tmp_path, done.said)
+        assert place.tables() == ["visits"]
+        assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("PGPASSWORD", "wrongword")
+    monkeypatch.setenv("MYSQL_PWD", "wrongword")
+    done = run(*place.words(), cwd=tmp_path)
+    assert done.returncode == 2, kind
+    assert "refuses this user, password" in done.stderr
+    assert "wrongword" not in done.said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_type_that_a_server_lacks_is_refused_by_name(place: Place, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [1, 2] * 10, "list": [[1, 2]] * 20})
+    release = shoal.anonymize(frame, quasi_identifiers=["age"], insensitive=["list"], k=2)
+    with pytest.raises(shoal.InputError, match="'list'"):
+        release.write(place.address, tmp_path / "c.json", table="visits_release")
+    assert place.tables() == ["visits"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["insert", "certify", "settle"])
+def test_a_table_that_another_changed_on_its_way_is_not_published(
+    step: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that stores other rows, a connection that is lost: nothing has the name, no file is there."""
+    from shoal.engines import servers
+
+    owner = servers._MySQL if place.server.kind == "mysql" else servers._Postgres
+    release = shoal.anonymize(
+        people(), quasi_identifiers=["age", "town"], sensitive=["flu"], k=3, insensitive=["note", "weight", "born"]
+    )
+    real = getattr(owner, step)
+
+    def lost(self: Any, *given: Any) -> None:
+        if step == "insert":
+            real(self, given[0], given[1].with_columns(pl.lit("changed").alias("note")))
+            return
+        if place.server.kind == "mysql":
+            place.ask(f"kill {self.own.thread_id()}")
+        else:
+            place.ask(f"select pg_terminate_backend({self.own.info.backend_pid})")
+        real(self, *given)
+
+    monkeypatch.setattr(owner, step, lost)
+    with pytest.raises(shoal.ShoalError) as refused:
+        release.write(place.address, tmp_path / "c.json", table="visits_release")
+    nothing_told(tmp_path, str(refused.value))
+    assert "visits_release" not in place.tables()
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(owner, step, real)
+    release.write(place.address, tmp_path / "c.json", table="visits_release")
+    assert place.tables() == ["visits", "visits_release"], "what was left on its way goes with the next writing"
+
+
+KILLED = """
+import sys, time
+import polars as pl
+import shoal
+from shoal.engines import servers
+
+owner = servers._MySQL if sys.argv[1].startswith("mysql") else servers._Postgres
+def wait(self, *given):
+    print("there", flush=True)
+    time.sleep(600)
+owner.certify = wait
+release = shoal.anonymize(pl.read_parquet("visits.parquet"), quasi_identifiers=["age", "town"], sensitive=["flu"], k=3,
+                          insensitive=["note", "weight", "born"])
+release.write(sys.argv[1], table="visits_release")
+"""
+
+
+def test_a_process_that_is_killed_leaves_the_name_free(place: Place, tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "visits.parquet")
+    (tmp_path / "killed.py").write_text(KILLED)
+    process = started(tmp_path / "killed.py", place.address, cwd=tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "there\n", process.stderr and process.stderr.read()
+    seen = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=False).stdout
+    assert PASSWORD not in seen
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert "visits_release" not in place.tables()
+    assert [p.name for p in tmp_path.iterdir() if "certificate" in p.name] == []
+    release = shoal.anonymize(
+        people(), quasi_identifiers=["age"], k=3, identifiers=["note", "weight", "born", "town", "flu"]
+    )
+    release.write(place.address, tmp_path / "c.json", table="visits_release")
+    assert place.tables() == ["visits", "visits_release"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a service file of libpq")
+def test_the_password_may_come_from_a_file(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if place.server.kind == "mysql":
+        pytest.skip("of PostgreSQL alone")
+    monkeypatch.delenv("PGPASSWORD")
+    word = tmp_path / "pgpass"
+    word.write_text(f"127.0.0.1:{place.server.port}:test:shoal:{PASSWORD}\n")
+    word.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(word))
+    done = run(*place.words("--json"), cwd=tmp_path)
+    assert done.facts["rows"] == 120
+    comment = place.ask("select obj_description('visits_release'::regclass)")[0][0]
+    assert comment == (tmp_path / PAPERS[0]).read_text()
