@@ -78,3 +78,8 @@ def test_the_smoke_run_fails_where_a_command_does(tmp_path: Path) -> None:
 def test_templates_are_there(name: str) -> None:
     assert (ROOT / ".github" / "ISSUE_TEMPLATE" / name).read_text(encoding="utf-8").strip()
     assert (ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md").exists()
+
+
+def test_the_changelog_of_a_first_version_is_a_page() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## 0.1.0")[1].split("\n## ")[0]
+    assert len(text.splitlines()) <= 30

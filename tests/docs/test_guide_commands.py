@@ -105,8 +105,14 @@ def _visits(folder: Path) -> None:
     people(280).write_csv(folder / "july.csv")
 
 
+def _front(folder: Path) -> None:
+    _people(folder)
+    rng = np.random.default_rng(5)
+    pl.DataFrame({"lng": 9 + rng.random(80), "lat": 48 + rng.random(80)}).write_csv(folder / "points.csv")
+
+
 MADE: dict[str, Callable[[Path], None]] = {
-    "README.md": _people, "choosing.md": _people, "tables.md": _people, "gathering.md": _records, "intervals.md": _ages,
+    "README.md": _front, "choosing.md": _people, "tables.md": _people, "gathering.md": _records, "intervals.md": _ages,
     "labels.md": _names, "moving.md": _project, "regions.md": _areas, "tiles.md": _pickups,
     "larger-than-memory.md": _visits,
 }  # fmt: skip
