@@ -42,6 +42,8 @@ def judge_series(
     about = read_json(place / "series.json", "series")
     certificates = [read_json(place / f"{i:04d}" / "release.certificate.json") for i in range(1, number + 1)]
     found = [_sealed(about), *chain(place, about, certificates), _one_request(about, certificates)]
+    if not all(f.holds for f in found):
+        return found  # what follows speaks of the parts of one series
     if about.get("mode") == "increment" and number:
         found.append(_together(place, about, models, number))
     if about.get("mode") == "views":

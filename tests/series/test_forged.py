@@ -1,0 +1,162 @@
+"""Forged, exchanged, repeated and reordered parts, one after the other, in every mode: none of them verifies.
+
+A receiver has the public files alone.  What a receiver cannot see, because no later certificate names it, the owner
+sees: a last part that was taken away or made again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.judge.file import seal
+from tests.series.common import people, policy
+
+PARTS = 4
+MODES = ["increment", "again", "views"]
+
+
+def made(place: Path, mode: str) -> Path:
+    series = shoal.Series.start(place, policy(), mode=mode)
+    series.add(people(1, 16), person="id")
+    for month in range(2, PARTS + 1):
+        if mode == "views":
+            series.view([["age", "ill"], ["zip", "ill"], ["age", "zip"]][month - 2])
+        else:
+            series.add(people(month if mode == "increment" else 1, 16), person="id")
+    return place
+
+
+@pytest.fixture(scope="module", params=MODES)
+def sound(request, tmp_path_factory) -> Path:
+    return made(tmp_path_factory.mktemp("sound") / "s", request.param)
+
+
+@pytest.fixture(scope="module")
+def stranger(sound, tmp_path_factory) -> Path:
+    """Another series of the same people, policy and mode."""
+    return made(tmp_path_factory.mktemp("other") / "s", json.loads((sound / "series.json").read_text())["mode"])
+
+
+def part(place: Path, number: int) -> Path:
+    return place / f"{number:04d}"
+
+
+def resealed(path: Path, change: Callable[[dict], object]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    content["seal"] = seal({k: v for k, v in content.items() if k != "seal"})
+    path.write_text(json.dumps(content))
+
+
+def reorder(place: Path, order: tuple[int, ...]) -> None:
+    for number in range(1, PARTS + 1):
+        part(place, number).rename(place / f"x{number}")
+    for to, number in enumerate(order, start=1):
+        (place / f"x{number}").rename(part(place, to))
+
+
+def renumbered(place: Path, order: tuple[int, ...]) -> None:
+    """Reordered by somebody who writes the numbers anew and seals the certificates again."""
+    reorder(place, order)
+    for number in range(1, PARTS + 1):
+        resealed(part(place, number) / "release.certificate.json", lambda c, n=number: c["series"].update(number=n))
+
+
+def repeat(place: Path, number: int, to: int) -> None:
+    shutil.rmtree(part(place, to), ignore_errors=True)
+    shutil.copytree(part(place, number), part(place, to))
+
+
+def changed(place: Path, number: int, change: Callable[[dict], object]) -> None:
+    resealed(part(place, number) / "release.certificate.json", change)
+
+
+def taken_from(other: Path, place: Path, number: int) -> None:
+    shutil.rmtree(part(place, number))
+    shutil.copytree(part(other, number), part(place, number))
+
+
+def row_less(place: Path, number: int) -> None:
+    path = part(place, number) / "release.csv"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+FORGERIES: dict[str, Callable[[Path, Path], object]] = {
+    **{f"order {o}": lambda p, _, o=o: reorder(p, o)
+       for o in itertools.permutations(range(1, PARTS + 1)) if o != (1, 2, 3, 4)},
+    **{f"order {o}, sealed again": lambda p, _, o=o: renumbered(p, o)
+       for o in itertools.permutations(range(1, PARTS + 1)) if o != (1, 2, 3, 4)},
+    **{f"part {n} left out": lambda p, _, n=n: shutil.rmtree(part(p, n)) for n in range(1, PARTS)},
+    **{f"part {n} also as {to}": lambda p, _, n=n, to=to: repeat(p, n, to)
+       for n in range(1, PARTS + 1) for to in range(1, PARTS + 2) if n != to},
+    **{f"part {n} of another series": lambda p, o, n=n: taken_from(o, p, n) for n in range(1, PARTS + 1)},
+    **{f"part {n} a row shorter": lambda p, _, n=n: row_less(p, n) for n in range(1, PARTS + 1)},
+    **{f"part {n} made at another time": lambda p, _, n=n: changed(p, n, lambda c: c.update(made_at="2001-01-01"))
+       for n in range(1, PARTS)},
+    **{f"part {n} of no series": lambda p, _, n=n: changed(p, n, lambda c: c.pop("series"))
+       for n in range(1, PARTS + 1)},
+    **{f"part {n} with another promise": lambda p, _, n=n: changed(p, n, lambda c: c["policy"].update(privacy=[]))
+       for n in range(1, PARTS + 1)},
+    "another request": lambda p, _: resealed(p / "series.json", lambda c: c["policy"]["privacy"][0].update(k=1)),
+    "another mode": lambda p, _: resealed(
+        p / "series.json", lambda c: c.update(mode="again" if c["mode"] != "again" else "increment")),
+    "another series.json": lambda p, o: shutil.copy(o / "series.json", p / "series.json"),
+    "all but series.json": lambda p, o: [taken_from(o, p, n) for n in range(1, PARTS + 1)],
+}  # fmt: skip
+
+
+def test_no_forgery_verifies(sound, stranger, tmp_path):
+    """One test for all of them: a series is made once, copied for each."""
+    passed = []
+    for i, (name, forge) in enumerate(FORGERIES.items()):
+        place = tmp_path / str(i)
+        shutil.copytree(sound, place, ignore=shutil.ignore_patterns("private"))
+        forge(place, stranger)
+        if shoal.Series.verify_folder(place).holds:
+            passed.append(name)
+        shutil.rmtree(place)
+    assert not passed
+    shutil.copytree(sound, tmp_path / "whole", ignore=shutil.ignore_patterns("private"))
+    assert shoal.Series.verify_folder(tmp_path / "whole").holds, "and what nobody touched does"
+
+
+def test_the_owner_sees_what_a_receiver_cannot(sound, tmp_path):
+    for name, forge in {
+        "last part left out": lambda p: shutil.rmtree(part(p, PARTS)),
+        "last part sealed again": lambda p: changed(p, PARTS, lambda c: c.update(made_at="2001-01-01")),
+    }.items():
+        shutil.copytree(sound, tmp_path / name)
+        forge(tmp_path / name)
+        with pytest.raises(shoal.VerificationError):
+            shoal.Series(tmp_path / name)
+
+
+def test_an_older_or_another_ledger_is_refused(sound, stranger, tmp_path):
+    """Every file of the private folder lost, older or another's."""
+    private = sound / "private"
+    last = f"ledger-{PARTS:04d}"
+    for lost in ["key", "head.json", last, f"{last}/ledger.json", f"{last}/persons.parquet"]:
+        for how in ("lost", "another"):
+            place = tmp_path / f"{how}-{lost.replace('/', '-')}"
+            shutil.copytree(sound, place)
+            path = place / "private" / lost
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if how == "another":
+                held = stranger / "private" / lost
+                shutil.copytree(held, path) if held.is_dir() else shutil.copy(held, path)
+            with pytest.raises(shoal.ShoalError):
+                shoal.Series(place)
+    for number in range(1, PARTS):
+        place = tmp_path / f"older-{number}"
+        shutil.copytree(sound, place)
+        shutil.rmtree(place / "private" / last)
+        shutil.copytree(private / f"ledger-{number:04d}", place / "private" / last)
+        with pytest.raises(shoal.VerificationError):
+            shoal.Series(place)
