@@ -56,9 +56,13 @@ class Words(NamedTuple):
     exact: Exact | None = None
 
 
-@cache
 def _function(name: str, gives: str, *takes: str) -> Callable[..., Any]:
-    """A function that the database has, as Ibis calls it."""
+    """A function that the database has, as Ibis calls it; Ibis is imported at the first call."""
+    return lambda *given: _builtin(name, gives, *takes)(*given)
+
+
+@cache
+def _builtin(name: str, gives: str, *takes: str) -> Callable[..., Any]:
     import ibis
 
     function: Any = lambda *_: None  # noqa: E731  (Ibis reads its name and its types, and never calls it)
