@@ -1,7 +1,7 @@
 """Tables of Ibis: rows stay in the database that holds them, and cells alone come here.
 
 Ibis writes the SQL of its databases; what it has no words for is a hash of a text, which is called by the name that
-the database has for it (``_WORDS``).  With a table that an order of its own text values confuses, capitals with small
+the database has for it (``_words``).  With a table that an order of its own text values confuses, capitals with small
 letters in MySQL, rows are compared by the bytes of their texts.
 """
 
@@ -105,42 +105,50 @@ def _recoded(text: Any) -> Any:
     return Cast(text, "string").to_expr()  # text.cast("string") would be left out
 
 
-_decimal = _function("conv", "string", "string", "int32", "int32")
+def _decimal(digits: Any) -> Any:
+    return _function("conv", "string", "string", "int32", "int32")(digits, 16, 10)
+
+
 _HEX = Exact(
     lambda text: _function("hex", "string", "string")(_recoded(text)),
     lambda form: _function("unhex", "binary", "string")(form).cast("string"),
     lambda form: form.str.decode("hex").cast(pl.String),
 )
-_WORDS = {
-    "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
-    "postgres": Words(
-        lambda text: _function("hashtextextended", "int64", "string", "int64")(text, 0),
-        lambda text: _function("encode", "string", "binary", "string")(
-            _function("sha256", "binary", "binary")(
-                _function("convert_to", "binary", "string", "string")(text, "UTF8")
+
+
+@cache
+def _words() -> dict[str, Words]:
+    """By the names that Ibis has for databases; built when a table of Ibis is there, for it is another's package."""
+    return {
+        "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
+        "postgres": Words(
+            lambda text: _function("hashtextextended", "int64", "string", "int64")(text, 0),
+            lambda text: _function("encode", "string", "binary", "string")(
+                _function("sha256", "binary", "binary")(
+                    _function("convert_to", "binary", "string", "string")(text, "UTF8")
+                ),
+                "hex",
             ),
-            "hex",
         ),
-    ),
-    "mysql": Words(
-        lambda text: _decimal(_first(_sha2(text), 15), 16, 10).cast("int64"),
-        _sha2,
-        _HEX,
-    ),
-    "bigquery": Words(
-        _function("farm_fingerprint", "int64", "string"),
-        lambda text: _function("to_hex", "string", "binary")(_function("sha256", "binary", "string")(text)),
-    ),
-    "snowflake": Words(_function("hash", "int64", "string"), _sha2),
-    "trino": Words(
-        lambda text: _trino("xxhash64", text),
-        lambda text: _trino("sha256", text).lower(),
-    ),
-    "mssql": Words(
-        lambda text: _left(text.hexdigest("sha256"), DIGITS),
-        lambda text: text.hexdigest("sha256"),
-    ),
-}  # fmt: skip
+        "mysql": Words(
+            lambda text: _decimal(_first(_sha2(text), 15)).cast("int64"),
+            _sha2,
+            _HEX,
+        ),
+        "bigquery": Words(
+            _function("farm_fingerprint", "int64", "string"),
+            lambda text: _function("to_hex", "string", "binary")(_function("sha256", "binary", "string")(text)),
+        ),
+        "snowflake": Words(_function("hash", "int64", "string"), _sha2),
+        "trino": Words(
+            lambda text: _trino("xxhash64", text),
+            lambda text: _trino("sha256", text).lower(),
+        ),
+        "mssql": Words(
+            lambda text: _left(text.hexdigest("sha256"), DIGITS),
+            lambda text: text.hexdigest("sha256"),
+        ),
+    }  # fmt: skip
 
 
 def _trino(name: str, text: Any) -> Any:
@@ -154,7 +162,7 @@ class _Ibis:
     def __init__(self, backend: str) -> None:
         self.backend = backend
         self.name = f"Ibis ({backend})"
-        self.words = _WORDS[backend]
+        self.words = _words()[backend]
 
     def number(self, first: int | str, columns: Mapping[str, Any]) -> Any:
         def made(table: Any) -> Any:
@@ -406,9 +414,9 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
     """A table of Ibis; InputError for a database whose hash of a text is not known."""
     backend = backend_of(native)
     name = "duckdb" if backend is None else str(backend.name)
-    if name not in _WORDS:
+    if name not in _words():
         raise InputError(
-            f"tables of Ibis are read in {', '.join(_WORDS)}, not in {name}; save it as Parquet, or copy it to DuckDB"
+            f"tables of Ibis are read in {', '.join(_words())}, not in {name}; save it as Parquet, or copy it to DuckDB"
         )
     dialect: Dialect = _Ibis(name)
     return IbisTable(native, dialect, origin)

@@ -326,6 +326,8 @@ def _solve(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
     name, answer = _searched(ask)
     if p.space.n > FEW or p.diversity is not None or not ask.improve or ask.effort == "fast":
         return name, answer
+    if search.cost(p, answer.clusters) == 0 and _cap_met(p, answer.clusters):  # nothing costs less
+        return name, answer
     try:
         proved = by_exact(ask)
     except InfeasibleError:  # nothing meets the largest diameter: the answer at hand says so
@@ -340,7 +342,7 @@ def _searched(ask: CellularAsk) -> tuple[str, CellularAnswer]:
     if simple and p.r == 1 and p.space.n <= prices.DENSE:
         return "tight", by_tight(ask)
     answer = by_search(ask)
-    if simple and p.space.n <= SMALL and not p.setup.any() and p.r > 1:
+    if simple and p.space.n <= SMALL and not p.setup.any() and p.r > 1 and search.cost(p, answer.clusters) > 0:
         other = by_three_step(ask)
         better = search.cost(p, other.clusters) < search.cost(p, answer.clusters)
         return "search", CellularAnswer(other.clusters if better else answer.clusters, other.promise, other.price)

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import PolicyError
+from shoal.model.certificate import tight
 from shoal.model.effort import Effort
 from shoal.model.partition import Partition
 from shoal.model.task import Grouping, Task
@@ -57,6 +58,8 @@ def auto(task: Task) -> Grouping:
     A table small enough is solved exactly instead, unless the effort is "fast"; one of some hundred cells is decided by
     an integer program where that ends in time (``exact.small``).
 
+    Once a cost is its bound no further method is run; a table that loses nothing has not even its bounds sought.
+
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
     if not task.recoding.columns:  # nothing is published that could be lost
@@ -66,13 +69,18 @@ def auto(task: Task) -> Grouping:
     if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search
         return race.lossless()
     bounds = race.bound()
+    if race.met(bounds):
+        return race.end(bounds)
     proved = _proved(task, race.left)
     if proved is not None:
         cost = rank(task, proved.partition)[1]
         race.attempts.append({"method": proved.method, "cost": cost, "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(race.attempts))
     race.fill(bounds)
-    race.cover()
+    if not race.met(bounds):
+        race.cover()
+    if race.met(bounds):
+        return race.end(bounds)
     if task.effort.name == "fast":
         if race.common.size:
             race.scarce(bounds.cheapest)
@@ -84,7 +92,8 @@ def auto(task: Task) -> Grouping:
         race.open_close(bounds)
     else:
         race.guide(prices)
-    race.search()
+    if not race.met(bounds):
+        race.search()
     return race.end(bounds)
 
 
@@ -147,6 +156,9 @@ class _Race:
         began = clock()
         self.three = residues(self.task)[0]
         self.first = self.attempt("three_phase", self.three, began)
+        if self.first == (0, 0):
+            self.best, self.order, self.method = self.three, self.first, "three_phase"
+            return
         self.best, seconds = self.placed()
         self.plain, began = self.best, clock() - seconds
         self.order, self.method = self.choice("cascade", self.best, began), "cascade"
@@ -162,12 +174,17 @@ class _Race:
             return start(self.task, self.rows), clock() - began
 
         beside = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
-        if not beside or self.first == (0, 0):
+        if not beside:
             return timed()
         with Workers(1) as pool:
             found = pool.submit(timed)
             self.bounds = self.bound()
             return found.result()
+
+    def met(self, bounds: Bounds) -> bool:
+        """Whether the best so far costs what every answer costs, so that nothing is left to search."""
+        (name, value), (over, cost) = bounds.best, min(self.order, self.first)
+        return not over and tight(value, cost, self.task.recoding.unit, name) >= cost
 
     def lossless(self) -> Grouping:
         """The answer that costs nothing."""
@@ -312,7 +329,7 @@ class _Race:
         if chosen is self.three:
             method = "three_phase"
         told_of = None
-        if decidable(task):
+        if decidable(task) and not self.met(bounds):
             began = clock()
             proof = decide(task, chosen)
             if proof.partition is not chosen and (proof.stopped is None or self.long):

@@ -386,11 +386,12 @@ class Release(Generic[Frame]):
         from shoal.engines.targets import TABLE, check_outputs, check_place
         from shoal.publishing import signing
         from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
-        from shoal.publishing.tables.servers import write_server
 
         if is_server(path):
             if table is None or parts is not None:
                 raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+            from shoal.publishing.tables.servers import write_server
+
             papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
             return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
         if table is not None:

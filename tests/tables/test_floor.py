@@ -1,0 +1,64 @@
+"""Once a cost is its bound no further method is run; a table that loses nothing is counted and no more."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.problems.tables import auto
+from shoal.problems.tables.search.bounds import Bounds
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    raise AssertionError("a method was run though nothing can be below what was found")
+
+
+LATER = ["start", "lower_bounds", "flow_start", "pattern_cover", "scarce_start", "guided", "open_close", "search",
+         "alternate", "approach", "decide", "_proved"]  # fmt: skip
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced", "thorough", 1.0])
+@pytest.mark.parametrize("more", [{}, {"l": 2, "sensitive": ["s"]}, {"publish": "ranges"}], ids=["k", "l", "ranges"])
+def test_a_table_that_publishes_as_it_is_is_only_counted(
+    effort: Any, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({"a": [i // 20 for i in range(400)], "b": ["x", "y"] * 200, "s": ["p", "p", "q", "q"] * 100})
+    for name in LATER:
+        monkeypatch.setattr(auto, name, refuse)
+    asked: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "k": 5, "effort": effort, **more}
+    release = shoal.anonymize(frame if "sensitive" in more else frame.drop("s"), **asked)
+    assert release.certificate.cost == 0
+    assert release.certificate.optimal
+    assert [attempt["method"] for attempt in release.attempts] == ["three_phase"]
+    assert sorted(map(tuple, release.table.select("a", "b").group_by("a", "b").len().rows()))[0][2] == 10
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_no_method_follows_a_cost_that_is_its_bound(effort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The four rows of one value need a fifth: five stars, which the first methods find."""
+    frame = pl.DataFrame({"a": [0] * 30 + [1] * 30 + [2] * 4, "b": [0] * 64})
+    asked: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "k": 5}
+    least = shoal.anonymize(frame, **asked, effort="thorough").certificate
+    assert (least.cost, least.optimal) == (5, True)
+    for name in LATER[2:]:
+        monkeypatch.setattr(auto, name, refuse)
+    monkeypatch.setattr(auto, "lower_bounds", lambda *_, **__: Bounds({"tuples": 5}))
+    found = shoal.anonymize(frame, **asked, effort=effort)
+    assert (found.certificate.cost, found.certificate.optimal) == (5, True)
+    assert [attempt["method"] for attempt in found.attempts] == ["three_phase", "cascade"]
+    monkeypatch.setattr(auto, "lower_bounds", lambda *_, **__: Bounds({"tuples": 4}))
+    with pytest.raises(AssertionError, match="nothing can be below"):
+        shoal.anonymize(frame, **asked, effort="balanced")
+
+
+def test_clusters_of_points_that_coincide_cost_nothing_and_are_not_searched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = importlib.import_module("shoal.problems.gathering.cellular")
+    monkeypatch.setattr(cells, "by_three_step", refuse)
+    monkeypatch.setattr(cells, "by_exact", refuse)
+    points = np.repeat(np.arange(4.0), 5)[:, None]
+    assert shoal.gathering.cellular(points, r=5).cost == 0
