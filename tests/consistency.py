@@ -109,6 +109,10 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         "hierarchy labels": {"k": 2, "publish": "hierarchy", "hierarchies": {"town": "labels"}, **ill},
         "hierarchy intervals": {"k": 2, "publish": "hierarchy", "hierarchies": {"age": "intervals:10,20"}, **ill},
         "hierarchy prefixes": {"k": 2, "publish": "hierarchy", "hierarchies": {"town": "prefixes:1"}, **ill},
+        "stars minimality": {"k": 2, "minimality": 0.5, **ill},
+        "stars minimality weights": {"l": 2, "minimality": 0.6, "weights": {"age": 2.0}, "max_suppressed": 1.0, **ill},
+        "ranges minimality": {"k": 2, "minimality": 0.7, "publish": "ranges", "range_step": {"age": 10}, **ill},
+        "hierarchy minimality": {"k": 2, "minimality": 0.5, **tree, **ill},
         "centers": {"k": 2, "publish": "centers", **ill},
         "person": {"k": 2, "person": "ill"},
     }

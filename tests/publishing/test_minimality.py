@@ -123,7 +123,7 @@ def test_the_whole_way_from_a_register_tells_a_share_and_no_more(publish):
         for members in permutations(range(3)):
             try:
                 draws = Line([3, 1, 0, 2, 5, 4], members)
-                made = minimality.merged(table, publish(table), 2, eligible, lambda *_: found, draws)
+                made = minimality.merged(table, publish(table), (2, 8), eligible, lambda *_: found, draws)
             except InfeasibleError:
                 continue
             place, held = np.empty(rows, int), np.array(given)

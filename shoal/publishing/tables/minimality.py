@@ -54,7 +54,7 @@ from shoal.problems.tables.eligible import good_groups
 
 FAMILY = 16  # members of a family
 LARGEST = 8  # rows of a unit, or what just cannot be cut in two
-JOINED = 8  # what has no like is put together into one unit of at least so many times the smallest group
+JOINED = 16  # what has no like is put together into one unit of at least so many rows times l squared
 
 Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
 Eligible = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # cell of rows, group of rows, groups -> bool[groups]
@@ -112,7 +112,8 @@ def protected(
     context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     counts = np.sort(histogram.count).astype("<i8").tobytes()
     deal = dealer(Lot.of(secret, b"decoys" + context + counts).place)
-    made = merged(histogram, recoding, need.smallest, eligible, solve, deal)
+    joined = JOINED * max(need.frequency) ** 2
+    made = merged(histogram, recoding, (need.smallest, joined), eligible, solve, deal)
     own = made.found.certificate
     cost = recoding.cost(histogram, made.partition)
     certificate = Certificate(
@@ -126,11 +127,12 @@ def protected(
 
 
 def merged(
-    histogram: Histogram, recoding: Recoding, smallest: int, eligible: Eligible, solve: Solve, deal: np.random.Generator
-) -> Merged:
+    histogram: Histogram, recoding: Recoding, least: tuple[int, int], eligible: Eligible, solve: Solve,
+    deal: np.random.Generator,
+) -> Merged:  # fmt: skip
     """Units of the register, and those merged that do not meet what is asked, with decoys.
 
-    smallest  fewest rows of a group
+    least     fewest rows of a group, and of the unit of all that has no like
     eligible  which groups of rows may be published
     solve     the search, on a register
     deal      draws that nobody else can repeat
@@ -138,11 +140,11 @@ def merged(
     Raises InfeasibleError where all units of one size together do not meet it.  O(n log n) beside the searches.
     """
     register, of_cell = register_of(histogram)
-    found = solve(register, smallest, False)
+    found = solve(register, least[0], False)
     cell = np.repeat(np.arange(histogram.cells), histogram.count)
     group = _dealt(_published_alike(register, recoding, found.partition), of_cell[cell], deal)
     cell = cell[np.lexsort((deal.random(cell.size), group))]  # rows by group, at random within: units are stretches
-    unit, family, root = _families(register, of_cell[cell], np.bincount(group), smallest, solve)
+    unit, family, root = _families(register, of_cell[cell], np.bincount(group), least, solve)
     out, decoys = _merge(cell, unit, family, root, eligible, deal)
     partition = Partition.of(cell, out, np.ones(cell.size, np.int64))
     return Merged(partition, found, decoys, (cell, unit, family, root))
@@ -176,7 +178,7 @@ def _dealt(partition: Partition, person: np.ndarray, deal: np.random.Generator) 
 
 
 def _families(
-    register: Histogram, person: np.ndarray, sizes: np.ndarray, smallest: int, solve: Solve
+    register: Histogram, person: np.ndarray, sizes: np.ndarray, least: tuple[int, int], solve: Solve
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """int64[n] the unit of every row, int64[units] its family, int64[families] the root above it.
 
@@ -186,6 +188,7 @@ def _families(
     two families, is cut into smaller units; at the end what cannot be cut is put together.  All of it goes by the
     register alone.
     """
+    smallest, joined = least
     units: dict[int, list[np.ndarray]] = {}  # of every size, where its units begin
     begin = np.cumsum(sizes) - sizes
     for n in np.unique(sizes).tolist():
@@ -206,7 +209,7 @@ def _families(
             _put(units, left, [n - smallest, smallest])
         else:
             alone += [(n, one) for one in left.tolist()]
-    while alone and sum(n for n, _ in alone) < JOINED * smallest and families:
+    while alone and sum(n for n, _ in alone) < joined and families:
         n, family = families.pop()
         alone += [(n, one) for one in family.tolist()]
         if families and families[-1][0] == n and sum(size == n for size, _ in families) == 1:
