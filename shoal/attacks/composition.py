@@ -43,18 +43,18 @@ def found(
         if lack := [str(i + 1) for i in range(len(frames)) if i not in have]:
             notes.append(f"composition by {column!r}: release {', '.join(lack)} has no such column")
         named = f", {column}" if len(own) > 1 else ""
-        _sets(_Told(reading, frames, people, hierarchies, column, named), have, out, notes)
+        _sets(_Setting(reading, frames, people, hierarchies, column, named), have, out, notes)
     both = [i for i, f in enumerate(frames) if len(own) > 1 and set(own) <= {*f.columns}]
     if both and people is not None and set(own) <= {*people.columns}:
         tied = [_tied(f, own) for f in frames]
         whole = replace(reading, frame=_tied(reading.frame, own))
-        told = _Told(whole, tied, _tied(people, own), hierarchies, TIED, ", all sensitive columns at once")
-        _sets(told, both, out, notes)
+        setting = _Setting(whole, tied, _tied(people, own), hierarchies, TIED, ", all sensitive columns at once")
+        _sets(setting, both, out, notes)
     kept = {f.name: f for f in reversed(out)}  # who shares groups with whom is the same for every column
     return [f for f in out if kept[f.name] is f], list(dict.fromkeys(notes))
 
 
-class _Told(NamedTuple):
+class _Setting(NamedTuple):
     """What is set together: the release, the others, who there is, hierarchies, the column and how it is named."""
 
     reading: Reading
@@ -74,34 +74,34 @@ def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return frame.with_columns(reduce(lambda a, b: a + b, texts).alias(TIED))
 
 
-def _sets(told: _Told, have: Sequence[int], out: list[Finding], notes: list[str]) -> None:
+def _sets(setting: _Setting, have: Sequence[int], out: list[Finding], notes: list[str]) -> None:
     """This release beside each of the others, then beside all."""
-    many = len(told.frames)
+    many = len(setting.frames)
     sets = [[i] for i in have] + ([list(have)] if len(have) > 1 else [])
     for chosen in sets:
         which = "" if many == 1 else f", release {chosen[0] + 1}" if len(chosen) == 1 else f", all {len(chosen) + 1}"
         try:
-            said, checked = _composed(told, [told.frames[i] for i in chosen])
+            said, checked = _composed(setting, [setting.frames[i] for i in chosen])
         except InputError as error:
             notes.append(f"composition with release {', '.join(str(i + 1) for i in chosen)}: {error}")
             continue
-        out += _findings(said, told.reading, (told.named, which), checked=checked, tied=told.column == TIED)
-        if told.people is not None and "matched" in said.placed:
+        out += _findings(said, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED)
+        if setting.people is not None and "matched" in said.placed:
             notes.append(
                 "which row is whose is not told by the files: groups are known up to one placement that agrees"
             )
 
 
-def _composed(told: _Told, frames: Sequence[pl.DataFrame]) -> tuple[Composition, bool]:
+def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Composition, bool]:
     """The figures, and whether the sensitive values of the people are known, so that claims can be checked."""
-    reading, column, people = told.reading, told.column, told.people
+    reading, column, people = setting.reading, setting.column, setting.people
     checked = people is None or column is None or column in people.columns
     own = None
     if people is not None:
         own = people.select([*reading.quasi, *([column] if column in people.columns else [])])
         if not checked:
             own = own.with_columns(pl.lit(None, pl.String).alias(str(column)))
-    trees = {n: h for n, h in told.hierarchies.items() if n in reading.quasi}
+    trees = {n: h for n, h in setting.hierarchies.items() if n in reading.quasi}
     given = [
         Published(table, reading.quasi, trees, own)
         if table is reading.frame or (own is not None and checked and table.height == own.height)
