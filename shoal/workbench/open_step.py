@@ -27,6 +27,8 @@ def draw(window: Any) -> None:
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
     if not task.source:
         return
+    same = ui.switch("Ask the same of the next table that is opened (next month's)", value=window.keep)
+    same.on_value_change(lambda e: setattr(window, "keep", e.value))
     ui.html("<h2>First rows</h2>", sanitize=False)
     ui.label(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns").classes("wb-note")
     _rows(window)

@@ -24,7 +24,7 @@ from shoal.workbench import (
     roles_step,
 )
 from shoal.workbench.projects import read_project
-from shoal.workbench.task import Bench, Task
+from shoal.workbench.task import Bench, Task, unknown
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Any] = {
@@ -71,6 +71,7 @@ class Window:
         self.bench, self.task, self.asks, self.works = bench, task, asks, works
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
+        self.keep = False  # whether the next table is asked the same as this one
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None
@@ -125,6 +126,13 @@ class Window:
         found = await self.ask("look", source=source)
         if found is None:
             return False
+        if settings is None and self.keep and self.task.source:
+            settings = self.task.settings
+            missing = unknown(settings, [c["name"] for c in found["columns"]])
+            if missing:
+                self.say(f"This table lacks {', '.join(map(repr, missing))}, which the request names. To open it afresh, "
+                         "switch off 'Ask the same of the next table'.", bad=True)  # fmt: skip
+                return False
         self.task.opened(source, found)
         if settings is not None:
             self.task.settings = settings

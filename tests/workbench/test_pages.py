@@ -263,6 +263,34 @@ def test_a_project_is_saved_and_opened_again_in_another_window(tmp_path: Path):
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_the_next_month_is_asked_the_same_and_refused_where_it_lacks_a_column(tmp_path: Path):
+    from nicegui import ui
+
+    def named(user: Any, place: Path) -> None:
+        field(user, "Path of a table, or of a project's folder").set_value(str(place))
+        button(user, "Open").click()
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(k=9, l=None, insensitive=["zip"], quasi_identifiers=["age"])
+        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same.set_value(True)
+        named(user, people(tmp_path, 300, "july.csv"))
+        await see(user, "july.csv: 300 rows, 4 columns")
+        assert (task.asked()["k"], task.asked()["quasi_identifiers"]) == (9, ["age"])
+        pl.read_csv(tmp_path / "july.csv").rename({"age": "years"}).write_csv(tmp_path / "august.csv")
+        named(user, tmp_path / "august.csv")
+        await see(user, "This table lacks 'age', which the request names")
+        assert task.title == "july.csv"
+        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same.set_value(False)
+        named(user, tmp_path / "august.csv")
+        await see(user, "august.csv: 300 rows, 4 columns")
+        assert task.asked()["k"] == 5
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
 def test_two_windows_do_not_mix(tmp_path: Path):
     async def walk(user: Any, bench: Any) -> None:
         from nicegui.testing import User
