@@ -7,6 +7,8 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.parts import scrolling
+
 PAGE = 20
 KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3"
 
@@ -103,12 +105,10 @@ def _rows(window: Any) -> None:
     columns += [
         {"name": f"c{i}", "label": c["name"], "field": f"c{i}", "align": "left"} for i, c in enumerate(task.columns)
     ]
-    table = ui.table(
-        columns=columns, rows=[], row_key="_row", pagination={"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1}
-    )
-    table.classes("wb-wide").props(
-        'dense flat bordered :rows-per-page-options="[20, 50, 100]" aria-label="Rows of the table"'
-    )
+    shown = {"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1}
+    with scrolling("Rows of the table"):
+        table = ui.table(columns=columns, rows=[], row_key="_row", pagination=shown)
+    table.classes("wb-wide").props('dense flat bordered :rows-per-page-options="[20, 50, 100]"')
 
     async def fill(asked: dict[str, Any]) -> None:
         size = int(asked.get("rowsPerPage") or PAGE)
@@ -128,5 +128,6 @@ def _columns(task: Any) -> None:
         {"name": n, "label": label, "field": n, "align": "left" if n in ("name", "kind") else "right", "sortable": True}
         for n, label in (("name", "column"), ("kind", "kind"), ("distinct", "different values"), ("missing", "missing"))
     ]
-    table = ui.table(columns=columns, rows=task.columns, row_key="name", title="Columns", pagination=20)
-    table.classes("wb-wide").props('dense flat bordered aria-label="Columns of the table"')
+    with scrolling("Columns of the table"):
+        table = ui.table(columns=columns, rows=task.columns, row_key="name", title="Columns", pagination=20)
+    table.classes("wb-wide").props("dense flat bordered")

@@ -57,6 +57,8 @@ STYLE = """
   font: inherit; color: inherit; }
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
 .wb-scroll { overflow-x: auto; width: 100%; }
+.wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
+.wb-roles .q-btn-group { border: 1px solid #6d8790; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
 @media (max-width: 700px) { main > .q-tabs .q-tabs__content { flex-wrap: wrap; }
   .q-tabs__arrow { display: none; } .wb-bar { gap: 0; } .wb-roles { grid-template-columns: 1fr; }
@@ -130,8 +132,9 @@ class Window:
             settings = self.task.settings
             missing = unknown(settings, [c["name"] for c in found["columns"]])
             if missing:
-                self.say(f"This table lacks {', '.join(map(repr, missing))}, which the request names. To open it afresh, "
-                         "switch off 'Ask the same of the next table'.", bad=True)  # fmt: skip
+                lacks = ", ".join(map(repr, missing))
+                self.say(f"This table lacks {lacks}, which the request names. To open it afresh, switch off "
+                         "'Ask the same of the next table'.", bad=True)  # fmt: skip
                 return False
         self.task.opened(source, found)
         if settings is not None:

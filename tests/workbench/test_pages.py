@@ -155,9 +155,8 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
         await until(lambda: any(p["frontier"] for p in task.points), "the grid did not end")
         assert [p["k"] for p in task.points] == [2, 4]
         assert task.points[0]["risk"] > 1 / 7  # a class of fewer than 7 rows: k alone rules
-        (table,) = (e for e in _all(user, ui.table) if "Points of the grid" in str(e.props))
-        with user:
-            user.find(kind=ui.table).trigger("take", 0)
+        (table,) = user.find(marker="points", kind=ui.table).elements
+        user.find(marker="points").trigger("take", 0)
         assert table.rows[0]["k"] == 2
         await see(user, "Taken: k = 2, l = 1")
         assert task.asked()["alpha_k"] == [0.6, 2]
