@@ -10,7 +10,7 @@ from nicegui import ui
 from shoal.workbench.parts import scrolling
 
 PAGE = 20
-KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3"
+KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3,.deid"
 
 
 def draw(window: Any) -> None:
@@ -57,11 +57,17 @@ def _choose(window: Any) -> None:
         if told.get("sent") and not told.get("name"):
             window.say("The file could not be copied.", bad=True)
         elif told.get("sent"):
-            await window.open({"path": str(window.task.folder / "upload" / told["name"])})
+            place = window.task.folder / "upload" / told["name"]
+            if place.suffix.lower() == ".deid":
+                await window.open_arx(place)
+            else:
+                await window.open({"path": str(place)})
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
-        ui.label("CSV, Parquet, Excel, DuckDB or SQLite").classes("wb-note")
+        ui.label("CSV, Parquet, Excel, DuckDB or SQLite; then, for its roles and models, an ARX project").classes(
+            "wb-note"
+        )
         picked = ui.element("input").classes("wb-file")
         picked.props(f'type=file accept="{KINDS}" aria-label="Choose a file, or drop it here"')
         picked.on("change", came, js_handler=SEND % window.task.name)
@@ -85,6 +91,8 @@ def _path(window: Any) -> None:
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
                 await window.open_project(place.resolve(), query.value or "")
+            elif place.suffix.lower() == ".deid":
+                await window.open_arx(place.resolve())
             else:
                 given = {
                     "separator": separator.value,

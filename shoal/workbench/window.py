@@ -24,7 +24,7 @@ from shoal.workbench import (
     roles_step,
 )
 from shoal.workbench.projects import read_project
-from shoal.workbench.task import Bench, Task, unknown
+from shoal.workbench.task import ROLES, Bench, Task, unknown
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Any] = {
@@ -157,6 +157,26 @@ class Window:
             await self.open_project(Path(first))
         elif first is not None:
             await self.open({"path": first})
+
+    async def open_arx(self, path: Path) -> None:
+        """The roles, models and hierarchies of a project of ARX, for the table that is open."""
+        task = self.task
+        if not task.source:
+            self.say("Open the table of the ARX project first, then the project.", bad=True)
+            return
+        found = await self.ask("arx", path=str(path), folder=str(task.folder / f"arx-{secrets.token_hex(4)}"))
+        if found is None:
+            return
+        missing = unknown(found["settings"], [c["name"] for c in task.columns])
+        if missing:
+            lacks = ", ".join(map(repr, missing))
+            self.say(f"The open table lacks {lacks}, which the ARX project names. Open its table first.", bad=True)
+            return
+        left_out = "".join(f" Not read: {text}." for text in found["not_read"])
+        self.say(f"Roles, models and hierarchies are those of the ARX project.{left_out}", stays=bool(left_out))
+        kept = {name: task.settings[name] for name in ("effort", "seed") if name in task.settings}
+        empty: dict[str, Any] = {role: [] for role in ROLES}
+        self.set(*STEPS, **{**dict.fromkeys(task.settings), **empty, **found["settings"], **kept})
 
     async def open_project(self, folder: Path, query: str = "") -> None:
         """A saved project where it was left; with the query, where it was not saved."""
