@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 import shoal
+from shoal.workbench.parts import scrolling
 
 TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat no-caps color="primary" label="Take"
   :aria-label="'Take k ' + props.row.k + ', l ' + props.row.l + ', ' + props.row.publish"
@@ -67,10 +68,11 @@ class _Grid:
             for n, label in (("k", "k"), ("l", "l"), ("publish", "published as"), ("loss", "loss (NCP)"),
                              ("risk", "highest risk"), ("groups", "groups"), ("note", "remark"), ("take", "choose"))
         ]  # fmt: skip
-        self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20)
+        with scrolling("Points of the grid"):
+            self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20)
         self.table.add_slot("body-cell-take", TAKE)
         self.table.on("take", lambda e: self.take(task.points[int(e.args)]))
-        self.table.classes("wb-wide").props('dense flat bordered aria-label="Points of the grid"')
+        self.table.classes("wb-wide").props("dense flat bordered").mark("points")
 
     async def run(self) -> None:
         """Try the grid; a stop keeps the points found so far."""
@@ -275,4 +277,5 @@ def _group(group: dict[str, Any]) -> None:
     ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, by size.").classes("wb-note")
     columns = [{"name": f"c{i}", "label": c, "field": f"c{i}", "align": "left"} for i, c in enumerate(group["columns"])]
     rows = [{"id": n, **{f"c{i}": v for i, v in enumerate(row)}} for n, row in enumerate(group["rows"])]
-    ui.table(columns=columns, rows=rows, row_key="id").classes("wb-wide").props("dense flat bordered")
+    with scrolling("Rows of one equivalence class"):
+        ui.table(columns=columns, rows=rows, row_key="id").classes("wb-wide").props("dense flat bordered")

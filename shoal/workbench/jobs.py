@@ -5,7 +5,11 @@ A job takes a ``source`` (path of the table, and how it is read) and gives plain
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -303,6 +307,28 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
     }  # fmt: skip
 
 
+def arx(tell: Tell, path: str, folder: str) -> dict[str, Any]:
+    """The request of a project of ARX as ``shoal init`` reads it; its hierarchies are written into a folder."""
+    policy = Path(folder, "policy.toml")
+    policy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    words = [sys.executable, "-m", "shoal", "init", path, "-o", str(policy), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    facts = json.loads(done.stdout)
+    if done.returncode:
+        raise shoal.InputError(facts["error"])
+    settings = tomllib.loads(policy.read_text("utf-8"))
+    held = settings.get("hierarchies", {})
+    settings["hierarchies"] = {name: str(policy.parent / file) for name, file in held.items()}
+    models = settings.pop("privacy")
+    settings["k"] = next(m["k"] for m in models if m["model"] == "KAnonymity")
+    by_column = {m["column"]: m["l"] for m in models if m["model"] == "DistinctLDiversity"}
+    if set(by_column) == set(settings["sensitive"]) and len(set(by_column.values())) == 1:
+        settings["distinct_l"] = next(iter(by_column.values()))  # the same of every sensitive column
+    else:
+        settings["privacy"] = [m for m in models if m["model"] != "KAnonymity"]
+    return {"settings": {n: v for n, v in settings.items() if v not in ([], {})}, "not_read": facts["not_read"]}
+
+
 def demo(tell: Tell, path: str) -> dict[str, Any]:
     """The survey that an installed package carries, written as a CSV."""
     shoal.fair_survey().write_csv(path)
@@ -313,6 +339,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     job.__name__: job
     for job in (
         look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack,
-        places, demo,
+        places, arx, demo,
     )
 }  # fmt: skip

@@ -26,6 +26,12 @@ def draw(window: Any) -> None:
             ui.label(f"{worry.formal}. {worry.example}" if worry.formal else worry.example).classes("wb-note")
             for model in worry.models:
                 _model(window, model, choices["models"][model])
+    if window.task.settings.get("privacy"):
+        with ui.card().classes("wb-card"):
+            ui.label("Of the ARX project, for single columns: see the sentence on top.").classes("wb-note")
+            ui.button("Ask no more for them", on_click=lambda: window.set("Models", privacy=None)).props(
+                "no-caps outline"
+            )
     _published(window, choices)
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
 

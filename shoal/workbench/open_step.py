@@ -7,8 +7,10 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.parts import scrolling
+
 PAGE = 20
-KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3"
+KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3,.deid"
 
 
 def draw(window: Any) -> None:
@@ -27,6 +29,8 @@ def draw(window: Any) -> None:
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
     if not task.source:
         return
+    same = ui.switch("Ask the same of the next table that is opened (next month's)", value=window.keep)
+    same.on_value_change(lambda e: setattr(window, "keep", e.value))
     ui.html("<h2>First rows</h2>", sanitize=False)
     ui.label(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns").classes("wb-note")
     _rows(window)
@@ -53,11 +57,17 @@ def _choose(window: Any) -> None:
         if told.get("sent") and not told.get("name"):
             window.say("The file could not be copied.", bad=True)
         elif told.get("sent"):
-            await window.open({"path": str(window.task.folder / "upload" / told["name"])})
+            place = window.task.folder / "upload" / told["name"]
+            if place.suffix.lower() == ".deid":
+                await window.open_arx(place)
+            else:
+                await window.open({"path": str(place)})
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
-        ui.label("CSV, Parquet, Excel, DuckDB or SQLite").classes("wb-note")
+        ui.label("CSV, Parquet, Excel, DuckDB or SQLite; then, for its roles and models, an ARX project").classes(
+            "wb-note"
+        )
         picked = ui.element("input").classes("wb-file")
         picked.props(f'type=file accept="{KINDS}" aria-label="Choose a file, or drop it here"')
         picked.on("change", came, js_handler=SEND % window.task.name)
@@ -81,6 +91,8 @@ def _path(window: Any) -> None:
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
                 await window.open_project(place.resolve(), query.value or "")
+            elif place.suffix.lower() == ".deid":
+                await window.open_arx(place.resolve())
             else:
                 given = {
                     "separator": separator.value,
@@ -101,12 +113,10 @@ def _rows(window: Any) -> None:
     columns += [
         {"name": f"c{i}", "label": c["name"], "field": f"c{i}", "align": "left"} for i, c in enumerate(task.columns)
     ]
-    table = ui.table(
-        columns=columns, rows=[], row_key="_row", pagination={"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1}
-    )
-    table.classes("wb-wide").props(
-        'dense flat bordered :rows-per-page-options="[20, 50, 100]" aria-label="Rows of the table"'
-    )
+    shown = {"rowsPerPage": PAGE, "rowsNumber": task.rows, "page": 1}
+    with scrolling("Rows of the table"):
+        table = ui.table(columns=columns, rows=[], row_key="_row", pagination=shown)
+    table.classes("wb-wide").props('dense flat bordered :rows-per-page-options="[20, 50, 100]"')
 
     async def fill(asked: dict[str, Any]) -> None:
         size = int(asked.get("rowsPerPage") or PAGE)
@@ -126,5 +136,6 @@ def _columns(task: Any) -> None:
         {"name": n, "label": label, "field": n, "align": "left" if n in ("name", "kind") else "right", "sortable": True}
         for n, label in (("name", "column"), ("kind", "kind"), ("distinct", "different values"), ("missing", "missing"))
     ]
-    table = ui.table(columns=columns, rows=task.columns, row_key="name", title="Columns", pagination=20)
-    table.classes("wb-wide").props('dense flat bordered aria-label="Columns of the table"')
+    with scrolling("Columns of the table"):
+        table = ui.table(columns=columns, rows=task.columns, row_key="name", title="Columns", pagination=20)
+    table.classes("wb-wide").props("dense flat bordered")

@@ -155,6 +155,13 @@ class Task:
         return "; ".join(parts) + "."
 
 
+def unknown(settings: dict[str, Any], columns: list[str]) -> list[str]:
+    """The columns that a request names and a table does not have."""
+    named = [name for role in ROLES for name in settings.get(role, ())]
+    named += [settings[what] for what in PEOPLE if settings.get(what)]
+    return [name for name in dict.fromkeys(named) if name not in columns]
+
+
 class Bench:
     """All pieces of work of one server, by their names, and where their files lie.
 

@@ -24,7 +24,7 @@ from shoal.workbench import (
     roles_step,
 )
 from shoal.workbench.projects import read_project
-from shoal.workbench.task import Bench, Task
+from shoal.workbench.task import ROLES, Bench, Task, unknown
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Any] = {
@@ -57,6 +57,8 @@ STYLE = """
   font: inherit; color: inherit; }
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
 .wb-scroll { overflow-x: auto; width: 100%; }
+.wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
+.wb-roles .q-btn-group { border: 1px solid #6d8790; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
 @media (max-width: 700px) { main > .q-tabs .q-tabs__content { flex-wrap: wrap; }
   .q-tabs__arrow { display: none; } .wb-bar { gap: 0; } .wb-roles { grid-template-columns: 1fr; }
@@ -71,6 +73,7 @@ class Window:
         self.bench, self.task, self.asks, self.works = bench, task, asks, works
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
+        self.keep = False  # whether the next table is asked the same as this one
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None
@@ -125,6 +128,14 @@ class Window:
         found = await self.ask("look", source=source)
         if found is None:
             return False
+        if settings is None and self.keep and self.task.source:
+            settings = self.task.settings
+            missing = unknown(settings, [c["name"] for c in found["columns"]])
+            if missing:
+                lacks = ", ".join(map(repr, missing))
+                self.say(f"This table lacks {lacks}, which the request names. To open it afresh, switch off "
+                         "'Ask the same of the next table'.", bad=True)  # fmt: skip
+                return False
         self.task.opened(source, found)
         if settings is not None:
             self.task.settings = settings
@@ -146,6 +157,26 @@ class Window:
             await self.open_project(Path(first))
         elif first is not None:
             await self.open({"path": first})
+
+    async def open_arx(self, path: Path) -> None:
+        """The roles, models and hierarchies of a project of ARX, for the table that is open."""
+        task = self.task
+        if not task.source:
+            self.say("Open the table of the ARX project first, then the project.", bad=True)
+            return
+        found = await self.ask("arx", path=str(path), folder=str(task.folder / f"arx-{secrets.token_hex(4)}"))
+        if found is None:
+            return
+        missing = unknown(found["settings"], [c["name"] for c in task.columns])
+        if missing:
+            lacks = ", ".join(map(repr, missing))
+            self.say(f"The open table lacks {lacks}, which the ARX project names. Open its table first.", bad=True)
+            return
+        left_out = "".join(f" Not read: {text}." for text in found["not_read"])
+        self.say(f"Roles, models and hierarchies are those of the ARX project.{left_out}", stays=bool(left_out))
+        kept = {name: task.settings[name] for name in ("effort", "seed") if name in task.settings}
+        empty: dict[str, Any] = {role: [] for role in ROLES}
+        self.set(*STEPS, **{**dict.fromkeys(task.settings), **empty, **found["settings"], **kept})
 
     async def open_project(self, folder: Path, query: str = "") -> None:
         """A saved project where it was left; with the query, where it was not saved."""

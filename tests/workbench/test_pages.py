@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 import shoal
+from tests.engines.test_arx import TABLE as ARX_TABLE
+from tests.engines.test_arx import project as arx_project
 from tests.workbench.simulated import go, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
@@ -155,9 +157,8 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
         await until(lambda: any(p["frontier"] for p in task.points), "the grid did not end")
         assert [p["k"] for p in task.points] == [2, 4]
         assert task.points[0]["risk"] > 1 / 7  # a class of fewer than 7 rows: k alone rules
-        (table,) = (e for e in _all(user, ui.table) if "Points of the grid" in str(e.props))
-        with user:
-            user.find(kind=ui.table).trigger("take", 0)
+        (table,) = user.find(marker="points", kind=ui.table).elements
+        user.find(marker="points").trigger("take", 0)
         assert table.rows[0]["k"] == 2
         await see(user, "Taken: k = 2, l = 1")
         assert task.asked()["alpha_k"] == [0.6, 2]
@@ -261,6 +262,72 @@ def test_a_project_is_saved_and_opened_again_in_another_window(tmp_path: Path):
         assert other.project == tmp_path / "kept"
 
     run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_next_month_is_asked_the_same_and_refused_where_it_lacks_a_column(tmp_path: Path):
+    from nicegui import ui
+
+    def named(user: Any, place: Path) -> None:
+        field(user, "Path of a table, or of a project's folder").set_value(str(place))
+        button(user, "Open").click()
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(k=9, l=None, insensitive=["zip"], quasi_identifiers=["age"])
+        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same.set_value(True)
+        named(user, people(tmp_path, 300, "july.csv"))
+        await see(user, "july.csv: 300 rows, 4 columns")
+        assert (task.asked()["k"], task.asked()["quasi_identifiers"]) == (9, ["age"])
+        pl.read_csv(tmp_path / "july.csv").rename({"age": "years"}).write_csv(tmp_path / "august.csv")
+        named(user, tmp_path / "august.csv")
+        await see(user, "This table lacks 'age', which the request names")
+        assert task.title == "july.csv"
+        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same.set_value(False)
+        named(user, tmp_path / "august.csv")
+        await see(user, "august.csv: 300 rows, 4 columns")
+        assert task.asked()["k"] == 5
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
+    async def walk(user: Any, bench: Any) -> None:
+        await user.open("/")
+        (task,) = bench.tasks.values()
+
+        def named(place: Path) -> None:
+            field(user, "Path of a table, or of a project's folder").set_value(str(place))
+            button(user, "Open").click()
+
+        named(arx_project(tmp_path / "study.deid"))
+        await see(user, "Open the table of the ARX project first")
+        named(people(tmp_path))
+        await see(user, "120 rows, 4 columns")
+        before = task.asked()
+        named(tmp_path / "study.deid")
+        await see(user, "The open table lacks 'zip & co', 'ill', 'note'")
+        assert task.asked() == before
+        ARX_TABLE.write_csv(tmp_path / "study.csv")
+        named(tmp_path / "study.csv")
+        await see(user, "24 rows, 5 columns")
+        named(tmp_path / "study.deid")
+        await see(user, "Roles, models and hierarchies are those of the ARX project. Not read:")
+        asked = task.asked()
+        assert (asked["quasi_identifiers"], asked["sensitive"]) == (["age", "zip & co"], ["ill"])
+        assert (asked["k"], asked["distinct_l"], asked["publish"]) == (3, 2, "hierarchy")
+        assert Path(asked["hierarchies"]["zip & co"]).read_text() == "101;10*;*\n102;10*;*\n203;20*;*\n"
+        task.change(effort="fast")
+        go(user, "6 Release")
+        button(user, "Make the release").click()
+        await see(user, "Verified: it was read back")
+        (tmp_path / "bent.deid").write_bytes(b"no zip")
+        go(user, "1 Open")
+        named(tmp_path / "bent.deid")
+        await see(user, "bent.deid")
+
+    run(walk, tmp_path)
 
 
 def test_two_windows_do_not_mix(tmp_path: Path):

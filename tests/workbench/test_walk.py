@@ -32,7 +32,7 @@ def fill(page: Any, label: str, text: str) -> None:
     """Write into the field with a label, in place of what stands there, and leave it."""
     from selenium.webdriver.common.keys import Keys
 
-    field = until(lambda: next(e for e in _fields(page, label) if e.is_displayed()), f"no field {label!r}")
+    field = until(lambda: next((e for e in _fields(page, label) if e.is_displayed()), None), f"no field {label!r}")
     page.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys(text, Keys.TAB)
