@@ -13,8 +13,8 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 REWRITTEN = [
-    "README.md", "bounds.md", "cascade.md", "choosing.md", "exit-status.md", "files.md", "glossary.md",
-    "installation.md", "messages.md", "models.md", "places.md", "questions.md", "runs.md", "search.md", "size.md",
+    "README.md", "bounds.md", "cascade.md", "choosing.md", "exit-status.md", "files.md", "glossary.md", "hierarchies.md",
+    "installation.md", "intervals.md", "messages.md", "models.md", "moving.md", "places.md", "questions.md", "runs.md", "search.md", "size.md",
     "start.md", "tables.md", "trust.md", "using.md",
 ]  # fmt: skip
 PAGES = [DOCS / name for name in REWRITTEN]
