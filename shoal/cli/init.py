@@ -49,12 +49,12 @@ def init(
     publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
-        lines.append("warning: a column's name is a number: if the first line is a row, put names above it first")
+        lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines += [f"publish {way}: {why}", f"policy  {target}"]
-    lines.append(f"next    read it, correct the roles, then: shoal anonymize {table} --policy {target}")
+    lines.append(f"next    check the roles in it, then run: shoal anonymize {table} --policy {target}")
     facts = {
         "columns": [
             {"name": c.name, "role": c.role, "distinct": c.distinct, "reason": c.reason, "warnings": list(c.warnings)}

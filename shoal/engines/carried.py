@@ -55,8 +55,8 @@ class Carried:
             return ""
         share = 100 * self.together / self.rows
         return (
-            f"warning: the columns carried along ({', '.join(self.columns)}) single out {self.together:,} of "
-            f"{self.rows:,} rows ({share:.1f} %): who knows them finds these people in spite of the groups"
+            f"warning: the insensitive columns ({', '.join(self.columns)}) single out {self.together:,} of "
+            f"{self.rows:,} rows ({share:.1f} %): someone who knows their values finds these people despite the groups"
         )
 
 
@@ -229,7 +229,7 @@ def singled_elsewhere(
 
 def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Exception) -> str:
     """Why columns could not be counted, by the first that cannot be by itself."""
-    named = "the columns carried along"
+    named = "the insensitive columns"
     for i, name in enumerate(columns):
         try:
             count(i)
@@ -237,6 +237,6 @@ def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Excep
             named, error = f"column {name!r}", own
             break
     return (
-        f"{named} cannot be counted here ({type(error).__name__}), so nobody can say whom they single out; name what "
-        "holds no values that can be compared in identifiers=[...], or cast it to text"
+        f"{named} cannot be counted here ({type(error).__name__}), so shoal cannot tell whom they single out; list a "
+        "column whose values cannot be compared in identifiers=[...], or cast it to text"
     )

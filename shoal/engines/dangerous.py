@@ -143,8 +143,8 @@ def _held(key: np.ndarray, many: np.ndarray | None) -> np.ndarray:
 def words(found: Danger, rows: int) -> str:
     """One set of columns in a sentence."""
     return (
-        f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations on {rows:,} rows "
-        f"(distinction {found.distinction:.3f}), {100 * found.separation:.3f} % of the pairs of rows differ"
+        f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations in {rows:,} rows; "
+        f"{100 * found.separation:.3f} % of all pairs of rows differ"
     )
 
 

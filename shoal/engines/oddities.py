@@ -118,7 +118,7 @@ def codes(series: pl.Series) -> list[str]:
         count = int(text.str.to_lowercase().is_in(list(CODES)).sum())
         if count:
             found.append(
-                f"{count:,} rows hold a text that often stands for a missing value (NA, NULL, ?, - or a spreadsheet's "
+                f"{count:,} rows contain a text that often means a missing value (NA, NULL, ?, - or a spreadsheet's "
                 "error); it counts as a value like any other"
             )
         numbers = text.cast(pl.Float64, strict=False)
@@ -127,7 +127,7 @@ def codes(series: pl.Series) -> list[str]:
         count = int(values.is_in(list(NUMBERS)).sum()) + _apart(values)
         if count:
             found.append(
-                f"{count:,} rows hold a number that often stands for a missing value (77.7777, 99.9999, 999, -9); "
+                f"{count:,} rows contain a number that often means a missing value (77.7777, 99.9999, 999, -9); "
                 "it counts as a number"
             )
     return found

@@ -90,7 +90,7 @@ def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded
         share = max(share, float(held.max()) / np.unique(who).size, float((held / (frame.height - rows + held)).max()))
     if share <= SHARES[-1]:
         return replace(column, share=share)
-    why = f"it tells something people keep to themselves, and {100 * share:.1f} % share one value, so no group hides it"
+    why = f"people keep it private, and {100 * share:.1f} % have the same value, so no group can hide it"
     return replace(column, role=DIRECT, reason=why, warnings=())
 
 
@@ -109,7 +109,7 @@ def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], ro
             leave.add(column.name)
         else:
             key = index.reshape(-1).astype(np.int64)
-    why = "carried along beside the columns below it would help to single out more than 5 % of the rows"
+    why = "with the insensitive columns, it would single out more than 5 % of the rows"
     return [replace(c, role=DIRECT, reason=why) if c.name in leave else c for c in found]
 
 
@@ -129,7 +129,7 @@ def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
     """The proposed way to publish and why: what loses least for what the quasi-identifiers are."""
     several = [c for c in found if c.role == "quasi-identifier" and c.distinct > 2]
     if not several:
-        return "stars", "no quasi-identifier has more than two values, so a set would say no more than a star"
+        return "stars", "no quasi-identifier has more than two values, so a set would tell no more than a star"
     measured = [quoted(c.name) for c in several if c.measured]
     named = ", ".join(measured[:3]) + (f" and {len(measured) - 3} more" if len(measured) > 3 else "")
     ranges = f"ranges of {named} such as [30, 34]" if measured else ""
@@ -147,7 +147,7 @@ def _as_tiles(found: list[Proposal], frame: pl.DataFrame) -> list[Proposal]:
     if len(x) != 1 or len(y) != 1 or any(_has_words(frame[n]) for n in (x[0], y[0])):
         return found
     hint = (
-        f"as tiles {x[0]} and {y[0]} lose less than as stars: name them in coordinates = [{quoted(x[0])}, "
+        f"{x[0]} and {y[0]} lose less as tiles than as stars: list them in coordinates = [{quoted(x[0])}, "
         f'{quoted(y[0])}] instead of here, with publish = "hierarchy"'
     )
     return [
@@ -164,7 +164,7 @@ def _has_words(series: pl.Series) -> bool:
 def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-        why = f"holds {series.dtype}, which cannot be grouped; it could hold anything about a person"
+        why = f"holds {series.dtype}, which cannot be grouped and could contain anything about a person"
         return Proposal(name, DIRECT, why, 0, 0)
     alone, distinct = counts_of(series)
     missing = series.null_count()
@@ -172,27 +172,27 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     role, reason, repeats = _role(series, rows, alone, distinct, texts)
     warnings: list[str] = []
     if "free text" in reason:
-        warnings.append("free text; read it before you publish any of it")
+        warnings.append("free text: read it before you publish any of it")
     if repeats:
         warnings.append(
-            f"{repeats:,} of its values stand in more than one row: if it names a person, people have several rows and "
-            f"k counts rows, not people, unless the policy says person = {quoted(name)}"
+            f"{repeats:,} of its values occur in more than one row: if it identifies persons, set "
+            f"person = {quoted(name)}, so that k counts persons and not rows"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
-        warnings.append(f"{share:.0f} % of its values are different; coarsen it, or expect little of it to be left")
+        warnings.append(f"{share:.0f} % of its values are different: coarsen it, or the release keeps little of it")
     if role == "sensitive" and rows:
         top = int(series.value_counts(sort=True)["count"][0]) if distinct else 0
         if top * l > rows:
             warnings.append(
-                f"one value is {100 * top / rows:.1f} % of the rows, too frequent for l = {l}; "
-                f"the largest l possible is {rows // top}"
+                f"{100 * top / rows:.1f} % of the rows have the same value, too many for l = {l}; "
+                f"the largest possible l is {rows // top}"
             )
     period = None if role == DIRECT else period_of(series)
     if period:
         warnings.append(
-            f"goes around, by name and {distinct:,} different numbers within {period}: clusters where its last value "
-            f"is next to its first take --cyclic {quoted(f'{name}={period}')}"
+            f"its name and {distinct:,} numbers within {period} suggest a cycle: for clusters in which the last value "
+            f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
     warnings += codes(series)
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
@@ -200,9 +200,9 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
         warnings += [sentence.split(": ", 1)[1] for sentence in found_alike]
     if missing and role == "sensitive":
-        warnings.append(f"{missing:,} missing values; they count as a sensitive value of their own")
+        warnings.append(f"{missing:,} missing values: they count as one more sensitive value")
     elif missing:
-        warnings.append(f"{missing:,} missing values; each counts as a value of its own")
+        warnings.append(f"{missing:,} missing values: they count as one more value")
     person = repeats > 0 and not missing and distinct <= _PERSONS * rows
     return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person)
 
@@ -215,17 +215,17 @@ def _role(series: pl.Series, rows: int, alone: int, distinct: int, texts: Sequen
     if found is not None and found.role == DIRECT:
         return DIRECT, found.reason, distinct - alone if alone < distinct and distinct * 20 > rows else 0
     if free:
-        return DIRECT, "free text: it can name people, so it leaves the table", 0
+        return DIRECT, "free text, which can name people, so it is removed", 0
     if found is not None:
         return found.role, found.reason, 0
     if distinct <= 1:
         return "insensitive", "one value only", 0
     if rows > 20 and distinct > 0.95 * rows:
-        return DIRECT, f"{single}: it points at one row each", 0
+        return DIRECT, f"{single}, so it identifies rows", 0
     if alone > SHARE * rows:
         return "quasi-identifier", single, 0
-    few = "; its name is that of a number of people, of which it has too few" if _named(series.name) else ""
-    return "insensitive", f"nothing in its name or values says otherwise; decide yourself{few}", 0
+    few = "; its name suggests an identifier, but it has too few values" if _named(series.name) else ""
+    return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
 
 
 def _named(name: str) -> bool:
@@ -244,7 +244,7 @@ def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Ite
         if sensitive:
             yield f"l = {l}  # at most 1/{l} of a group{whose} share a sensitive value"
         return
-    yield f"privacy = [  # l = {l} is out of reach for some columns, because one value is too frequent there"
+    yield f"privacy = [  # some columns cannot have l = {l}, because one value is too common"
     for c in sensitive:
         if c.share * l <= 1:
             yield f'    {{model = "LDiversity", l = {l}, column = {quoted(c.name)}}},'
@@ -252,7 +252,7 @@ def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Ite
         most = next(s for s in SHARES if c.share <= s)
         yield f'    {{model = "AlphaKAnonymity", alpha = {most}, k = {k}, column = {quoted(c.name)}}},'
         what = f"at most {100 * most:g} % of a group{whose} share a value"
-        yield f"    #   {what}; the least possible is {100 * c.share:.1f} %"
+        yield f"    #   {what}; the least possible share is {100 * c.share:.1f} %"
     yield "]"
 
 
@@ -271,20 +271,24 @@ def write_policy(
 
     who = person_of(found)
     lines = [
-        f"# Policy for {file}: a proposal from names and numbers of values. Read it: you know what others may know.",
+        f"# Policy for {file}: a proposal from column names and values. Check it: only you know what others may know.",
         "",
         *block(
             "quasi_identifiers", "quasi-identifier", "Columns that others may know about a person; they are recoded."
         ),
-        *block("sensitive", "sensitive", "Columns that nobody may learn about a person; published as they are."),
-        *block("identifiers", "identifier", "Columns that leave the table."),
-        *block("insensitive", "insensitive", "Columns carried along unchanged, row by row."),
-        "strict_roles = true  # a column that is in none of these lists is refused, and not published by accident",
+        *block(
+            "sensitive",
+            "sensitive",
+            "Columns that no one may learn about a person; published unchanged, protected by the models below.",
+        ),
+        *block("identifiers", "identifier", "Columns that are removed."),
+        *block("insensitive", "insensitive", "Columns that are published unchanged."),
+        "strict_roles = true  # a column in none of these lists is refused, so that none is published by accident",
         "",
-        *(["# What columns single out together, the worst sets of one, two, three and more:"] if together else []),
+        *(["# Columns that together identify rows, the worst sets of two, three, and more:"] if together else []),
         *[f"#   {words(d, rows)}".replace("\n", " ") for d in foremost(together)],
         *([""] if together else []),
-        *([] if who is None else [f"person = {quoted(who)}  # k counts its different values, not rows"]),
+        *([] if who is None else [f"person = {quoted(who)}  # k counts persons, not rows"]),
         f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
         *_diversity([c for c in found if c.role == "sensitive"], k, l, "" if who is None else "'s persons"),
     ]

@@ -139,21 +139,21 @@ _NAMED: list[tuple[str, str, str]] = [
     ),
     (
         "sensitive",
-        "something people keep to themselves",
+        "something that people keep private",
         r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
         r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score"
         r"|results?|outcome|debt|default|a1cresult|readmitted) ",
     ),
     (
         "quasi-identifier",
-        "something others may know about a person",
+        "something that others may know about a person",
         r" (?:sex|gender|race|ethnic\w*|marital\w*|marri\w*|educ\w*|occup\w*|profess\w*|job|work ?class|employ\w*"
         r"|relig\w*|household|children|language|citizen\w*|height|weight|hours|relationship|nationality|school"
         r"|veteran) ",
     ),
     (
         "quasi-identifier",
-        "a date or an event others may know",
+        "a date or an event that others may know",
         r" (?:dates?|admission|admitted|discharge|visit|death|datum|timestamp) ",
     ),
 ]
@@ -165,7 +165,7 @@ def by_name(name: str) -> Kind | None:
     words = in_words(name)
     for role, what, pattern in _COMPILED:
         if pattern.search(words):
-            return Kind(role, what, f"its name says {what}")
+            return Kind(role, what, f"its name suggests {what}")
     return None
 
 

@@ -98,12 +98,12 @@ def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tm
     )
     frame.write_csv(tmp_path / "p.csv")
     said = run("init", "p.csv", cwd=tmp_path).said
-    assert 'name them in coordinates = ["lon", "lat"] instead of here, with publish = "hierarchy"' in said
+    assert 'list them in coordinates = ["lon", "lat"] instead of here, with publish = "hierarchy"' in said
     assert "coarsen it" not in said
     release = shoal.anonymize(
         frame, quasi_identifiers=["age"], sensitive=["surname"], identifiers=["lon", "lat"], k=5, effort="fast"
     )
-    assert ["its name says a person's name" in note for note in release.notes] == [True]
+    assert ["its name suggests a person's name" in note for note in release.notes] == [True]
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_no_column_of_the_table_slips_through(points, tmp_path):
     asked = (points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / "t.csv")
     refused = run(*asked)
     assert (refused.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "'name': its name says" in refused.stderr
+    assert "'name': its name suggests" in refused.stderr
     assert "--quasi" not in refused.stderr
     assert run(*asked, "--identifiers", "name").returncode == 0
     table = pl.read_csv(tmp_path / "t.csv")
@@ -105,7 +105,7 @@ def test_the_table_is_looked_at_before_a_point_is_cut(points, tmp_path, monkeypa
     monkeypatch.setattr("shoal.problems.tiles.split", cut)
     refused = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / "t.csv")
     assert refused.returncode == 2
-    assert "'name': its name says" in refused.stderr
+    assert "'name': its name suggests" in refused.stderr
 
 
 def test_no_level_that_nobody_holds_stands_in_what_is_written(tmp_path):

@@ -135,7 +135,7 @@ def test_an_index_stays_with_the_order_and_only_where_it_numbers_rows(tmp_path: 
         (pd.Index(frame["place"]), "name of column 'place'"),
         (pd.Index(frame["place"].to_numpy()), "more than row numbers"),
         (pd.Index(np.arange(len(frame)) // 2), "more than row numbers"),
-        (pd.Index(np.arange(len(frame)), name="patient_id"), "its name says"),
+        (pd.Index(np.arange(len(frame)), name="patient_id"), "its name suggests"),
         (pd.MultiIndex.from_arrays([np.arange(len(frame))] * 2), "more than row numbers"),
     ):
         with pytest.raises(shoal.InputError, match=why) as refusal:

@@ -51,9 +51,9 @@ def test_init_names_them_too(tmp_path: Path) -> None:
     told = {p.name: " | ".join(p.warnings) for p in propose(tmp_path / "t.csv")}
     assert "4 values in 4 rows differ" in told["town"]
     assert "3 values in 3 rows differ" in told["disease"]
-    assert "2 missing values; they count as a sensitive value of their own" in told["disease"]
-    assert "2 rows hold a number that often stands" in told["lat"]
-    assert "1 rows hold a text that often stands" in told["lat"]
+    assert "2 missing values: they count as one more sensitive value" in told["disease"]
+    assert "2 rows contain a number that often means" in told["lat"]
+    assert "1 rows contain a text that often means" in told["lat"]
     assert not told["age"]
     for value in ("Bonn", "bonn", "flu", "gout"):
         assert value not in json.dumps(told)

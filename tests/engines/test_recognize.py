@@ -41,7 +41,7 @@ def thirty() -> pl.DataFrame:
 
 EXPECTED = {
     **dict.fromkeys(thirty().columns[:17], "identifier"),
-    "relationship": ("quasi-identifier", "something others may know"),
+    "relationship": ("quasi-identifier", "something that others may know"),
     "BirthPlace": ("quasi-identifier", "a place"),
     "NHS": "insensitive",
     "zip": ("quasi-identifier", "zip code"),
@@ -142,8 +142,8 @@ def test_real_tables(file: str, wanted: dict[str, str]) -> None:
     found = {c.name: c for c in propose(DATA / file)}
     assert {name: found[name].role for name in wanted} == wanted
     if "patient_nbr" in wanted:
-        assert any("several rows" in w for w in found["patient_nbr"].warnings)
-        assert not any("several rows" in w for w in found["encounter_id"].warnings)
+        assert any("more than one row" in w for w in found["patient_nbr"].warnings)
+        assert not any("more than one row" in w for w in found["encounter_id"].warnings)
 
 
 ASKED: dict[str, Any] = {"quasi_identifiers": ["q"], "k": 2, "effort": "fast"}
