@@ -26,7 +26,18 @@ from shoal.problems.tables.auto import auto
 from shoal.problems.tables.eligible import good_groups
 from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.class_flow import Filled, fill, flow_start, trimmed
-from shoal.problems.tables.search.class_program import UNIT, Tolls, build, column, price, walk
+from shoal.problems.tables.search.class_program import (
+    BOLD,
+    FINE,
+    FIRST_STEP,
+    UNIT,
+    Tolls,
+    build,
+    column,
+    price,
+    raised,
+    walk,
+)
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 from tests.amount import thinned
@@ -211,6 +222,19 @@ def test_tolls_that_rest_are_those_that_the_bound_counts():
         assert course.state[0] == program.bound(course.best)
     assert before.any()
     assert woken > 5
+
+
+def test_steps_that_fall_evenly_prove_more_in_as_many_passes():
+    histogram = census_like(3000, 3, columns=5)
+    task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
+    program = build(task, column(task))
+    begin = Tolls(program, np.zeros(program.owner.size, np.int64), 0, np.zeros(program.loss.size))
+    level = raised(task, begin, 100, None, FIRST_STEP)
+    falling = raised(task, begin, 100, None, BOLD, FINE)
+    assert falling.proved == program.bound(falling.toll)
+    assert falling.proved > 1.01 * level.proved
+    soon = raised(task, begin, 100, clock() + 1e-9, BOLD, FINE)  # a clock that has run out leaves what is proved
+    assert soon.proved == program.bound(soon.toll)
 
 
 def test_a_pass_in_parts_is_the_same_on_any_number_of_cores_and_that_of_one_part():

@@ -33,8 +33,10 @@ PATIENCE = 20.0  # passes in vain before steps are cut
 NOWHERE = 1e-200  # squared length of a direction that leads nowhere
 GAP = 0.1  # steps aim at a bound so much above the best one
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
+BOLD, FINE = 10.0, 0.02  # the first and the last step where the number of passes is known, and steps fall evenly
+MIXING = 0.15  # share of the passes after those, with steps that let choices differ
 SIZED = 2  # groups of so many times l rows: then no flow was seen to beat the cascade
-TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
+TEMPER = -0.6  # tolls of a class of r rows move in proportion to r to this power
 
 
 class Chain(NamedTuple):
@@ -331,11 +333,18 @@ def price(task: Task, *, until: float | None = None) -> Tolls | None:
     passes = PASSES
     if by_name:
         passes = int(min(passes, max(ARCS[task.effort.name] / (program.arcs.pair.size + p), SLICE)))
-    return raised(task, begin, passes, None if by_name else until, FIRST_STEP)
+    until = None if by_name else until
+    fine = None if until is None else clock() + (1 - MIXING) * (until - clock())
+    tolls = raised(task, begin, max(passes - int(MIXING * passes), 1), fine, BOLD, FINE)
+    # Fine steps repeat the same choices; what each class wants is an average over choices that differ.
+    return raised(task, tolls, max(int(MIXING * passes), 1), until, FIRST_STEP)
 
 
-def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: float) -> Tolls:
-    """Tolls after some passes from those given, and what they prove."""
+def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: float, last: float | None = None) -> Tolls:
+    """Tolls after some passes from those given, and what they prove.
+
+    last  the step of the last pass, to which steps fall evenly; without it they are cut where nothing is gained
+    """
     from shoal.kernels.tables.tolls import begun
 
     program = tolls.program
@@ -350,17 +359,24 @@ def raised(task: Task, tolls: Tolls, passes: int, until: float | None, step: flo
                 if began > until:
                     break
                 now = min(now, max(int((until - began) / pace), FIRST))
-            walk(program.arcs, course, now, gap, each)
+            shrink = None
+            if last is not None:
+                left = passes - done if until is None else min(passes - done, max((until - began) / pace, now))
+                shrink = (last / course.state[1]) ** (1 / left) if pace < np.inf or until is None else 1.0
+            walk(program.arcs, course, now, gap, each, shrink)
             task.progress("bound", None)
             done, pace = done + now, max(clock() - began, 1e-9) / now
     return replace(tolls, toll=course.best, proved=program.bound(course.best), share=course.share)
 
 
-def walk(arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each = in_turn) -> None:
+def walk(
+    arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each = in_turn, shrink: float | None = None
+) -> None:
     """Some passes of a subgradient method for the tolls that prove most.
 
     least_gap  the least that steps aim above the best bound
     each       does some work on every part, in this thread or on other cores
+    shrink     of the step in every pass; without it steps are cut after some passes in vain
 
     Bound: the sum over cells of count * least over their pairs of (cost + l toll - the refund of the class), in whole
     numbers; a refund is the sum of weight * toll, and top times the largest toll.  A step of Polyak's rule along the
@@ -382,7 +398,9 @@ def walk(arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each =
     moved(0.0)  # which tells what rows pay
     for _ in range(passes):
         bound = sum(each(lambda h: choose(arcs, course, h, *cells[h]), parts))
-        length = followed(risen(course.state, bound, PATIENCE))
+        length = followed(risen(course.state, bound, PATIENCE if shrink is None else np.inf))
         if length < NOWHERE:
             break
         moved(course.state[1] * max(GAP * course.state[0], least_gap) / length)
+        if shrink is not None:
+            course.state[1] *= shrink

@@ -17,7 +17,7 @@ from shoal.kernels.tables.tolls import Arcs
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.cores import threads
-from shoal.problems.tables.search.class_program import FIRST_STEP, TEMPER, UNIT, Program, Tolls, raised
+from shoal.problems.tables.search.class_program import FIRST_STEP, UNIT, Program, Tolls, raised
 from shoal.problems.tables.search.lattice import Lattice
 from shoal.problems.tables.search.row_groups import Rows
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ARCS = 12_000_000  # pairs of cell and class in a program, at most
 LOOKS = 2_000_000_000  # pairs of cell and class looked at, at most
 PASSES = 300  # of the tolls, each time
+TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
 WALKS = 6e8  # arcs looked at in these passes, at most
 AGAIN = 0.15  # first step of tolls for classes whose wants have changed
 SPARE = 1.2  # rows by which whole ones miss the shares of a class

@@ -1,0 +1,115 @@
+"""Lower bounds against exhaustive search: ``python tools/oracle_bounds.py TABLES [SEED]``.
+
+Random tables of 2 to 8 rows, one to three quasi-identifiers, each recoded in one of five ways, k with distinct values
+or frequencies of none, one or two sensitive columns, at times t-closeness.  For each table: no bound of any effort is
+above the least loss of all partitions, nor is what a sweep over columns of boxes proves for multipliers drawn at
+random, of either sign, whether its search ends or is cut off.
+
+Prints the seed of every failure and exits 1 when there is one.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import shoal
+from shoal.model.effort import Effort
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement, requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Task, shortfall
+from shoal.problems.tables.search import box_multipliers, boxes
+from shoal.problems.tables.search.bounds import lower_bounds
+from tests.oracles.exact import group_loss
+from tests.oracles.tables import eligible, least_total
+from tests.tables.drawn import KINDS
+
+EFFORTS = ("fast", "balanced", "thorough", 0.05)
+NODES = (0, 2, 2000)
+
+
+def drawn(random: np.random.Generator) -> Task | None:
+    """A task on a few rows; None where no partition meets it."""
+    d, s, n = int(random.integers(1, 4)), int(random.integers(0, 3)), int(random.integers(2, 9))
+    found = Histogram.from_rows(random.integers(0, 4, (n, d)), random.integers(0, 4, (n, s)))
+    table = Histogram(
+        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (4,) * s
+    )
+    names = random.choice(list(KINDS), d)
+    unit = "stars" if set(names) == {"stars"} else "ncp"
+    recoding = Recoding(tuple(KINDS[name]() for name in names), unit)
+    several = tuple(int(x) for x in random.integers(1, 4, s)), tuple(int(x) for x in random.integers(1, 4, s))
+    need = Requirement(int(random.integers(1, 4)), *several)
+    if s == 1 and random.random() < 0.2:
+        models = [shoal.KAnonymity(need.k), shoal.TCloseness(float(random.choice([0.1, 0.2, 0.3, 0.5])))]
+        need = requirement(models, table.sensitive_names, table)
+    effort = EFFORTS[int(random.integers(len(EFFORTS)))]
+    if shortfall(table, need) is not None:
+        return None
+    return Task(table, need, recoding, Effort.of(effort), seed=int(random.integers(4)))
+
+
+def least(task: Task) -> float | None:
+    """The least loss of all partitions, summed over rows and columns; None where there is none."""
+    h, need = task.histogram, task.requirement
+    cells = np.repeat(np.arange(h.cells), h.count)
+    quasi = [tuple(map(int, h.quasi[c])) for c in cells]
+    hidden = [tuple(map(int, h.sensitive[c])) for c in cells]
+
+    def price(group: list[int]) -> float | None:
+        if not eligible([hidden[i] for i in group], need.k, need.frequency, need.distinct):
+            return None
+        some = cells[group]
+        if not all(rule.holds(h.sensitive[some], np.ones(some.size, np.int64)) for rule in need.rules):
+            return None
+        return len(group) * group_loss([quasi[i] for i in group], task.recoding)
+
+    return least_total(cells.size, price)
+
+
+def wrong(task: Task, random: np.random.Generator) -> list[str]:
+    """The bounds that are above the least loss."""
+    best = least(task)
+    if best is None:
+        return []
+    h, out = task.histogram, []
+    scale = 1.0 if task.recoding.unit == "stars" else h.rows * len(task.recoding.columns)
+    for name, value in lower_bounds(task).values.items():
+        if value * scale > best + 1e-6:
+            out.append(f"{name} {value * scale} > {best}")
+    p = boxes.Pairs.of(task)
+    if p.cells.group > 1:
+        at = random.uniform(-0.5, 2.5, h.cells)
+        box_multipliers.NODES = int(random.choice(NODES))
+        proved = float(p.cells.count @ (at - box_multipliers._sweep(p, at, None)[0])) + float(p.alone @ h.count)
+        if proved > best + 1e-9:
+            out.append(f"sweep {proved} > {best}")
+        box_multipliers.NODES = NODES[-1]
+    return out
+
+
+def main(tables: int, seed: int) -> int:
+    """So many feasible tables; the number of failures."""
+    box_multipliers.FEWEST = 1  # also where the time is short
+    began, tried, failures = time.perf_counter(), 0, 0
+    while tried < tables:
+        random = np.random.default_rng(seed)
+        task = drawn(random)
+        if task is not None:
+            tried += 1
+            for failure in wrong(task, random):
+                failures += 1
+                print(f"seed {seed}: {failure}", flush=True)
+        seed += 1
+    print(f"{tried} tables, {failures} failures, {time.perf_counter() - began:.0f} s")
+    return failures
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0) > 0)
