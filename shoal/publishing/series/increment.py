@@ -88,10 +88,11 @@ def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> No
             f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person, so put a "
             "person's rows together first"
         )
-    before = set(ledger.persons["person"].to_list()) & set(persons)
+    new = pl.DataFrame({"person": list(persons)}, schema={"person": pl.String})
+    before = new.join(ledger.persons, on="person", how="semi").height
     if before:
         raise InputError(
-            f"{len(before):,} people of this table stand in an earlier part, and mode 'increment' publishes everybody "
+            f"{before:,} people of this table stand in an earlier part, and mode 'increment' publishes everybody "
             "once; hand over new people alone, or start a series of mode 'again'"
         )
     absent = set(ledger.waiting) - set(persons)
