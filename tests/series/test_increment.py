@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.publishing.series.ledger import Keyed
 from tests.commands import run
 from tests.series.common import Row, frame, people, policy
 
@@ -95,6 +96,12 @@ def test_no_value_of_the_table_stands_in_the_ledger(tmp_path):
         assert not any(text.encode() in data for text in row for data in private)
     for path in [tmp_path / "s" / "private", *(tmp_path / "s" / "private").rglob("*")]:
         assert not path.stat().st_mode & 0o077, path
+
+
+@given(texts=st.lists(st.none() | st.text(st.characters(), max_size=4), max_size=6))
+def test_a_column_is_hashed_as_its_texts(texts):
+    keyed = Keyed(bytes(32))
+    assert keyed.column("person", texts) == [keyed.one("person", [t]) for t in texts]
 
 
 people_of = st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.sampled_from("ab")), max_size=7)

@@ -7,7 +7,7 @@ stays keeps the signature and need not keep the hand or the class, so each part 
 1. who stays and fits is seated in the class of the part before, in a hand of the same signature;
 2. the seat of somebody who left is taken by a newcomer of the same value, by somebody of the same signature whose own
    hand has a gap, or by a made-up row;
-3. newcomers without a seat form hands with people of the same tuple, else in classes of the search;
+3. newcomers without a seat form hands in a class that publishes their very tuple, else in classes of the search;
 4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost.
 
 The proof is in docs/series.md.

@@ -344,7 +344,7 @@ class Seating:
     # newcomers
 
     def alike(self, fresh: list[int]) -> list[int]:
-        """Newcomers of one tuple in hands of their own where such a class exists or they are k; who is left over.
+        """Newcomers in hands of their own where a class publishes their very tuple; who is left over.
 
         Whoever is left over can be dealt out still.
         """
@@ -357,31 +357,18 @@ class Seating:
         exact = {tuple(self.text[c.number].tolist()): c for c in self.classes.values()}
         taken: set[int] = set()
         for held, groups in sorted(by_tuple.items()):
-            own = tuple(c.own(v) for c, v in zip(people.columns, held, strict=True))
-            there = exact.get(own)
-            if there is None and any(c.kept for c in people.columns):
-                continue
-            hands: list[Hand] = []
-            while True:
+            there = exact.get(tuple(c.own(v) for c, v in zip(people.columns, held, strict=True)))
+            while there is not None:
                 values = sorted((v for v in groups if groups[v]), key=lambda v: (-counts[v], v))[:l]
                 rest = total - l
-                if len(values) < l or 0 < rest < max(people.k, l):
-                    break
                 after = counts - Counter(values)
-                if max(after.values(), default=0) * l > rest:
+                if len(values) < l or 0 < rest < max(people.k, l) or max(after.values(), default=0) * l > rest:
                     break
                 counts, total = after, rest
-                hands.append(Hand(tuple(sorted(values)), {v: groups[v].pop() for v in values}))
-            if there is None and sum(h.size for h in hands) < people.k:
-                counts += Counter(v for h in hands for v in h.signature)
-                total += sum(h.size for h in hands)
-                continue
-            taken |= {i for h in hands for i in h.rows.values()}
-            if there is None:
-                self.found(hands)
-            else:
-                there.hands += hands
-                self._set(there, self.text[there.number])
+                rows = {v: groups[v].pop() for v in values}
+                taken |= set(rows.values())
+                there.hands.append(Hand(tuple(sorted(rows)), rows))
+                self.size[there.number] += l
         return [i for i in fresh if i not in taken]
 
     def squeeze(self, i: int) -> None:

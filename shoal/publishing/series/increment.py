@@ -7,8 +7,7 @@ somebody came in with is left with that part's class, which meets them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -89,10 +88,11 @@ def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> No
             f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person, so put a "
             "person's rows together first"
         )
-    before = set(ledger.persons["person"].to_list()) & set(persons)
+    new = pl.DataFrame({"person": list(persons)}, schema={"person": pl.String})
+    before = new.join(ledger.persons, on="person", how="semi").height
     if before:
         raise InputError(
-            f"{len(before):,} people of this table stand in an earlier part, and mode 'increment' publishes everybody "
+            f"{before:,} people of this table stand in an earlier part, and mode 'increment' publishes everybody "
             "once; hand over new people alone, or start a series of mode 'again'"
         )
     absent = set(ledger.waiting) - set(persons)
@@ -116,22 +116,20 @@ def _entered(
     out: pl.DataFrame, persons: Sequence[str], ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
 ) -> pl.DataFrame:
     """The ledger's lines with those of a part added."""
-    tuples = out.select(quasi).rows()
-    shown = {t: keyed.one("tuple", t) for t in set(tuples)}
-    values: Sequence[tuple[str | None, ...]] = out.select(sensitive).rows() if sensitive else [()] * len(tuples)
-    of_value = {v: keyed.one("value", v) for v in set(values)}
-    held: dict[tuple[str | None, ...], Counter[str]] = {}
-    for t, v in zip(tuples, values, strict=True):
-        held.setdefault(t, Counter())[of_value[v]] += 1
-    possible: Mapping[tuple[str | None, ...], str] = {t: " ".join(sorted(c)) for t, c in held.items()}
+    at = _hashed(out.select(quasi), "tuple", keyed)
+    of = _hashed(out.select(sensitive), "value", keyed) if sensitive else [keyed.one("value", [])] * out.height
     new = pl.DataFrame(
-        {
-            "person": list(persons),
-            "part": [ledger.number + 1] * len(tuples),
-            "tuple": [shown[t] for t in tuples],
-            "value": [of_value[v] for v in values],
-            "possible": [possible[t] for t in tuples],
-        },
-        schema=SCHEMA,
-    )
+        {"person": list(persons), "tuple": at, "value": of},
+        schema=dict.fromkeys(("person", "tuple", "value"), pl.String),
+    ).with_columns(part=pl.lit(ledger.number + 1, pl.Int64))
+    possible = new.group_by("tuple").agg(pl.col("value").unique().sort().str.join(" ").alias("possible"))
+    new = new.join(possible, on="tuple", how="left", maintain_order="left").select(*SCHEMA)
     return pl.concat([ledger.persons, new])
+
+
+def _hashed(rows: pl.DataFrame, what: str, keyed: Keyed) -> pl.Series:
+    """The keyed hash of every row; equal rows are hashed once."""
+    distinct = rows.unique()
+    named = distinct.with_columns(pl.Series("shoal hash", [keyed.one(what, row) for row in distinct.rows()], pl.String))
+    both = rows.join(named, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
+    return both["shoal hash"]
