@@ -102,6 +102,56 @@ def whole(path: Path, out: Path, method: str, effort: str) -> dict[str, float]:
     return release.seconds
 
 
+def public(rows: int, repeat: int) -> None:
+    """What users call, on lines of which few repeat, beside its floor, each after the other."""
+    import shoal
+
+    columns = census_like(rows, seed=7)
+    names = [*QUASI, "BirthPlace", "Education", *SENSITIVE]
+    frame = pl.DataFrame({name: columns[name] for name in names})
+    asked: dict[str, Any] = {"quasi_identifiers": names[:-1], "sensitive": SENSITIVE, "l": L, "seed": 1}
+    with tempfile.TemporaryDirectory() as name:
+        path, out = Path(name) / "people.csv", Path(name) / "release.csv"
+        frame.write_csv(path)
+
+        def least() -> None:
+            held = pl.read_csv(path)
+            held.group_by(names).len()
+            held.write_csv(Path(name) / "floor.csv")
+
+        measured = []
+        for method in ("three_phase", "auto"):
+            best: dict[str, Any] = {"seconds": math.inf}
+            floors = []
+            for turn in range(repeat + 1):
+                floors.append(timed(least, 1))
+                clock = time.perf_counter()
+                release = shoal.anonymize(path, method=method, effort="fast", **asked)
+                made = time.perf_counter() - clock
+                release.write(out)
+                seconds = time.perf_counter() - clock
+                if turn and seconds < best["seconds"]:  # the first compiles
+                    best = {
+                        "seconds": seconds,
+                        "anonymize s": made,
+                        **{k: round(v, 3) for k, v in release.seconds.items()},
+                    }
+            floors = floors[1:]
+            facts = {"path": f"{method}, fast", "floor s": min(floors), "ratio": best["seconds"] / min(floors)}
+            measured.append(facts | best)
+    record(
+        f"The public call, {rows:,} rows, CSV to CSV",
+        f"python benchmarks/main_job.py --public --rows {rows} --repeat {repeat}",
+        measured,
+        [
+            f"shoal.anonymize(...).write(...), judged in memory and in bytes; {frame.n_unique():,} different lines, "
+            f"six quasi-identifiers, Occupation sensitive, l = 6; best of {repeat}, floor and call in turn. Floor: "
+            "Polars reads the same file, groups once, writes it back.",
+            f"Goal: at most 3 times the floor with three_phase; reached {measured[0]['ratio']:.2f}.",
+        ],
+    )
+
+
 def in_memory(frame: pl.DataFrame) -> float:
     """Seconds of the histogram and the three-phase algorithm alone."""
     asked = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "l": L, "seed": 1}
@@ -178,7 +228,11 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true", help="also 10^4 to 10^7 rows")
     parser.add_argument("--defaults", type=int, help="only the default methods, at so many rows")
     parser.add_argument("--memory", type=int, help="only the most memory, at so many rows")
+    parser.add_argument("--public", action="store_true", help="only the public call, on lines that do not repeat")
     asked = parser.parse_args()
+    if asked.public:
+        public(asked.rows, asked.repeat)
+        return
     if asked.memory:
         memory(asked.memory)
         return
