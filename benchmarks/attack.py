@@ -6,6 +6,7 @@ python benchmarks/attack.py scale
 python benchmarks/attack.py consistency
 python benchmarks/attack.py totals
 python benchmarks/attack.py worlds
+python benchmarks/attack.py minimality
 
 Seven in ten people are released; the register is everybody, so that three in ten are strangers.  "again" is a second
 release of the same people with k + 2.
@@ -36,11 +37,17 @@ DATA = Path(__file__).parents[1].parent / "shared" / "data"
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"k": 2, "l": 2},
     {"k": 3, "l": 3},
+    {"k": 2, "l": 2, "minimality": 0.5},
     {"k": 5, "l": 2},
     {"k": 5, "l": 3},
     {"k": 5, "l": 5},
     {"k": 5, "l": 2, "publish": "ranges"},
 )
+
+DECOYS = (
+    ("adult", 2, 2, 0.5), ("adult", 5, 2, 0.5), ("census", 2, 2, 0.5),
+    ("adult, values dealt at random", 2, 2, 0.5), ("adult, values dealt at random", 5, 2, 0.5),
+)  # fmt: skip
 
 
 def table_of(name: str) -> tuple[pl.DataFrame, list[str], str]:
@@ -281,6 +288,40 @@ def totals() -> list[dict[str, Any]]:
                     "leaks": found["what lies beside the release"].figure,
                 }
             )
+    return out
+
+
+def minimality() -> list[dict[str, Any]]:
+    """The whole table with and without decoys: what they cost, and which claims of the attack are right."""
+    out = []
+    for name, k, l, p in DECOYS:
+        table, quasi, sensitive = table_of(name.partition(",")[0])
+        table = table.select(*quasi, sensitive)
+        if "random" in name:
+            table = table.with_columns(table[sensitive].shuffle(seed=0))
+        given: dict[str, Any] = {"quasi_identifiers": quasi, "sensitive": [sensitive], "k": k, "l": l}
+        plain = 0.0
+        for asked in (None, p, p):
+            begun = time.perf_counter()
+            release = shoal.anonymize(table, **given, minimality=asked, effort="fast", seed=1)
+            seconds, stars = time.perf_counter() - begun, release.loss["stars"]
+            plain = plain or stars
+            found = {
+                f.name: f for f in shoal.attack(release, table, table, **given).findings if f.attack == "minimality"
+            }
+            over, sure = (found.get(f"{sensitive}, {name}") for name in ("above 1/l", "claims of 0.8 and more"))
+            out.append(
+                {
+                    "table": name, "k": k, "l": l, "minimality": "" if asked is None else asked, "stars": int(stars),
+                    "times without": stars / plain,
+                    "claims above 1/l": over.people if over else "",
+                    "right": over.figure if over and over.figure is not None else "",
+                    "from": over.low if over and over.figure is not None else "",
+                    "to": over.high if over and over.figure is not None else "",
+                    "claims of 0.8 and more": sure.people if sure else "",
+                    "of these right": sure.figure if sure and sure.figure is not None else "", "seconds": seconds,
+                }
+            )  # fmt: skip
             print(out[-1], file=sys.stderr)
     return out
 
@@ -335,6 +376,18 @@ if __name__ == "__main__":
         ])  # fmt: skip
         record("Attacks: ends that range_step hides", "python benchmarks/attack.py totals", spans(), [
             "The distance from the youngest to the oldest, sought by the NCP of the certificate: goal 0.",
+        ])  # fmt: skip
+    elif asked == "minimality":
+        record("Minimality: decoys, and the attack on them", "python benchmarks/attack.py minimality", minimality(), [
+            "Whole tables, effort fast; with decoys two releases, whose draws differ. The attack knows everybody's "
+            "quasi-identifiers and takes it that nothing is hidden without need; from and to are the 95 % interval of "
+            "the share of its claims that are right.",
+            "Where the values are dealt at random, as the theorem has it, claims show what the forming of the groups "
+            "tells. In the tables as they are, people of one tuple also have like values: that part no grouping hides, "
+            "and on Adult it lifts claims above 1/2 though no group holds a value on more.",
+            "The goal of 25 % more stars at k = l = 2 on Adult is missed: groups are formed without a look at the "
+            "values, so that 23 % of the units of two rows and 44 % of those of three have a value too common, and "
+            "each is merged with another whole unit. docs/attacks.md says why less does not keep the theorem.",
         ])  # fmt: skip
     else:
         record(f"Attacks on releases of {asked}", f"python benchmarks/attack.py {asked}", lines(asked), [
