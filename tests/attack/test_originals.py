@@ -101,3 +101,11 @@ def test_rounded_figures_leave_what_they_may_be(tmp_path: Path) -> None:
 def test_large_tables_are_left_out() -> None:
     frame = pl.DataFrame({"a": ["*"] * 60, "s": ["p", "q"] * 30})
     assert agreeing(read(frame, ["a"], ["s"], [pl.DataFrame({"a": [str(i) for i in range(9)]})]), [{}]) is None
+
+
+def test_rows_alike_are_counted_as_a_multiset() -> None:
+    """Two starred rows of one class and one value: six multisets of three values, of which three repeat one."""
+    frame = pl.DataFrame({"a": ["*", "*"], "s": ["p", "p"]})
+    reading = read(frame, ["a"], ["s"], [VALUES.select("a")])
+    assert agreeing(reading, []) == (6, 6)
+    assert agreeing(reading, [{"before": {"classes": 1}}]) == (6, 3)
