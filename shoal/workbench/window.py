@@ -56,8 +56,8 @@ STYLE = """
 .wb-file { width: 100%; box-sizing: border-box; padding: 1.6rem .8rem; border: 2px dashed #6d8790; border-radius: .3rem;
   font: inherit; color: inherit; }
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
-.body--dark .q-btn.text-primary { color: #8fd3e3 !important; }
-.body--dark .q-btn.text-negative { color: #ff9d9d !important; }
+.body--dark .q-btn--outline, .body--dark .q-table .q-btn { --q-primary: #8fd3e3; --q-negative: #ff9d9d; }
+.body--dark .nicegui-echart { background: #f4f6f7; border-radius: .3rem; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
 .wb-roles .q-btn-group { border: 1px solid #6d8790; }
