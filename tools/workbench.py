@@ -86,7 +86,7 @@ def looked(page: Any, axe: str | None) -> list[str]:
 
 def walk(size: str, dark: bool, out: Path, axe: str | None, kept: Callable[[str], Path] | None) -> list[str]:
     """The whole way in one window; what was found wrong."""
-    from tests.workbench.browser import addresses, chromium, click, served
+    from tests.workbench.browser import addresses, chromium, click, served, until
 
     found = []
     look = f"{size}-{'dark' if dark else 'light'}"
@@ -100,6 +100,7 @@ def walk(size: str, dark: bool, out: Path, axe: str | None, kept: Callable[[str]
         here = address.split("//")[1].split("/")[0]
         if dark:
             click(page, "Light or dark")
+            until(lambda: page.find_elements("css selector", "body.body--dark"), "it stays light")
         for name in steps(page):
             time.sleep(1)
             close = page.find_elements("css selector", ".q-notification button")

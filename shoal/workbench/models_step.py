@@ -21,8 +21,7 @@ def draw(window: Any) -> None:
     _preset(window, choices)
     for worry in worries():
         with ui.card().classes("wb-card"):
-            ui.html("<h3 style='margin:0'></h3>", sanitize=False)
-            ui.label(worry.words).style("font-weight: 600; font-size: 1.05rem")
+            ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
             ui.label(f"{worry.formal}. {worry.example}" if worry.formal else worry.example).classes("wb-note")
             for model in worry.models:
                 _model(window, model, choices["models"][model])

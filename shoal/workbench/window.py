@@ -56,6 +56,8 @@ STYLE = """
 .wb-file { width: 100%; box-sizing: border-box; padding: 1.6rem .8rem; border: 2px dashed #6d8790; border-radius: .3rem;
   font: inherit; color: inherit; }
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
+.body--dark .q-btn--outline, .body--dark .q-table .q-btn { --q-primary: #8fd3e3; --q-negative: #ff9d9d; }
+.body--dark .nicegui-echart { background: #f4f6f7; border-radius: .3rem; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
 .wb-roles .q-btn-group { border: 1px solid #6d8790; }
@@ -195,14 +197,18 @@ class Window:
         ui.add_css(STYLE)
         ui.add_head_html("<script>document.documentElement.lang = 'en'</script>")
         ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
-        dark = ui.dark_mode(None)
+        dark = ui.dark_mode(None)  # as the browser has it, until the button says otherwise
+
+        async def other() -> None:
+            dark.set_value(not await ui.run_javascript("document.body.classList.contains('body--dark')"))
+
         with ui.header(elevated=False).classes("wb-head") as head, ui.row().classes("wb-bar"):
             ui.html("<h1 style='font-size:1.2rem;margin:0;line-height:1.2;font-weight:600'>shoal workbench</h1>",
                     sanitize=False)  # fmt: skip
             ui.space()
             self.undo = ui.button("Undo", on_click=lambda: self.step_back()).props("flat color=white no-caps")
             self.redo = ui.button("Redo", on_click=lambda: self.step_back(True)).props("flat color=white no-caps")
-            ui.button("Light or dark", on_click=dark.toggle).props("flat color=white no-caps")
+            ui.button("Light or dark", on_click=other).props("flat color=white no-caps")
         with head:  # it stays where it is while the page scrolls
             self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
         with ui.element("main").classes("wb-wide"):

@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
-SECONDS = 120
+SECONDS = 400
 
 
 @asynccontextmanager
 async def bench(folder: Path, **first: Any) -> AsyncIterator[tuple[Any, Any]]:
     """(user, bench) of a workbench that serves nobody else; skips, saying so, where nicegui is not installed."""
     pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
-    modules = dict(sys.modules)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of nicegui and what it stands on
         from nicegui.testing import user_simulation
@@ -27,11 +26,13 @@ async def bench(folder: Path, **first: Any) -> AsyncIterator[tuple[Any, Any]]:
         from shoal.workbench.task import Bench
         from shoal.workbench.window import pages
 
-        made = Bench(folder, **first)
-        async with user_simulation() as user:
-            pages(made)
-            yield user, made
-    sys.modules.update(modules)  # the simulation forgets the modules of the pages it served
+        modules, made = dict(sys.modules), Bench(folder, **first)
+        try:
+            async with user_simulation() as user:
+                pages(made)
+                yield user, made
+        finally:
+            sys.modules.update(modules)  # the simulation forgets the modules of the pages it served
 
 
 def run(walk: Callable[[Any, Any], Awaitable[None]], folder: Path, **first: Any) -> None:
@@ -44,7 +45,7 @@ def run(walk: Callable[[Any, Any], Awaitable[None]], folder: Path, **first: Any)
     asyncio.run(whole())
 
 
-async def until(holds: Callable[[], Any], words: str, seconds: float = 60) -> None:
+async def until(holds: Callable[[], Any], words: str, seconds: float = 200) -> None:
     """Wait until something holds."""
     for _ in range(int(seconds / 0.05)):
         if holds():
@@ -62,4 +63,4 @@ def go(user: Any, step: str) -> None:
 
 async def see(user: Any, text: str) -> None:
     """Wait until a text stands on the page."""
-    await user.should_see(text, retries=600)
+    await user.should_see(text, retries=2000)
