@@ -15,7 +15,7 @@ from typing import Any
 
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURE = "assets/pictures/notebook-explore.png"
-HEAD = "[This page as a notebook](notebook.ipynb), to be opened in Jupyter with what its cells showed.\n"
+HEAD = "[This page as a Jupyter notebook](notebook.ipynb), with its outputs.\n"
 
 
 def page(notebook: dict[str, Any]) -> str:

@@ -112,7 +112,7 @@ class Files(NamedTuple):
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
     no_record: bool = NO_RECORD
-    report: Path | None = flag(None, "--report", "An HTML report; its figures as JSON beside it.")
+    report: Path | None = flag(None, "--report", "An HTML report, with its figures as JSON next to it.")
     explored: Path | None = EXPLORED
     sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
     secret: Path | None = flag(
@@ -124,14 +124,16 @@ class After(NamedTuple):
     """Earlier releases of the same people, and what they may tell together with the new one."""
 
     after: list[str] = flag(
-        [], "--after", "An earlier release of the same people, or the folder of a series; may be repeated."
+        [], "--after", "An earlier release of the same people, or the folder of a series. Repeatable."
     )
     max_composition: float | None = flag(
         None,
         "--max-composition",
         "Share of the people in several releases for whom a promise may break; 0.01 by default.",
     )
-    force_composition: bool = flag(False, "--force-composition", "Write it whatever the releases tell together.")
+    force_composition: bool = flag(
+        False, "--force-composition", "Write it even if the releases together reveal too much."
+    )
 
     def settings(self) -> dict[str, Any]:
         """The same as ``shoal.anonymize`` takes it."""

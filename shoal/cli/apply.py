@@ -42,7 +42,7 @@ class Learned(NamedTuple):
 @with_options
 def fit(
     tables: list[Path] = typer.Argument(help="Tables to learn from; each is to meet the models by itself."),
-    output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, hierarchies of rows as CSV beside it."),
+    output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, with hierarchies of rows as CSV next to it."),
     wanted: Learned = Learned(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -65,7 +65,7 @@ def fit(
 def apply(
     recoder: Path = typer.Argument(help="What fit, or Recoder.save, wrote."),
     new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet or Excel."),
-    output: Path = flag(..., "-o", "--output", "The release; its certificate goes beside it."),
+    output: Path = flag(..., "-o", "--output", "The release; its certificate is written next to it."),
     certificate: Path | None = flag(None, "--certificate", "The certificate's file."),
     beside: Beside = Beside(),
     order: Order = Order(),

@@ -26,7 +26,7 @@ class Columns(NamedTuple):
 def assign(
     answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
     new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
-    certificate: Path | None = flag(None, "--certificate", "Of the crosswalk; beside it by default."),
+    certificate: Path | None = flag(None, "--certificate", "Of the crosswalk; next to it by default."),
     columns: Columns = Columns(),
     output: Path | None = flag(None, "-o", "--output", "The new records with their groups, shuffled."),
     order: Order = Order(),

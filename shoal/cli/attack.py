@@ -26,7 +26,7 @@ class Columns(NamedTuple):
 
     quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; else the certificate's.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas; else the certificate's.")
-    certificate: Path | None = flag(None, "--certificate", "The release's, where it does not lie beside it.")
+    certificate: Path | None = flag(None, "--certificate", "The release's certificate, if it is not next to it.")
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read its labels; repeatable.")
     k: int | None = flag(None, "--k", "Rows of a class that the release promises; else the certificate's.")
     l: float | None = flag(None, "--l", "The l that the release promises; else the certificate's.")

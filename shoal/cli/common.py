@@ -211,7 +211,7 @@ def exploration(path: Path | None, report: Path | None) -> Any:
     if path is None:
         return None
     if report is None:
-        raise PolicyError("--explored stands in the report; say --report FILE too")
+        raise PolicyError("--explored is shown in the report: add --report FILE")
     from shoal.utility.explore import Exploration
 
     return Exploration.read(path)

@@ -20,7 +20,7 @@ class Wanted(NamedTuple):
     """What is asked of every point."""
 
     identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
-    insensitive: str | None = flag(None, "--insensitive", "Columns that would be carried along.")
+    insensitive: str | None = flag(None, "--insensitive", "Columns that are published unchanged.")
     hierarchy: list[str] = HIERARCHIES
     effort: str | None = flag(None, "--effort", "fast (default), balanced, thorough, or seconds a point.")
     seed: int | None = flag(None, "--seed", "Makes the searches reproducible.")
@@ -106,7 +106,7 @@ def explore(
         raise halted
     answer(facts, _lines(facts), as_json)
     if all(p["loss"] is None for p in facts["points"]):
-        print("shoal: nothing that was asked has an answer; the reasons stand above", file=sys.stderr)
+        print("shoal: none of the requests has an answer; see the reasons above", file=sys.stderr)
         sys.exit(3)
 
 

@@ -53,7 +53,7 @@ class Files(NamedTuple):
     assignments: Path | None = flag(
         None, "--assignments", "A row per record, its cluster's center in place of its values."
     )
-    certificate: Path | None = flag(None, "--certificate", "The certificate; beside the output by default.")
+    certificate: Path | None = flag(None, "--certificate", "The certificate; next to the output by default.")
     plot: Path | None = flag(None, "--plot", "Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
     choices: Path | None = flag(None, "--choices", "Picture of the cost against r and epsilon, around those asked.")
     map_to: Path | None = flag(None, "--map", "A circle per cluster: .html, .png, .svg or .pdf.")

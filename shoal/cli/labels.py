@@ -24,7 +24,7 @@ class Files(NamedTuple):
     """What to write, where asked for; levels are those of the hierarchy."""
 
     output: Path | None = flag(None, "-o", "--output", "Crosswalk: value, group, group_label, group_count.")
-    certificate: Path | None = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    certificate: Path | None = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
     hierarchy: Path | None = flag(None, "--hierarchy", "Write the groups of k and --levels as an ARX-style hierarchy.")
     levels: str | None = flag(None, "--levels", "Further k for a hierarchy, ascending: 50,500.")
     picture: Path | None = flag(None, "--plot", "--picture", "Draw the groups against k, as SVG.")

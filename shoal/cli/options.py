@@ -33,11 +33,11 @@ HIERARCHIES = flag(
 )  # fmt: skip
 AVERAGE = flag(None, "--max-average-risk", "Highest mean over the rows of 1 / (size of its group).")
 NO_BOUND = flag(False, "--no-bound", "Leave the proved ratio out: the certificate then tells nothing of the original.")
-NO_RECORD = flag(False, "--no-record", "Write no private record beside the certificate.")
+NO_RECORD = flag(False, "--no-record", "Do not write a private record next to the certificate.")
 FORCE = flag(False, "--force", "Replace outputs that exist.")
 JSON_ = flag(False, "--json", "One JSON object on standard output.")
 EXPLORED = flag(
-    None, "--explored", "JSON that explore writes beside its page: what else would cost how much, for the report."
+    None, "--explored", "JSON that explore writes next to its page: the cost of other requests, for the report."
 )
 EFFORT = flag("balanced", "--effort", "fast, balanced, thorough or seconds.")
 RECIPIENT = flag("", "--recipient", "Who gets the release, for the report.")
@@ -57,7 +57,7 @@ class Roles(NamedTuple):
     household: str | None = flag(None, "--household", "The same for households.")
     population: Path | None = flag(None, "--population", "Table the rows were drawn from, for --k-map and --presence.")
     population_weights: str | None = flag(
-        None, "--population-weights", "Column: how many people a row of a sample stands for."
+        None, "--population-weights", "Column: how many people a row of a sample represents."
     )
 
     def settings(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Source(NamedTuple):
     memory: str | None = flag(None, "--memory", "Most memory of DuckDB before it spills to disk, such as 2GB.")
     threads: int | None = flag(None, "--threads", "Threads of DuckDB.")
     temporary: Path | None = flag(None, "--temporary", "Folder that DuckDB spills into.")
-    glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** stand for many files.")
+    glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
     table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file, or of a server.")
     query: str | None = flag(
         None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files FROM data."
@@ -101,7 +101,7 @@ class Order(NamedTuple):
 class Text(NamedTuple):
     """How a CSV is read."""
 
-    separator: str | None = flag(None, "--separator", "Column separator of a CSV, told by default.")
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
     encoding: str | None = flag(None, "--encoding", "Of a CSV: utf-8 (default) or latin-1.")
 
 

@@ -26,7 +26,7 @@ class Reading(NamedTuple):
     target: Column = flag(None, "--target", "Column of EDGES; 'v' or 'target', or else the second.")
     unmatched: str = flag("refuse", "--unmatched", "Ids that are in one of the files only: refuse, or leave-out.")
     tolerance: float | None = flag(
-        None, "--tolerance", "Borders drawn twice that are one, km or the plane's units; told from the polygons."
+        None, "--tolerance", "Borders drawn twice that are one, km or the plane's units; found from the polygons."
     )
     coordinates: str = flag(
         "auto", "--coordinates", "geographic (degrees), projected, or auto: by the file's system, names and range."
@@ -85,7 +85,9 @@ class Kept(NamedTuple):
     apart: Column = flag(None, "--apart", "Column: areas with the same value share no region.")
     exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
     water: Column = flag(
-        None, "--water", "Column: areas where it says yes, true or 1 connect no others, and go to a region beside them."
+        None,
+        "--water",
+        "Column: areas where it says yes, true or 1 connect no others, and go to a region next to them.",
     )
     similar: Column = flag(
         None, "--similar", "Columns of numbers that a region's areas should be alike in, with commas between."
@@ -167,7 +169,7 @@ class Files(NamedTuple):
     map_to: File = flag(None, "--map", "Map that opens offline: .html.")
     png: File = flag(None, "--png", "Picture of the map: .png, .svg or .pdf.")
     report: File = REPORT
-    certificate: File = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    certificate: File = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
         """(level, path) of those that are written once for each level, the first under the name given."""

@@ -13,13 +13,12 @@ _WORDS = {
     "Columns": "quasi sensitive identifiers insensitive person household coordinates weight weights x y label value "
     "counted columns categories cyclic latitude longitude plane unit id source target column boundary soft_boundary "
     "strict_roles fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
-    "What is asked": "k l r least distinct_l epsilon preset max_average_risk minimality population population_weights "
+    "Request": "k l r least distinct_l epsilon preset max_average_risk minimality population population_weights "
     "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
     "policy mode wait wait_above without_waiting no_counterfeits",
-    "What is published": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
+    "Release": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
     "coarsen extent sparse naming names keep_order level",
-    "How it is found": "method effort prove shards seed rule improve objective islands unmatched tolerance order "
-    "engine",
+    "Search": "method effort prove shards seed rule improve objective islands unmatched tolerance order engine",
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
     "after max_composition force_composition earlier with_original "
     "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
@@ -42,7 +41,7 @@ def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
         if parameter.param_type_name == "argument":
             section = "Arguments"
         else:
-            section = "What is asked" if parameter.name in SHORTHANDS else SECTIONS.get(parameter.name, "Options")
+            section = "Request" if parameter.name in SHORTHANDS else SECTIONS.get(parameter.name, "Options")
         found[section].append((_named(parameter, record[0]), record[1]))
     return {name: rows for name, rows in found.items() if rows}
 

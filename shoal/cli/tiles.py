@@ -78,7 +78,7 @@ class Files(NamedTuple):
     table: File = flag(None, "--table", "The table with tiles in place of its coordinates, rows shuffled.")
     map_to: File = flag(None, "--map", "Map of the tiles: .png, .svg, .pdf or .html.")
     report: File = REPORT
-    certificate: File = flag(None, "--certificate", "Its certificate; beside the crosswalk by default.")
+    certificate: File = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
     identifiers: Column = flag(None, "--identifiers", "Columns to leave out of --table, separated by commas.")
     insensitive: Column = flag(
         None, "--insensitive", "Columns of --table to carry along as they are, though they single people out."

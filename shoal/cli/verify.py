@@ -12,7 +12,7 @@ from shoal.cli.common import answer, exploration, pairs, progress, refuse_unmet,
 from shoal.cli.models import with_options
 from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag
 
-CERTIFICATE = typer.Argument(None, help="The certificate beside it; RELEASE.certificate.json by default.")
+CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
 
 @app.command()
@@ -108,7 +108,7 @@ def report(
 
 @app.command()
 def keygen(
-    key: Path = typer.Argument(help="File of the private key; the public one is written beside it as KEY.pub."),
+    key: Path = typer.Argument(help="File of the private key; the public one is written next to it as KEY.pub."),
     as_json: bool = JSON_,
 ) -> None:
     """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""

@@ -13,9 +13,10 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 REWRITTEN = [
-    "README.md", "bounds.md", "cascade.md", "choosing.md", "exit-status.md", "files.md", "glossary.md",
-    "hierarchies.md", "installation.md", "intervals.md", "messages.md", "models.md", "moving.md", "places.md",
-    "questions.md", "runs.md", "search.md", "size.md", "start.md", "tables.md", "trust.md", "using.md", "workbench.md",
+    "README.md", "bounds.md", "cascade.md", "choosing.md", "commands.md", "exit-status.md", "files.md",
+    "glossary.md", "hierarchies.md", "installation.md", "intervals.md", "messages.md", "models.md", "moving.md",
+    "places.md", "questions.md", "runs.md", "search.md", "size.md", "start.md", "tables.md", "trust.md",
+    "using.md", "workbench.md",
 ]  # fmt: skip
 PAGES = [DOCS / name for name in REWRITTEN]
 PAGES += sorted(page for folder in ("tutorials", "how-to") for page in (DOCS / folder).glob("*.md"))
