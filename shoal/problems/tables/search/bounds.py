@@ -20,7 +20,7 @@ from shoal.problems.interrupts import flag
 from shoal.problems.tables.papers.stars import plain_stars
 from shoal.problems.tables.papers.three_phase import WIDENED, residue
 from shoal.problems.tables.search.box_multipliers import columns_of_boxes, first_part, sweeps_of, without_lattice
-from shoal.problems.tables.search.class_program import SLICE, Tolls, column, idle, price, sees_closeness
+from shoal.problems.tables.search.class_program import SLICE, Tolls, price, sees_closeness
 from shoal.problems.tables.search.climbing import Asked, Way, climb
 from shoal.problems.tables.search.lattice import Lattice
 
@@ -110,9 +110,8 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 _by_program(task, out, sweeper, effort, until)
             else:
-                # Where tolls prove diversity by frequency or closeness, columns of boxes end at the same or below.
-                by_tolls = column(task) is not None and not idle(task)
-                sweeps = 0 if task.part or by_tolls else sweeps_of(task, effort, until)
+                # Where values are asked, tolls and prices of either sign prove more in the time.
+                sweeps = 0 if task.part or sweeper.asked else sweeps_of(task, effort, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:
                     columns = columns_of_boxes(task, out.prices, sweeps, until)
