@@ -110,7 +110,8 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 _by_program(task, out, sweeper, effort, until)
             else:
-                sweeps = 0 if task.part else sweeps_of(task, effort, until)
+                # Where values are asked, tolls and prices of either sign prove more in the time.
+                sweeps = 0 if task.part or sweeper.asked else sweeps_of(task, effort, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:
                     columns = columns_of_boxes(task, out.prices, sweeps, until)
