@@ -156,7 +156,7 @@ def increment(name: str, publish: str, wait: int = 2) -> None:
         {"parts": "all at once", "rows": table.height, "mean loss": alone, "against all at once": 1.0, "waited": 0,
          "seconds": time.perf_counter() - clock}
     ]  # fmt: skip
-    settings = [(0, 0.3), *itertools.product([wait], [0.1, 0.2, 0.3, 0.4])]
+    settings = [(0, 0.3), *itertools.product([wait], [0.01, 0.03, 0.1, 0.2, 0.3])]
     for waits, above in settings:
         clock = time.perf_counter()
         place = Path(tempfile.mkdtemp()) / "s"

@@ -146,7 +146,15 @@ def test_the_judge_sees_somebody_whose_possible_values_change(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    "asked", [{"l": None}, {"t": 0.2}, {"l": 1}, {"sensitive": ["ill", "zip"], "quasi_identifiers": ["age"]}]
+    "asked",
+    [
+        {"max_level": {"age": 1}, "publish": "hierarchy", "hierarchies": {"age": "intervals:10"}},
+        {"range_step": {"age": 10}, "publish": "ranges"},
+        {"l": None},
+        {"t": 0.2},
+        {"l": 1},
+        {"sensitive": ["ill", "zip"], "quasi_identifiers": ["age"]},
+    ],
 )
 def test_what_is_not_promised_is_refused(tmp_path, asked):
     base = {"quasi_identifiers": ["age", "zip"], "sensitive": "ill", "k": 2, "l": 2} | asked

@@ -26,10 +26,8 @@ class Column:
     def __init__(self, name: str, policy: Policy, values: Sequence[Text]) -> None:
         self.name, self.star, self.publish = name, policy.star, policy.publish
         self.values = sorted({v for v in values if v is not None})
-        self.stepped = name in policy.range_step
         tree = policy.hierarchies.get(name) if policy.publish == "hierarchy" else None
         self.tree = None if tree is None else Hierarchy.of(tree)
-        self.fixed_levels = name in policy.max_level
         self._loss: dict[Text, float] = {}
         self._fit: dict[tuple[Text, Text], bool] = {}
 
@@ -107,7 +105,7 @@ class Column:
         """The finest text that takes in what this one does and a value more."""
         if self.fits(text, value):
             return text
-        if text is None or value is None or self.stepped or self.fixed_levels:
+        if text is None or value is None:
             return self.star
         if self.tree is not None:
             return self._common(text, value)
@@ -143,12 +141,10 @@ class Widening:
     """A column's texts and values by number: what a text becomes when a value joins it, kept once it was looked up.
 
     texts, loss  of every text by its number;  values: of the table at hand
-    kept         whether a text may not be made finer (steps and levels)
     """
 
     def __init__(self, column: Column, values: Sequence[Text]) -> None:
         self.column = column
-        self.kept = column.stepped or column.fixed_levels
         self.values = list(dict.fromkeys(values))
         self._value = {v: i for i, v in enumerate(self.values)}
         self.texts: list[Text] = []
@@ -194,6 +190,12 @@ class Widening:
                 self.joined_one(text, value)
             out = self._wide[texts, value]
         return out
+
+    def lost(self, texts: np.ndarray, value: int) -> np.ndarray:
+        """float64: the loss of the texts that take in a value more."""
+        at = self.joined(texts, value)  # first: it may make room for new texts
+        found: np.ndarray = self.loss[at]
+        return found
 
 
 def columns_of(policy: Policy, values: Mapping[str, Sequence[Text]]) -> tuple[Column, ...]:

@@ -169,14 +169,14 @@ class Seating:
         return sum(float(c.loss[t]) for c, t in zip(self.people.columns, texts, strict=True)) / len(texts)
 
     def _closure(self, hands: Iterable[Hand], now: np.ndarray | None) -> np.ndarray:
-        """The finest tuple that takes in all people of hands; now: their tuple, kept where finer is not allowed."""
+        """The finest tuple that takes in all people of hands; now: their tuple, kept where there are none."""
         rows = [i for h in hands for i in h.rows.values()]
         out = np.zeros(len(self.people.columns), np.int64) if now is None else now.copy()
         if not rows:
             return out
         for j, column in enumerate(self.people.columns):
             values = np.unique(self.people.code[rows, j]).tolist()
-            at = out[j] if column.kept and now is not None else column.own(values[0])
+            at = column.own(values[0])
             for v in values:
                 at = column.joined_one(at, v)
             out[j] = at
@@ -234,7 +234,7 @@ class Seating:
         for j, column in enumerate(self.people.columns):
             texts, at = np.unique(self.text[classes, j], return_inverse=True)
             values, of = np.unique(self.people.code[people, j], return_inverse=True)
-            wide = np.stack([column.loss[column.joined(texts, v)] for v in values.tolist()])
+            wide = np.stack([column.lost(texts, v) for v in values.tolist()])
             before = column.loss[texts]
             total += self.size[classes] * (wide[np.ix_(of, at)] - before[at])  # the seat is published in any case
         return total / len(self.people.columns)
