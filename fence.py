@@ -19,11 +19,9 @@ MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model"}
 SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
-    "shoal.problems.beside",
     "shoal.problems.catalogue",
-    "shoal.problems.cores",
-    "shoal.problems.interrupts",
     "shoal.problems.programs",
+    "shoal.problems.threads",
     "shoal.watching",
 }
 BESIDES = {
@@ -49,16 +47,14 @@ ROOMS: dict[str, set[str]] = {
     "kernels": KERNEL | {"llvmlite", "shoal.clock", "shoal.kernels"},
     **{f"kernels/{name}": KERNEL | {f"shoal.kernels.{name}"} for name in folders("kernels")},
     "problems/catalogue.py": {"shoal.errors"},
-    "problems/beside.py": {"shoal.problems.interrupts"},
-    "problems/cores.py": {"numpy", "shoal.problems.interrupts"},
-    "problems/interrupts.py": set(),
+    "problems/threads.py": {"numpy"},
     "problems/programs.py": {"numpy", "scipy", "highspy"},
     **{
         f"problems/{name}": SOLVER | BESIDES.get(name, set()) | {f"shoal.problems.{name}"}
         for name in folders("problems")
     },
     "hardness": MODEL | {"networkx", "shoal.hardness"},
-    "judge": MODEL | {"polars", "scipy", "shoal.judge", "shoal.utility.foreign"},  # the last reads cells of any tool
+    "judge": MODEL | {"polars", "scipy", "shoal.judge", "shoal.model.foreign"},  # the last reads cells of any tool
     "engines": MODEL
     | {
         "narwhals",
@@ -91,22 +87,20 @@ ROOMS: dict[str, set[str]] = {
         "shoal.engines",
         "shoal.judge",
     }
-    | {"shoal.problems", "shoal.report", "shoal.utility.decode", "shoal.publishing", "shoal.version", "shoal.watching"},
+    | {"shoal.problems", "shoal.report", "shoal.publishing", "shoal.version", "shoal.watching"},
     "publishing/series": {"numpy", "scipy", "polars", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
     | {"shoal.publishing"},
     "publishing/columns/text.py": MODEL,
     "publishing/crosswalks/centers.py": MODEL,
-    "publishing/crosswalks/area_tables.py": {"polars", "shoal.engines", "shoal.judge"},
-    "publishing/crosswalks/judging.py": MODEL | {"polars", "shoal.judge", "shoal.problems.catalogue"},
+    "publishing/judging.py": MODEL | {"polars", "shoal.engines", "shoal.judge", "shoal.problems.catalogue"},
     "publishing/verifying": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.watching"}
-    | {"shoal.problems.catalogue", "shoal.publishing.opening", "shoal.publishing.signing"}
-    | {f"shoal.publishing.crosswalks.{name}" for name in ("area_tables", "judging")}
+    | {"shoal.problems.catalogue", "shoal.publishing.judging", "shoal.publishing.opening", "shoal.publishing.signing"}
     | {"shoal.publishing.verifying"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
-    "utility/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
+    "publishing/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
     "attacks": MODEL
     | {"polars", "pyarrow", "scipy", "shoal.attacks", "shoal.engines", "shoal.judge", "shoal.report", "shoal.watching"}
-    | {"shoal.utility.foreign"},
+    | {"shoal.model.foreign"},
     "workbench": {
         "nicegui",
         "numpy",
@@ -177,6 +171,26 @@ def graph(root: Path) -> dict[str, set[str]]:
     return out
 
 
+def folder_graph(imports: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The same of folders: one that has no folders in it stands for its modules, any other module for itself.
+
+    What a package's own file imports is left out: it is the door to what lies behind it.
+    """
+    packages = {name.rpartition(".")[0] for name in imports} & set(imports)
+    split = {name.rpartition(".")[0] for name in packages}
+
+    def folder(module: str) -> str:
+        inside = module.rpartition(".")[0]
+        return module if inside in split else inside
+
+    out: dict[str, set[str]] = {}
+    for module, wants in imports.items():
+        if module not in packages:
+            here = folder(module)
+            out.setdefault(here, set()).update({folder(w) for w in wants - packages} - {here})
+    return {here: wants & set(out) for here, wants in out.items()}
+
+
 def floors(imports: dict[str, set[str]]) -> tuple[list[list[str]], list[str]]:
     """Modules by floors, the lowest first, each importing from lower ones only; and what is left: the circles."""
     left = dict(imports)
@@ -196,6 +210,7 @@ if __name__ == "__main__":
     found = list(breaches(house))
     levels, circle = floors(graph(house))
     found += [f"{module}: in a circle of imports" for module in circle]
+    found += [f"{folder}: in a circle of folders" for folder in floors(folder_graph(graph(house)))[1]]
     if not found:
         for number, modules in reversed(list(enumerate(levels))):
             rooms = sorted({".".join(m.split(".")[:3]) for m in modules})

@@ -197,8 +197,7 @@ def worlds() -> list[dict[str, Any]]:
 def consistency() -> list[dict[str, Any]]:
     """Every small original: how many agree with a release, and how many with what lies beside it as well."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from shoal.attacks.beside import is_private, neighbors
-    from shoal.attacks.originals import agreeing
+    from shoal.attacks.public_files import agreeing, is_private, neighbors
     from shoal.attacks.reading import read
     from tests.consistency import FREE, TOWN_TREE, cases, shown
 

@@ -22,7 +22,7 @@ from record import record
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import shoal
-from shoal.experiments.census_like import census_like
+from shoal.experiments.l_diversity import census_like
 from tests.servers import PASSWORD, mysql, postgres
 
 QUASI = ["Age", "Gender", "Race", "MaritalStatus"]

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from record import record
 
-from shoal.experiments.census_like import census_like
+from shoal.experiments.l_diversity import census_like
 from shoal.pipeline import prepare
 
 QUASI = ["Age", "Gender", "Race", "MaritalStatus"]

@@ -14,8 +14,7 @@ import polars as pl
 from record import record
 
 from shoal import DistinctLDiversity, Hierarchy, KAnonymity, LDiversity
-from shoal.experiments.census_like import DOMAINS, SENSITIVE, census_like
-from shoal.experiments.l_diversity import QUASI, census_income, run
+from shoal.experiments.l_diversity import DOMAINS, QUASI, SENSITIVE, census_income, census_like, run
 from shoal.problems.tables import Histogram, Levels, Ranges, Recoding, Sets, group, measures
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"

@@ -20,7 +20,7 @@ from main_job import QUASI, SENSITIVE
 from record import record
 
 import shoal
-from shoal.experiments.census_like import census_like
+from shoal.experiments.l_diversity import census_like
 
 ROWS, BYTES, SECONDS, GRID = 1_000_000, 3_000_000, 2.0, 60.0
 ADULT = Path(__file__).parents[2] / "shared" / "data" / "adult" / "adult.csv"

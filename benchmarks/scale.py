@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 from record import record
 
-from shoal.experiments.census_like import census_like
+from shoal.experiments.l_diversity import census_like
 
 QUASI = ["Age", "Gender", "Race", "MaritalStatus"]
 SENSITIVE = ["Occupation"]

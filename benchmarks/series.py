@@ -29,8 +29,8 @@ from record import record
 
 import shoal
 from shoal.judge.composition import Published, compose
-from shoal.publishing.series.cells import columns_of, losses_of
-from shoal.publishing.series.folder import open_series, part_name
+from shoal.publishing.series.increment import columns_of, losses_of
+from shoal.publishing.series_folder import open_series, part_name
 
 K, MONTHS = 5, 12
 COME, LEAVE, CHANGE = 0.10, 0.05, 0.03

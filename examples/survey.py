@@ -12,8 +12,7 @@ import tempfile
 from pathlib import Path
 
 import shoal
-from shoal.engines.records import fair_survey
-from shoal.engines.store import store
+from shoal.engines.store import fair_survey, store
 
 
 def main(folder: Path) -> None:

@@ -12,37 +12,29 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
-from shoal.engines.carried import look, named_sensitive
-from shoal.engines.expected import Expected
-from shoal.engines.files import kind_of, one_character, separator_of
-from shoal.engines.filled import filled
+from shoal.engines.columns import row_numbers
 from shoal.engines.frames import classes
-from shoal.engines.index import row_numbers
-from shoal.engines.memory import refuse_too_many
 from shoal.engines.open import open_table
-from shoal.engines.order import Lot
+from shoal.engines.order import ShuffleKey
+from shoal.engines.recognize import filled
 from shoal.engines.safe_harbor import harbored
-from shoal.engines.scope import Scope, ScopeSettings
-from shoal.engines.source import is_remote, without_secrets
-from shoal.engines.store import refuse_for_excel, refuse_sheet
-from shoal.engines.table import Counted, Table, require
+from shoal.engines.source import Scope, ScopeSettings, is_remote, refuse_too_many, without_secrets
+from shoal.engines.store import kind_of, one_character, refuse_for_excel, refuse_sheet, separator_of
+from shoal.engines.table import Counted, Expected, Table, require
+from shoal.engines.unassigned import look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
-from shoal.model.arguments import column_names
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort, column_names, drawn
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
-from shoal.model.missing import filled_words, with_filled
-from shoal.model.policy import Policy
+from shoal.model.policy import Policy, Settings
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Published
-from shoal.model.refusals import refuse_stars
-from shoal.model.repeatable import drawn
-from shoal.model.safe_harbor import NAME
-from shoal.model.settings import Settings
+from shoal.model.refusals import filled_words, refuse_stars, with_filled
+from shoal.model.shorthands import NAME
 from shoal.model.task import Grouping, Task, nothing, refuse_infeasible
-from shoal.publishing.columns.clustered import by_centers
 from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.columns.replaced import (
     blurred_columns,
+    by_centers,
     of_columns,
     ordered_as_equal,
     published_classes,
@@ -51,14 +43,19 @@ from shoal.publishing.columns.replaced import (
 from shoal.publishing.columns.text import ColumnText, column_text
 from shoal.publishing.opening import read_census, with_place
 from shoal.publishing.people.population import refuse_uncovered, study
-from shoal.publishing.people.units import judged, models_of, refuse_missing, without_units
-from shoal.publishing.tables.average import both, within
-from shoal.publishing.tables.before import before
-from shoal.publishing.tables.budget import within_budget
-from shoal.publishing.tables.closeness import on_trees
+from shoal.publishing.people.units import (
+    FLAG,
+    flagged,
+    judged,
+    judged_apart,
+    models_of,
+    parts_of,
+    refuse_missing,
+    without_units,
+)
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
-from shoal.publishing.tables.exposed import exposed
-from shoal.publishing.tables.incomplete import FLAG, flagged, judged_apart, parts_of
+from shoal.publishing.tables.figures import before
+from shoal.publishing.tables.limits import both, exposed, on_trees, within, within_budget
 from shoal.publishing.tables.minimality import protected, refuse_common, share_models
 from shoal.publishing.tables.release import Facts, Placement, Release
 from shoal.watching import Clock, watched
@@ -175,7 +172,7 @@ def prepare(
         )
     scope, engine = scope.as_asked(data, engine, asked)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
-    Lot.of(secret)  # one that is too short is refused before the work
+    ShuffleKey.of(secret)  # one that is too short is refused before the work
     clock = Clock(progress)
     with clock.step("reading", "read"):
         read = _read(data, asked, engine, (separator, encoding), scope, target)
@@ -305,10 +302,9 @@ def _solve(
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
-    from shoal.problems.tables.others.fixed_levels import at_levels
+    from shoal.problems.tables.methods.global_recoding import at_levels
     from shoal.problems.tables.shards import sharded
-    from shoal.publishing.people.beside_population import solved
-    from shoal.publishing.people.forms import certified
+    from shoal.publishing.people.population import certified, solved
 
     counted, texts, need, studied, apart = cells
     if asked.publish == "centers":
@@ -385,10 +381,15 @@ def _recode(
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
     replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
-    lot, blurred = Lot.of(secret, _context(counted, grouping, asked)), blurred_columns(columns, replacements)
+    shuffle_key, blurred = (
+        ShuffleKey.of(secret, _context(counted, grouping, asked)),
+        blurred_columns(columns, replacements),
+    )
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
-    placed, quicker, tuples = read.table.place(counted, merged, replacements, dropped, aside, lot, asked.keep_order)
+    placed, quicker, tuples = read.table.place(
+        counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
+    )
     if tuples is not None and (asked.beside or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_apart(placed, counted, asked)
@@ -420,7 +421,7 @@ def _recode(
             histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
             starred=[c.starred for c in columns], sensitive=counted.sensitive, plain=[c.code >= 0 for c in columns],
         ),
-        order="kept" if asked.keep_order else lot.words,
+        order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
         path=read.source,
@@ -430,7 +431,7 @@ def _recode(
         parts=read.table.origin.parts,
         census=read.census,
         people=people,
-        row_key=lot.order if _nothing_carried(read.table, asked) else None,
+        row_key=shuffle_key.order if _nothing_carried(read.table, asked) else None,
         slices=quicker,
         tuples=tuples,
         table=out,

@@ -10,21 +10,21 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.atomic import closed_to
-from shoal.engines.carried import look
 from shoal.engines.open import open_table
 from shoal.engines.table import require
+from shoal.engines.unassigned import look
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import number
+from shoal.model.arguments import drawn, number
 from shoal.model.cards import Shown
+from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
-from shoal.model.record import read_json
-from shoal.model.repeatable import drawn
 from shoal.model.task import nothing
 from shoal.pipeline import anonymize
+from shoal.publishing import series_folder
 from shoal.publishing.opening import opened
-from shoal.publishing.series import again, folder, increment, views
+from shoal.publishing.series import again, increment, views
 from shoal.publishing.series.part import Part, judged_bytes, make_part
-from shoal.publishing.verifying.series import SeriesVerdict, verify_series
+from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
 __all__ = ["Series"]
@@ -54,7 +54,7 @@ class Series(Shown):
 
     def __init__(self, place: str | Path) -> None:
         self.place = Path(place)
-        held = folder.open_series(self.place)
+        held = series_folder.open_series(self.place)
         self.policy, self.mode = held.policy, str(held.about["mode"])
 
     @classmethod
@@ -91,13 +91,13 @@ class Series(Shown):
             settings = {"wait": wait, "wait_above": above}
         if mode == "again":
             settings = {"counterfeits": bool(counterfeits)}
-        folder.start(Path(place), asked, mode, settings)
+        series_folder.start(Path(place), asked, mode, settings)
         return cls(place)
 
     @property
     def parts(self) -> int:
         """Number of parts."""
-        return len(folder.part_numbers(self.place))
+        return len(series_folder.part_numbers(self.place))
 
     @watched
     def add(
@@ -122,7 +122,7 @@ class Series(Shown):
         moment, the series is as before or one part longer.
         """
         progress("reading", None)
-        with folder.held(self.place) as held:
+        with series_folder.held(self.place) as held:
             policy = self._asked(held.policy, person)
             frame, persons, carried = _read(table, policy, person or held.policy.person, held, separator, encoding)
             about = held.about
@@ -191,7 +191,7 @@ class Series(Shown):
         Every row of a view is a row of the first part with less in it, so all views together tell no more than that.
         Raises PolicyError for what the first part does not show, InputError where there is none.  O(rows).
         """
-        with folder.held(self.place) as held:
+        with series_folder.held(self.place) as held:
             if self.mode != "views":
                 raise PolicyError(f"a series of mode {self.mode!r} has no views; start one of mode 'views'")
             if not held.parts:
@@ -219,7 +219,7 @@ class Series(Shown):
 
     def status(self) -> dict[str, Any]:
         """What stands in the series: mode, parts, people published, rows that wait; plain values."""
-        held = folder.open_series(self.place)
+        held = series_folder.open_series(self.place)
         return {
             "series": str(self.place),
             "mode": self.mode,
@@ -243,16 +243,21 @@ class Series(Shown):
         return [f"Series, mode {self.mode}", *(f"{name}: {value}" for name, value in facts.items() if name != "mode")]
 
 
-def _shown(held: folder.Folder, number: int) -> dict[str, Any]:
+def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
     """A part as the certificates of later views name it."""
-    said = read_json(held.release(number).with_name(folder.CERTIFICATE))
+    said = read_json(held.release(number).with_name(series_folder.CERTIFICATE))
     quasi, sensitive = said["policy"]["quasi_identifiers"], said["policy"]["sensitive"]
     shown = said["series"].get("view") or {"columns": [*quasi, *sensitive], "publish": said["policy"]["publish"]}
     return {"number": number, "certificate": held.digests[number], **shown}
 
 
 def _read(
-    table: Any, policy: Policy, person: str | None, held: folder.Folder, separator: str | None, encoding: str | None
+    table: Any,
+    policy: Policy,
+    person: str | None,
+    held: series_folder.Folder,
+    separator: str | None,
+    encoding: str | None,
 ) -> tuple[pl.DataFrame, list[str] | None, Any]:
     """The published columns as text, the keyed hash of each row's person, and what is carried along."""
     read = open_table(table, separator=separator, encoding=encoding)

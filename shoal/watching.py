@@ -108,7 +108,7 @@ def _in_notebook() -> bool:
     return get is not None and hasattr(get(), "kernel")
 
 
-class Told:
+class Progress:
     """What was told last, and since when its share has grown."""
 
     def __init__(self, what: str) -> None:
@@ -137,7 +137,7 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
     """A callback that moves a bar below the cell; the bar comes after a second and leaves with the call."""
     from IPython.display import display
 
-    state, ended = Told(what), threading.Event()
+    state, ended = Progress(what), threading.Event()
 
     def show() -> None:
         if ended.wait(PATIENCE):

@@ -25,7 +25,7 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Hashes and draws of pseudo-random numbers wrap around on purpose; without compilation NumPy says so of scalars.
-WRAPPING = ("tables.lattice", "tables.regrow", "gathering.dissolve", "regions.areas", "tiles.selection")
+WRAPPING = ("tables.lattice", "tables.near_groups", "gathering.pairs", "regions.areas", "tiles.guillotine")
 # What takes longest comes first, so that no worker is left with it in the end.
 LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py", "tests/population/test_models.py",
            "tests/test_pipeline.py", "tests/tables/test_models.py", "tests/test_release.py",

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.scope import ScopeSettings
+from shoal.engines.source import ScopeSettings
 from shoal.errors import ShoalError
 from shoal.problems.gathering.diverse import Conditions
 from shoal.publishing.tables.audited import Roles
@@ -65,7 +65,7 @@ def asked_of(name: str) -> list[str]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
 def test_odd_arguments_are_answered_or_refused_in_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.utility.measures.QUERIES", 10)  # their number is no argument
+    monkeypatch.setattr("shoal.utility.compare.QUERIES", 10)  # their number is no argument
     call, given = CALLS[name]
     said: list[str] = []
     for turn, parameter in enumerate(asked_of(name)):

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,23 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     assert said() == ("1", True)
     (room / "inner.py").write_text(INNER.format(2))
     assert said() == ("2", False)
+
+
+class Moved:
+    """A type as an older version knew it: who reads it looks for a module that is gone."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return import_module, ("shoal.kernels.gone",)
+
+
+def test_an_index_that_names_types_which_have_moved_is_none(tmp_path: Path) -> None:
+    """What an older version left on disk is compiled anew, and stops nobody."""
+    kept = shoal.kernels._KeptFiles(str(tmp_path), "kernel", "stamp")
+    kept._save_index({Moved(): "old.nbc"})
+    key = (("int64",), ("machine",), ("code",))
+    assert kept.load(key) is None
+    kept.save(key, "int64")
+    assert kept.load(key) == "int64"
 
 
 @pytest.mark.parametrize("step", ["_save_data", "_save_index"])

@@ -52,6 +52,19 @@ def test_no_module_imports_itself_by_way_of_others():
     assert fence.floors(fence.graph(ROOT / "shoal"))[1] == []
 
 
+def test_no_folder_imports_itself_by_way_of_others():
+    assert fence.floors(fence.folder_graph(fence.graph(ROOT / "shoal")))[1] == []
+
+
+def test_a_circle_of_folders_is_found_where_no_module_is_in_one():
+    imports = {
+        "shoal": set(), "shoal.a": set(), "shoal.b": set(),
+        "shoal.a.high": {"shoal.b.middle"}, "shoal.b.middle": {"shoal.a.low"}, "shoal.a.low": set(),
+    }  # fmt: skip
+    assert fence.floors(imports)[1] == []
+    assert fence.floors(fence.folder_graph(imports))[1] == ["shoal.a", "shoal.b"]
+
+
 def test_a_circle_is_found_also_inside_functions(tmp_path):
     house = tmp_path / "shoal"
     house.mkdir()
@@ -70,7 +83,7 @@ def test_what_a_package_looks_up_later_is_an_import_too(tmp_path):
     (house / "__init__.py").write_text("", encoding="utf-8")
     (house / "low.py").write_text("import shoal\n", encoding="utf-8")
     assert fence.floors(fence.graph(house))[1] == []
-    (house / "__init__.pyi").write_text("from shoal.low import f as f\n", encoding="utf-8")
+    (house / "__init__.pyi").write_text("from shoal.low import f\n", encoding="utf-8")
     assert fence.floors(fence.graph(house))[1] == ["shoal", "shoal.low"]
 
 

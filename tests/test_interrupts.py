@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.problems.interrupts import flag, heard
+from shoal.problems.threads import flag, heard
 from tests.commands import started
 
 HEARD = 20  # times what a yardstick takes, about a tenth of a second; both in seconds of one processor
@@ -108,12 +108,12 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_search(which: str, searching: tuple[
 
 COMMAND = """
 import sys, threading
-from shoal.problems import interrupts
-begin = interrupts.in_a_thread
+from shoal.problems import threads
+begin = threads.in_a_thread
 def search(work):
     threading.Timer(0.5, lambda: print("ready", flush=True)).start()
     return begin(work)
-interrupts.in_a_thread = search
+threads.in_a_thread = search
 from shoal.cli import main
 main()
 """
@@ -200,7 +200,7 @@ def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread
 
 POOLS = """
 import threading, time
-from shoal.problems.interrupts import Workers, _raise_in
+from shoal.problems.threads import Workers, _raise_in
 def work():
     while True:
         with Workers(1) as pool:
@@ -231,4 +231,4 @@ def test_searches_begin_threads_in_no_other_way():
     others = [
         p.name for p in rooms.rglob("*.py") if "ThreadPoolExecutor(" in p.read_text() or "Thread(" in p.read_text()
     ]
-    assert others == ["interrupts.py"]
+    assert others == ["threads.py"]

@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.filled import filled
 from shoal.engines.open import open_table
+from shoal.engines.recognize import filled
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.judge.tables.filled import filled as judged
+from shoal.judge.tables.privacy import filled as judged
 from tests.commands import run
 from tests.kept import kept, verify
 

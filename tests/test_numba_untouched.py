@@ -55,7 +55,7 @@ def modules() -> list[str]:
 def test_no_attribute_of_numba_is_replaced() -> None:
     """Of no module and no class of numba that is there before: 20,000 attributes, each the same object afterwards."""
     found = modules()
-    assert len(found) > 50
+    assert len(found) > 30
     code = f"{LOOK}\nfor name in {found!r}:\n    importlib.import_module(name)\n{CHECK}\nprint(len(before), changed())"
     said = python("-c", code)
     assert said.returncode == 0, said.stderr

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.model.privacy import AlphaKAnonymity, LDiversity
-from shoal.model.privacy.persons import OfPersons
+from shoal.model.privacy.population import OfPersons
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=6)
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationError
-from shoal.model.partition import Partition
+from shoal.model.histogram import Partition
 from shoal.model.task import Grouping
 from shoal.pipeline import prepare
 from shoal.problems.tables import group
@@ -394,7 +394,7 @@ def test_the_order_is_kept_only_on_request() -> None:
 
 def wrong_solver(breach: str) -> Any:
     """An algorithm whose partition loses a row, or leaves groups too small or too uniform."""
-    from shoal.problems.tables.papers.three_phase import three_phase
+    from shoal.problems.tables.three_phase import three_phase
 
     def solve(task: Any) -> Grouping:
         cells, count = np.arange(task.histogram.cells), task.histogram.count.copy()

@@ -10,7 +10,7 @@ import shoal
 from shoal.engines.frames import classes
 from shoal.engines.table import Replacement
 from shoal.errors import InputError, PolicyError
-from shoal.model.partition import Partition
+from shoal.model.histogram import Partition
 
 
 @pytest.fixture(scope="module")

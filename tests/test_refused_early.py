@@ -11,7 +11,7 @@ import shoal
 from shoal.cli.anonymize import guarantee
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import times
-from shoal.report.words import certificate_words
+from shoal.report.parts import certificate_words
 from tests.commands import run
 
 PEOPLE = pl.DataFrame(

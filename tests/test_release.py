@@ -177,7 +177,7 @@ def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, ho
     path.write_text(TAMPERED[how](path.read_text()))
     facts = json.loads(record.read_text())
     verdict = verify(path, record)
-    from shoal.judge.tables.parts import hash_of
+    from shoal.judge.tables.large import hash_of
 
     facts["release"] |= {"sha256": hash_of(path), "rows": verdict.audit.rows}
     facts |= {"groups": verdict.audit.classes, "smallest_group": verdict.audit.smallest_class}

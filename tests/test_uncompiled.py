@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shoal.kernels import uncompiled
-from shoal.kernels.gathering.neighbors import distance
+from shoal.kernels.gathering.clusters import distance
 from shoal.kernels.tables.counts import phase_one
 from shoal.kernels.tables.lattice import publish
 from shoal.model.histogram import Histogram

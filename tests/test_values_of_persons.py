@@ -16,7 +16,7 @@ from shoal.errors import InfeasibleError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import OfPersons, requirement
-from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.groups import good_groups
 from tests.commands import run
 from tests.kept import kept, verify
 from tests.oracles.models import meets

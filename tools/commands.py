@@ -23,8 +23,8 @@ figures; a refusal is `{"error": ..., "status": ...}` there.
 
 def page() -> str:
     """The whole page."""
+    from shoal.cli.app import PAGES
     from shoal.cli.commands import program
-    from shoal.cli.examples import PAGES
 
     built = program()
     listed = [f"| [`{name}`](#shoal-{name}) | {about.short} |" for name, about in PAGES.items()]
@@ -35,8 +35,7 @@ def page() -> str:
 def _command(name: str, command: Any, built: Any) -> str:
     import typer
 
-    from shoal.cli.examples import PAGES
-    from shoal.cli.sections import sections
+    from shoal.cli.app import PAGES, sections
 
     context = typer.Context(command, info_name=name, parent=typer.Context(built, **built.context_settings))
     lines = [f"## shoal {name}", "", " ".join(command.help.split()), "", "```", *PAGES[name].examples, "```", ""]

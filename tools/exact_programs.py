@@ -11,18 +11,17 @@ from itertools import combinations
 
 import numpy as np
 
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Task, shortfall
-from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact.optimal import by_vectors
-from shoal.problems.tables.exact.pattern_model import kinds_of
+from shoal.problems.tables.exact.pattern_model import row_classes_of
 from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
 from shoal.problems.tables.exact.set_partition import solve
-from shoal.problems.tables.others.pattern_cover import whole_cost
-from shoal.problems.tables.papers.simplex_matching import simplex_matching
+from shoal.problems.tables.exact.two_anonymity import simplex_matching
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods.pattern_cover import whole_cost
 
 
 def random_tree(rng: np.random.Generator, size: int) -> ColumnRecoding:
@@ -36,7 +35,7 @@ def random_tree(rng: np.random.Generator, size: int) -> ColumnRecoding:
 
 def every_program(histogram: Histogram, need: Requirement, recoding: Recoding) -> list[int]:
     """The optimum as a whole number, by every program that applies."""
-    costs, kinds = Costs.of(histogram, recoding), kinds_of(histogram, need)
+    costs, kinds = Costs.of(histogram, recoding), row_classes_of(histogram, need)
     task = Task(histogram, need, recoding)
     whole = Partition.of(np.arange(histogram.cells), np.zeros(histogram.cells), histogram.count)
     found = by_vectors(histogram, need, costs, kinds, 1e9, 2**60)

@@ -158,7 +158,7 @@ def work(told: Connection) -> None:
     """The process that writes: runs (command, folder, mode, at) as they come, says status, events and seconds."""
     import shoal.cli
     import shoal.cli.commands
-    from shoal.engines import partwise as engine
+    from shoal.engines import store as engine
     from shoal.publishing.tables import partwise as publishing
 
     engine.PART_ROWS = publishing.PART_ROWS = 25  # type: ignore[attr-defined]

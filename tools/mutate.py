@@ -75,14 +75,14 @@ ROOMS = {
     "publishing": Room(("shoal/publishing",), ("tests/publishing", "tests/test_recodings.py", "tests/judge")),
     "bounds": Room(
         (
-            "shoal/problems/tables/search/bounds.py",
-            "shoal/problems/tables/certify.py",
-            "shoal/problems/tables/costs.py",
+            "shoal/problems/tables/bounds/bounds.py",
+            "shoal/problems/tables/bounds/certify.py",
+            "shoal/problems/tables/losses.py",
         ),
         ("tests/tables/test_bounds.py", "tests/tables/test_certify.py", "tests/tables/test_three_phase.py"),
     ),
     "papers": Room(
-        ("shoal/problems/tables/papers",),
+        ("shoal/problems/tables/three_phase.py", "shoal/problems/tables/methods", "shoal/problems/tables/exact"),
         tuple(f"tests/tables/test_{n}.py" for n in ("three_phase", "matching", "kernelize", "simplex_matching")),
     ),
     "attacks": Room(("shoal/attacks",), ("tests/attack",)),

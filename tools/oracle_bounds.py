@@ -19,13 +19,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import shoal
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
-from shoal.problems.tables.search import box_multipliers, boxes
-from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.bounds import boxes
+from shoal.problems.tables.bounds import boxes as box_multipliers
+from shoal.problems.tables.bounds.bounds import lower_bounds
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible, least_total
 from tests.tables.drawn import KINDS

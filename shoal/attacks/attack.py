@@ -9,17 +9,17 @@ from typing import Any
 
 import polars as pl
 
-from shoal.attacks import composition, downcoding, files, inference, linkage, minimality
-from shoal.attacks.finding import Finding
-from shoal.attacks.reading import People, Reading, read
+from shoal.attacks import composition, downcoding, files, linkage, minimality
+from shoal.attacks import linkage as inference
+from shoal.attacks.reading import Finding, People, Reading, read
+from shoal.engines.atomic import certificate_path
 from shoal.engines.open import open_table
 from shoal.engines.table import require
-from shoal.engines.targets import certificate_path
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
+from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
-from shoal.model.record import read_json
 from shoal.watching import watched
 
 ERRORS = (0.0, 0.05, 0.15)
@@ -94,15 +94,14 @@ class Attack:
         Where the original was used the page tells figures of it: its name then ends in .internal.html, it says so on
         top, and new files are readable by their owner alone.  Returns where the page is.
         """
-        from shoal.engines.atomic import SHARED, publish_page
-        from shoal.engines.targets import PAGE, check_outputs, internal_path
-        from shoal.report.attacking import page
-        from shoal.report.rendering import as_json
+        from shoal.engines.atomic import PAGE, SHARED, check_outputs, internal_path, publish_page
+        from shoal.report.exploring import attack_page
+        from shoal.report.parts import as_json
 
         path = internal_path(Path(path)) if self.internal else Path(path)
         closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
         figures = self.as_dict()
-        publish_page(path, page(figures), as_json(figures), closed=closed | (SHARED if self.internal else 0))
+        publish_page(path, attack_page(figures), as_json(figures), closed=closed | (SHARED if self.internal else 0))
         return path
 
     def _repr_html_(self) -> str:

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.attacks.finding import Finding, wilson
-from shoal.attacks.reading import Reading
+from shoal.attacks.reading import Finding, Reading, wilson
 from shoal.engines.codes import as_text
 from shoal.errors import InputError
 from shoal.judge.composition import Composition, Learned, Published, compose

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.attacks.finding import Finding, wilson
 from shoal.attacks.linkage import Truth
-from shoal.attacks.reading import People, Reading, numbered
+from shoal.attacks.reading import Finding, People, Reading, numbered, wilson
 
 PAPER = "Cohen 2022"
 LOWERS = "a larger k; a method that does not coarsen as little as it can"

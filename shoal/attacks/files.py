@@ -1,19 +1,337 @@
-"""What the files tell: the order of rows, levels and metadata, and whatever lies beside the release."""
+"""What the files tell: the order of rows, levels and metadata, and whatever lies beside the release.
+
+What a file or a frame holds beside its rows: dictionaries, statistics, metadata, forms of writing, hidden parts.
+
+None of it is seen by whoever looks at the rows, and all of it may have been made from other rows: a dictionary page
+that was built before values were starred still lists them; a file written over an older one may still carry its bytes.
+
+* Parquet: values of dictionary pages and of levels in the schema, ends of the statistics of every row group, their
+  counts, the order of dictionaries and the columns by which rows were sorted, Bloom filters, keys of the metadata, an
+  index of pandas, bytes between the column chunks to which nothing refers.
+* CSV: one value written in two ways (quoted and not), by which rows of one class can be told apart.
+* Excel: texts that no cell shows, hidden sheets, rows and columns, cached pivots, comments, links, the author.
+* Frames: levels of categories, a pandas index that is not 0, 1, 2 ..., attributes."""
 
 from __future__ import annotations
 
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.attacks import beside
-from shoal.attacks.finding import Finding, wilson
+from shoal.attacks import public_files
 from shoal.attacks.linkage import same_order
-from shoal.attacks.reading import People, Reading
-from shoal.attacks.residue import residue
-from shoal.engines.codes import encode
+from shoal.attacks.public_files import told
+from shoal.attacks.reading import Finding, People, Reading, wilson
+from shoal.engines.codes import as_text, encode
+
+_OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")
+_LINES = 200_000  # of a CSV that are looked at
+_PART = 64 << 20  # bytes of a part of a workbook that are looked at
+_FIELD = r'(?:"(?:[^"]|"")*"|[^{0}"\r\n]*)'
+_REPEATED = 4096  # bytes at most of the metadata that some writers repeat after a column chunk
+_CUT = 30  # bytes at which writers begin to cut statistics of texts
+
+
+@dataclass
+class Residue:
+    """What is held beside the rows.
+
+    values  column -> the values held that no row shows
+    order   what tells an order that is not that of the rows
+    said    everything else, in words
+    """
+
+    values: dict[str, set[str]] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def leaks(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.values or self.order or self.said)
+
+
+def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Residue | None:
+    """What a release holds beside its rows; None where its form holds nothing else.
+
+    table  a path or a frame;  frame: its rows, as they were read
+    """
+    found = Residue()
+    if isinstance(table, (str, Path)):
+        name = str(table).lower()
+        if not Path(table).is_file():
+            return None
+        if name.endswith((".parquet", ".pq")) and find_spec("pyarrow"):
+            _parquet(Path(table), frame, found)
+        elif name.endswith((".csv", ".tsv", ".txt")):
+            _csv(Path(table), frame, separator or ("\t" if name.endswith(".tsv") else None), found)
+        elif name.endswith(".xlsx"):
+            _excel(Path(table), frame, found)
+        else:
+            return None
+        return found
+    if isinstance(table, pl.DataFrame):
+        for name, kind in table.schema.items():
+            if isinstance(kind, pl.Enum):
+                _unseen(found, frame, name, kind.categories.to_list())
+        return found
+    if type(table).__module__.split(".")[0] == "pandas":
+        _pandas(table, frame, found)
+        return found
+    if type(table).__module__.split(".")[0] == "pyarrow":
+        _arrow(table, frame, found)
+        return found
+    return None
+
+
+def _unseen(found: Residue, frame: pl.DataFrame, name: str, values: Sequence[Any]) -> None:
+    """Values of a column that no row shows."""
+    if name not in frame.columns:
+        return
+    shown = set(as_text(frame[name]).unique().to_list())
+    kind = frame[name].dtype
+    plain = all(isinstance(v, str) for v in values) or kind in (pl.String, pl.Categorical, pl.Enum)
+    texts = list(map(str, values)) if plain else as_text(pl.Series(values, dtype=kind, strict=False)).to_list()
+    if lost := {str(v) for v in texts if v is not None and v not in shown}:
+        found.values.setdefault(name, set()).update(lost)
+
+
+def _pandas(table: Any, frame: pl.DataFrame, found: Residue) -> None:
+    for name in table.columns:
+        if hasattr(table[name].dtype, "categories"):
+            _unseen(found, frame, str(name), list(map(str, table[name].dtype.categories)))
+    index = table.index
+    if index.nlevels > 1 or index.names != [None] or list(index) != list(range(len(index))):
+        found.order.append("the index of the frame is not 0, 1, 2, ...: it may say where rows stood")
+    if table.attrs:
+        found.said.append(f"attributes of the frame: {', '.join(map(str, table.attrs))}")
+
+
+def _arrow(table: Any, frame: pl.DataFrame, found: Residue) -> None:
+    """An Arrow table in memory: its dictionaries."""
+    for name in table.column_names:
+        for chunk in table.column(name).chunks:
+            if hasattr(chunk, "dictionary"):
+                _unseen(found, frame, name, chunk.dictionary.to_pylist())
+
+
+def _parquet(path: Path, frame: pl.DataFrame, found: Residue) -> None:
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    plain = parquet.ParquetFile(path)
+    names = [
+        f.name for f in plain.schema_arrow
+        if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type) or arrow.types.is_dictionary(f.type)
+    ]  # fmt: skip
+    file = parquet.ParquetFile(path, read_dictionary=names)
+    whole, begin = file.metadata, 0
+    for g in range(whole.num_row_groups):
+        group = whole.row_group(g)
+        part = frame.slice(begin, group.num_rows)
+        begin += group.num_rows
+        if group.sorting_columns:
+            by = [group.column(s.column_index).path_in_schema for s in group.sorting_columns]
+            found.order.append(f"row group {g} says that it was sorted by {', '.join(by)}")
+        for c in range(group.num_columns):
+            column = group.column(c)
+            _statistics(column, part, found)
+            if column.bloom_filter_offset:
+                found.said.append(f"a Bloom filter of {column.path_in_schema!r}, which says what values there were")
+        if any(group.column(c).has_dictionary_page for c in range(group.num_columns)) and names:
+            _dictionaries(file.read_row_group(g, columns=names), part, found)
+    _metadata(plain.schema_arrow, whole.metadata or {}, frame, found)
+    if lost := _between(whole, path.stat().st_size):
+        found.said.append(f"{lost:,} bytes between the columns to which nothing refers")
+    found.order[:] = dict.fromkeys(found.order)
+    found.said[:] = dict.fromkeys(found.said)
+
+
+def _statistics(column: Any, part: pl.DataFrame, found: Residue) -> None:
+    """Ends and counts of a column chunk."""
+    name, held = column.path_in_schema, column.statistics
+    if held is None or name not in part.columns:
+        return
+    if held.has_min_max:
+        ends = [held.min, held.max]
+        if any(isinstance(e, bytes) or (isinstance(e, str) and len(e) >= _CUT) for e in ends):
+            ends = []  # of no known kind, or perhaps cut
+        _unseen(found, part, name, ends)
+    missing, rows = part[name].null_count(), part.height
+    if held.has_null_count and held.null_count != missing and not part[name].dtype.is_nested():
+        found.said.append(f"statistics of {name!r} count {held.null_count:,} missing values, its rows {missing:,}")
+    if held.has_distinct_count and held.distinct_count and held.distinct_count > part[name].drop_nulls().n_unique():
+        found.said.append(f"statistics of {name!r} count {held.distinct_count:,} different values, more than rows show")
+    if column.num_values != rows and not part[name].dtype.is_nested():
+        found.said.append(f"the column chunk of {name!r} holds {column.num_values:,} values for {rows:,} rows")
+
+
+def _dictionaries(table: Any, part: pl.DataFrame, found: Residue) -> None:
+    """Values of dictionary pages that no row shows, and dictionaries in an order of other rows."""
+    for name in table.column_names:
+        for chunk in table.column(name).chunks[:1]:
+            if not hasattr(chunk, "dictionary"):
+                continue
+            listed = [v for v in chunk.dictionary.to_pylist() if v is not None]
+            _unseen(found, part, name, listed)
+            seen = [v for v in part[name].cast(pl.String).unique(maintain_order=True).to_list() if v is not None]
+            kept = [v for v in listed if v in set(seen)]
+            met = [v for v in seen if v in set(kept)]
+            if kept not in (met, sorted(kept)) and len(kept) > 2:
+                found.order.append(f"the dictionary of {name!r} stands in an order of other rows")
+
+
+def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, found: Residue) -> None:
+    """Keys of the file, levels in the schema, what pandas wrote."""
+    for key, value in keys.items():
+        name = key.decode("utf-8", "replace")
+        if name.startswith(_OWN_KEYS):  # what writers say of columns and of themselves
+            continue
+        text = value.decode("utf-8", "replace")
+        figures = sorted(set(told(_parsed(text))))
+        found.said.append(f"metadata {name!r}" + (f" with {', '.join(figures)} of the original" if figures else ""))
+    for one in schema:
+        for key, value in (one.metadata or {}).items():
+            if key.startswith(b"_PL_ENUM_VALUES"):
+                _unseen(found, frame, one.name, list(_levels(value)))
+            elif not key.startswith((b"PARQUET:field_id", b"_PL_", b"ARROW:extension")):
+                found.said.append(f"metadata {key.decode('utf-8', 'replace')!r} of column {one.name!r}")
+    said = _parsed(keys.get(b"pandas", b"{}").decode("utf-8", "replace"))
+    for index in said.get("index_columns", []) if isinstance(said, Mapping) else []:
+        if isinstance(index, str):
+            found.order.append(f"a stored index of pandas, {index!r}")
+        elif isinstance(index, Mapping) and (index.get("stop") != frame.height or index.get("start")):
+            found.said.append(f"an index of pandas that runs from {index.get('start')} to {index.get('stop')}")
+    for column in said.get("columns", []) if isinstance(said, Mapping) else []:
+        more = column.get("metadata") if isinstance(column, Mapping) else None
+        many = more.get("num_categories") if isinstance(more, Mapping) else None
+        of = column.get("name") if isinstance(column, Mapping) else None
+        if isinstance(many, int) and of in frame.columns and many > frame[of].drop_nulls().n_unique():
+            found.said.append(f"pandas says that {of!r} had {many:,} categories")
+
+
+def _levels(text: bytes) -> Iterator[str]:
+    """Levels as polars writes them: how many bytes, a semicolon, the level."""
+    while text:
+        size, _, text = text.partition(b";")
+        yield text[: int(size)].decode("utf-8", "replace")
+        text = text[int(size) :]
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _between(whole: Any, size: int) -> int:
+    """Bytes before and between the column chunks that belong to none of them."""
+    parts = []
+    for g in range(whole.num_row_groups):
+        group = whole.row_group(g)
+        for c in range(group.num_columns):
+            column = group.column(c)
+            begin = min(o for o in (column.dictionary_page_offset, column.data_page_offset) if o)
+            end = begin + column.total_compressed_size
+            repeats = column.file_offset > end  # some writers repeat the column's metadata after it
+            parts.append((begin, end + _REPEATED if repeats else end))
+            if column.bloom_filter_offset and column.bloom_filter_length:
+                parts.append((column.bloom_filter_offset, column.bloom_filter_offset + column.bloom_filter_length))
+    at, lost = 4, 0
+    for begin, end in sorted(parts):
+        lost += max(begin - at, 0)
+        at = max(at, end)
+    return lost if at <= size else 0
+
+
+def _csv(path: Path, frame: pl.DataFrame, separator: str | None, found: Residue) -> None:
+    """Values that are written in two ways: between quotes and without."""
+    columns = frame.columns
+    with path.open("rb") as raw:
+        if not any(b'"' in part for part in iter(lambda: raw.read(1 << 20), b"")):
+            return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        head = file.readline(1 << 20)
+        separator = separator or max(",;\t|", key=head.count)
+        cell = re.compile(_FIELD.format(re.escape(separator)) + rf"({re.escape(separator)}|\r?\n|\Z)")
+        quoted: list[dict[str, int]] = [{} for _ in columns]
+        for number, line in enumerate(file):
+            if number >= _LINES:
+                break
+            at, c = 0, 0
+            while '"' in line and c < len(columns) and (met := cell.match(line, at)):
+                _written(line[at : met.start(1)], quoted[c])
+                at, c = met.end(), c + 1
+            if '"' not in line:
+                for c, text in enumerate(line.rstrip("\r\n").split(separator)[: len(columns)]):
+                    _written(text, quoted[c])
+    for name, forms in zip(columns, quoted, strict=True):
+        if many := sum(f == 3 for f in forms.values()):
+            found.said.append(f"{many:,} values of {name!r} are written with and without quotes")
+
+
+def _written(text: str, forms: dict[str, int]) -> None:
+    if text[:1] == '"' and text[-1:] == '"' and len(text) > 1:
+        inner = text[1:-1].replace('""', '"')
+        forms[inner] = forms.get(inner, 0) | 2
+    else:
+        forms[text] = forms.get(text, 0) | 1
+
+
+def _excel(path: Path, frame: pl.DataFrame, found: Residue) -> None:
+    """Parts of a workbook that no cell of the table shows."""
+    shown: set[str] = set(frame.columns)
+    for name in frame.columns:
+        shown.update(t for t in as_text(frame[name]).unique().to_list() if t is not None)
+    try:
+        book = zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile):
+        return
+    with book:
+        parts = {info.filename: info.file_size for info in book.infolist()}
+
+        def text(name: str) -> str:
+            return book.read(name).decode("utf-8", "replace") if parts.get(name, _PART) < _PART else ""
+
+        shared = re.findall(r"<si\b.*?</si>", text("xl/sharedStrings.xml"), re.DOTALL)
+        texts = {_unescaped("".join(re.findall(r"<t\b[^>]*>(.*?)</t>", s, re.DOTALL))) for s in shared}
+        if lost := {t for t in texts if t and t.strip() not in shown and t not in shown}:
+            found.values["texts that no cell shows"] = lost
+        sheets = [n for n in parts if re.fullmatch(r"xl/worksheets/[^/]+\.xml", n)]
+        states = re.findall(r'<sheet\b[^>]*state="(\w*[hH]idden)"', text("xl/workbook.xml"))
+        if len(sheets) > 1 or states:
+            found.said.append(f"{len(sheets)} sheets, {len(states)} of them hidden")
+        hidden = sum(len(re.findall(r'<(?:row|col)\b[^>]*\bhidden="(?:1|true)"', text(n))) for n in sheets)
+        if hidden:
+            found.said.append(f"{hidden:,} hidden rows or columns")
+        for part, words in (
+            ("xl/pivotCache/", "a cached pivot table"), ("xl/comments", "comments"), ("xl/externalLinks/", "links"),
+            ("xl/threadedComments", "comments"), ("docProps/custom.xml", "custom properties"),
+            ("xl/revisions", "earlier revisions"), ("xl/embeddings", "embedded files"), ("customXml/", "custom XML"),
+        ):  # fmt: skip
+            if any(n.startswith(part) for n in parts):
+                found.said.append(words)
+        core = text("docProps/core.xml") if "docProps/core.xml" in parts else ""
+        for tag in ("dc:creator", "cp:lastModifiedBy"):
+            if (who := re.search(rf"<{tag}>([^<]+)</{tag}>", core)) and who[1].strip():
+                found.said.append(f"who wrote it ({tag.partition(':')[2]})")
+    found.said[:] = dict.fromkeys(found.said)
+
+
+def _unescaped(text: str) -> str:
+    for one, other in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+        text = text.replace(one, other)
+    return text
+
 
 _ROWS = 100_000  # compared with the rows at other places
 _SHIFTS = (1, 2, 5, 11, 23, 47, 101)
@@ -26,7 +344,7 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
     if (held := _beside_rows(reading, table, separator)) is not None:
         out.append(held)
     if path is not None:
-        out += beside.found(reading, path)
+        out += public_files.found_beside_it(reading, path)
     if people is not None and people.rows == reading.rows:
         out.append(_against_original(reading, people))
     return out

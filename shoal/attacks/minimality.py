@@ -2,20 +2,282 @@
 
 The intruder has a register of everybody's quasi-identifiers and knows that the maker hides no more than the model asks.
 Of the N people of a tuple m stand plainly in the release with known values; the others are in coarser classes, and
-their values are draws from the rows of those that hold the tuple.  ``shoal.attacks.forced`` has the likelihood of what
+their values are draws from the rows of those that hold the tuple.  ``shoal.attacks.minimality`` has the likelihood
+of what
 they are, for any k and l.  Who of a tuple stands plainly is not known: claims are about the composition of the tuple.
-"""
+
+What a tuple's hidden rows were, to whoever knows that a method hides no more rows of a tuple than it must.
+
+Of the N rows of a tuple m stand plainly, with ``have`` of each sensitive value; the n = N - m others are hidden.
+
+*Forced.*  A method that hides as few rows of a tuple as it can leaves no set S of the hidden rows that could stand
+beside the plain ones: for every s from max(k, m + 1) to N, no s rows of which no value has more than f = floor(s / l).
+Of the tuple's rows at most the sum over the values of min(T_v, f) fit under f, where T_v counts the tuple's rows of v.
+So a composition c of the hidden rows is forced just where, for every such f,
+
+    sum over v of min(have_v + c_v, f)  <  the least s with floor(s / l) = f, at least max(k, m + 1).
+
+With m = 0 that is a condition on how often values repeat.  With m > 0 the first f allows only values of which the plain
+rows have all they may, which have then the same have_v: again a condition on how often these repeat.  For k = l = 2 and
+m = 0: all rows have one value.
+
+*Weights.*  In a world with T_v rows of each value there are N! / product of T_v! ways to give the values to the
+persons, each as likely.  A forced world gives this release for certain; a world that is not forced gives it where the
+method hides more than the tuple asks for, because other rows needed company: with probability epsilon, any m of the N
+rows being plain alike.  Values come from the rows of the classes that hold the tuple, each at most once.  So c weighs
+
+    forced      product of b_v(c_v) have_v! / (have_v + c_v)!
+    not forced  epsilon m! n! / N!  product of b_v(c_v) / c_v!
+
+with b_v(j) the chance of drawing j rows of v.  epsilon is unknown; it is fitted to the release (``rates``).  The values
+of a tuple need not be draws of their own: with ``alike`` their shares differ from tuple to tuple as those of Dirichlet
+draws do (Polya's urn), so that what stands plainly says something about what is hidden.
+
+Source: Wong, Fu, Wang, Pei 2007, whose credibility is the case of all worlds equally likely."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
-from shoal.attacks.finding import Finding, wilson
-from shoal.attacks.forced import Hidden, concentration, posterior, rates, weigh
-from shoal.attacks.reading import People, Reading, same
+from shoal.attacks.reading import Finding, People, Reading, same, wilson
+
+MANY = 20  # hidden rows of a tuple; of more minimality is taken to tell nothing
+_STATES = 1_500  # ways in which values repeat that are told apart
+_ROUNDS = 60
+_BELIEF = 1.0, 2.0  # tuples hidden without need, and that need not be hidden, counted before any is seen
+_HELD = 1 << 24  # numbers held at once
+
+
+class Hidden(NamedTuple):
+    """Tuples with hidden rows.
+
+    have    float64[tuples, values]  their plain rows;  people: int64[tuples] all their rows
+    pool    float64[tuples, values]  rows of the coarse classes that hold each
+    share   float64[tuples, values]  the chance of each value in one draw, rows sum to 1; zero where the pool has none
+    """
+
+    have: np.ndarray
+    people: np.ndarray
+    pool: np.ndarray
+    share: np.ndarray
+
+
+class Weighed(NamedTuple):
+    """Per tuple the weights of the compositions of its hidden rows.
+
+    forced, free            float64[tuples]  the total weight of the forced ones, and of the others for epsilon = 1
+    of_forced, of_free      float64[tuples, values]  the mean share of each value among the hidden rows
+    asked                   bool[tuples]  whether the rows could be forced, so that minimality says something
+    """
+
+    forced: np.ndarray
+    free: np.ndarray
+    of_forced: np.ndarray
+    of_free: np.ndarray
+    asked: np.ndarray
+
+
+def limits(people: int, plain: int, k: int, l: float) -> tuple[int, ...]:
+    """h_1, h_2, ...: hidden rows are forced where the sum over the values of min(c_v, g) is below h_g, for every g.
+
+    Of a tuple with plain rows c counts those values alone of which the plain rows have as many as they may.  A limit
+    above the hidden rows never binds.
+    """
+    hidden = people - plain
+    base = floored((plain + 1) / l) if plain else 0
+    out = []
+    for g in range(1, floored(people / l) - base + 1):
+        least = max(k, plain + 1, math.ceil(l * (base + g) - 1e-9))
+        binds = floored(least / l) == base + g and least <= people
+        out.append(least - plain if binds else hidden + 1)
+    return tuple(out)
+
+
+def floored(x: float) -> int:
+    """The floor of a quotient that floating point may have put below a whole number."""
+    return math.floor(x + 1e-9)
+
+
+@lru_cache(maxsize=256)
+def _moves(
+    hidden: int, above: tuple[int, ...]
+) -> tuple[int, list[tuple[int, np.ndarray, np.ndarray]], np.ndarray] | None:
+    """(states, per j the states from and to which j more rows of a value lead, final states); None for too many.
+
+    A state is how many rows are used and, for each limit that may bind, the sum it speaks of.
+    """
+    binding = [(g, h) for g, h in enumerate(above, 1) if h <= hidden]
+    start = (0, *([0] * len(binding)))
+    number = {start: 0}
+    line = [start]
+    moves: list[tuple[list[int], list[int]]] = [([], []) for _ in range(hidden + 1)]
+    for state in line:
+        for j in range(1, hidden - state[0] + 1):
+            after = (state[0] + j, *(s + min(j, g) for s, (g, _) in zip(state[1:], binding, strict=True)))
+            if any(s >= h for s, (_, h) in zip(after[1:], binding, strict=True)):
+                break  # more of one value only adds
+            if after not in number:
+                if len(line) >= _STATES:
+                    return None
+                number[after] = len(line)
+                line.append(after)
+            moves[j][0].append(number[state])
+            moves[j][1].append(number[after])
+    steps = [(j, np.array(a), np.array(b)) for j, (a, b) in enumerate(moves) if a]
+    return len(line), steps, np.array([number[s] for s in line if s[0] == hidden], np.int64)
+
+
+def weighed(terms: np.ndarray, above: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarray] | None:
+    """(float64[tuples] total weight, float64[tuples, values] mean rows of each value) of compositions within limits.
+
+    terms  float64[tuples, values, n + 1]: the weight of j rows of a value, 1 for none
+    above  h_1, h_2, ...: only compositions whose sum of min(c_v, g) is below h_g for every g count
+
+    The mean is 0 where no composition counts.  None where there are more ways than are told apart.
+    O(tuples values n states): a forward pass for the totals, a backward pass for their derivatives.
+    """
+    tuples, values, rows = terms.shape
+    found = _moves(rows - 1, above)
+    if found is None:
+        return None
+    states, steps, ends = found
+    total, mean = np.zeros(tuples), np.zeros((tuples, values))
+    size = max(_HELD // (states * (values + 1)), 1)
+    for begin in range(0, tuples, size):
+        part = slice(begin, min(begin + size, tuples))
+        term = terms[part]
+        before = np.zeros((values + 1, len(term), states))
+        before[0, :, 0] = 1.0
+        for v in range(values):
+            before[v + 1] = before[v]
+            for j, a, b in steps:
+                before[v + 1][:, b] += before[v][:, a] * term[:, v, j, None]
+        after = np.zeros((len(term), states))
+        after[:, ends] = 1.0
+        total[part] = before[values][:, ends].sum(axis=1)
+        for v in reversed(range(values)):
+            back = after.copy()
+            for j, a, b in steps:
+                step = after[:, b] * term[:, v, j, None]
+                mean[part, v] += j * (before[v][:, a] * step).sum(axis=1)
+                back[:, a] += step
+            after = back
+    return total, np.divide(mean, total[:, None], out=np.zeros_like(mean), where=total[:, None] > 0)
+
+
+def weigh(hidden: Hidden, k: int, l: float, alike: float = math.inf) -> Weighed:
+    """Weights and means of what the hidden rows of every tuple may be.
+
+    alike  how much the values of a tuple are draws from the same shares as those of others: Polya's concentration
+
+    O(tuples values n states), n at most ``MANY`` hidden rows.
+    """
+    have, people, _, share = hidden
+    plain = have.sum(axis=1).round().astype(np.int64)
+    left = people - plain
+    out = Weighed(
+        np.zeros(len(people)), np.ones(len(people)), share.copy(), share.copy(), np.zeros(len(people), bool)
+    )  # fmt: skip
+    for n, m in np.unique(np.column_stack([left, plain]), axis=0).tolist():
+        if not 1 <= n <= MANY or n + m < max(k, 2):
+            continue
+        rows = np.flatnonzero((left == n) & (plain == m))
+        top = share[rows].max(axis=1, keepdims=True)
+        draw = _draws(hidden, rows, n, alike, top)
+        upto = np.arange(n + 1)
+        ours = have[rows][..., None]
+        free = weighed(draw * np.exp(-gammaln(upto + 1)))
+        full = ours >= floored((m + 1) / l) if m else np.ones_like(ours, bool)
+        counted = np.where(full | (upto == 0), draw, 0.0)
+        above = limits(n + m, m, k, l)
+        forced = _of_few(counted * np.exp(gammaln(ours + 1) - gammaln(ours + upto + 1)), above)
+        barred = forced if not m else _of_few(counted * np.exp(-gammaln(upto + 1)), above)
+        if free is None or forced is None or barred is None:
+            continue
+        known = free[0] > 0
+        loose = np.where(free[0] > barred[0] * (1 + 1e-9), free[0] - barred[0], 0.0)
+        alone = math.exp(gammaln(m + 1) + gammaln(n + 1) - gammaln(n + m + 1))
+        out.forced[rows] = np.where(known, forced[0], 0.0)
+        out.free[rows] = np.where(known, loose * alone, 1.0)
+        out.of_forced[rows] = forced[1] / n
+        mean = np.maximum(free[0][:, None] * free[1] - barred[0][:, None] * barred[1], 0.0)
+        mean = np.divide(mean, loose[:, None] * n, out=np.zeros_like(mean), where=loose[:, None] > 0)
+        out.of_free[rows[known]] = mean[known]
+        out.asked[rows] = known & (forced[0] > 0)
+    return out
+
+
+def _of_few(terms: np.ndarray, above: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray] | None:
+    """``weighed`` where some values may not be at all: only as many are looked at as the widest tuple has."""
+    order = np.argsort(terms[..., 1] <= 0, axis=1, kind="stable")
+    order = order[:, : max(int((terms[..., 1] > 0).sum(axis=1).max(initial=0)), 1)]
+    found = weighed(np.take_along_axis(terms, order[..., None], axis=1), above)
+    if found is None:
+        return None
+    mean = np.zeros(terms.shape[:2])
+    np.put_along_axis(mean, order, found[1], axis=1)
+    return found[0], mean
+
+
+def _draws(hidden: Hidden, rows: np.ndarray, n: int, alike: float, top: np.ndarray) -> np.ndarray:
+    """float64[rows, values, n + 1]: b_v(j), over top ** j, so that numbers stay within their range."""
+    have, pool, share = hidden.have[rows], hidden.pool[rows], hidden.share[rows]
+    out = np.ones((*share.shape, n + 1))
+    for j in range(1, n + 1):
+        left = np.clip(1 - (j - 1) / np.maximum(pool, 1e-300), 0.0, 1.0)
+        out[..., j] = out[..., j - 1] * left * (share + (have + j - 1) / alike * (share > 0)) / top
+    return out
+
+
+def concentration(counts: np.ndarray, share: np.ndarray) -> float:
+    """Polya's concentration of the values of a class, by how often two of its rows have one value.
+
+    counts  float64[classes, values];  share: float64[values] of each value in the table.  math.inf where two rows have
+    one value no more often than two rows of the table do.
+    """
+    size = counts.sum(axis=1)
+    pairs = float((size * (size - 1)).sum())
+    by_chance = float((share**2).sum())
+    if pairs <= 0 or by_chance >= 1:
+        return math.inf
+    more = (float((counts * (counts - 1)).sum()) / pairs - by_chance) / (1 - by_chance)
+    return 1 / more - 1 if more > 1e-6 else math.inf
+
+
+def rates(found: Weighed, wholly: np.ndarray, others: tuple[int, int]) -> np.ndarray:
+    """float64[tuples]: epsilon of each, one for tuples wholly hidden and one for those hidden in part.
+
+    wholly  bool[tuples]: whether no row stands plainly
+    others  tuples of at least k people that are hidden less: in part or not at all; not at all
+
+    The likeliest rates by expectation and maximization: of the hidden tuples the share that is not forced, over all
+    tuples that could have been left as they are.
+    """
+    out = np.zeros(len(wholly))
+    for kind, beside in ((wholly, others[0]), (~wholly, others[1])):
+        here = kind & found.asked
+        rate = 0.1
+        for _ in range(_ROUNDS):
+            loose = rate * found.free[here]
+            needless = float((loose / np.maximum(loose + found.forced[here], 1e-300)).sum())
+            rate = (needless + _BELIEF[0]) / (needless + beside + _BELIEF[1])
+        out[kind] = rate
+    return out
+
+
+def posterior(found: Weighed, rate: np.ndarray) -> np.ndarray:
+    """float64[tuples, values]: the share of each value expected among the hidden rows.  rate: epsilon of each tuple"""
+    free = rate * found.free
+    whole = found.forced + free
+    mixed = found.forced[:, None] * found.of_forced + free[:, None] * found.of_free
+    return np.where(found.asked[:, None], mixed / np.maximum(whole, 1e-300)[:, None], found.of_free)
+
 
 PAPER = "Wong, Fu, Wang, Pei 2007"
 LOWERS = "decoys (m-confidentiality, Wong et al.), a larger l; a method that does not hide as little as it can"

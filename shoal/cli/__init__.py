@@ -1,11 +1,19 @@
-"""The command line: arguments in, one call of the library, exit status out."""
+"""The command line: arguments in, one call of the library, exit status out.
+
+What is said to somebody who typed a command wrong: what, where, and what to type instead."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from shoal.cli.app import PAGES
 
 HALTED = "interrupted; no file is half written"
 
@@ -21,7 +29,7 @@ def _stop(_number: int, _frame: Any) -> None:
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible,
     4 an output exists already."""
-    from shoal.engines.system import on_termination, say_anything
+    from shoal.engines.atomic import on_termination, say_anything
 
     try:
         say_anything()
@@ -69,7 +77,6 @@ def _unforeseen(error: BaseException) -> None:
         sys.exit(2)
     if hasattr(error, "format_message"):
         from shoal.cli.commands import program
-        from shoal.cli.usage import sentence
 
         _refuse(sentence(error, program().commands, sys.argv[1:]), 2)
     if type(error).__name__ == "Abort":
@@ -134,3 +141,135 @@ def _refuse(message: str, status: int) -> None:
         print(json.dumps({"error": message, "status": status}, ensure_ascii=False))
     print(f"shoal: {message}", file=sys.stderr)
     sys.exit(status)
+
+
+# what other tools and Python call a thing -> what it is called here; the first that a command has is meant
+SYNONYMS = {
+    "--quasi-identifiers": ("--quasi",), "--qi": ("--quasi",), "--qid": ("--quasi",),
+    "--column": ("--value", "--label", "--columns", "--quasi"), "--columns": ("--quasi", "--value", "--label"),
+    "--out": ("--output",), "--output-file": ("--output",), "--input": ("TABLE",), "--file": ("TABLE",),
+    "--lat": ("--latitude", "--y"), "--lon": ("--longitude", "--x"), "--lng": ("--longitude", "--x"),
+    "--latitude": ("--y",), "--longitude": ("--x",), "--delimiter": ("--separator",), "--sep": ("--separator",),
+    "--overwrite": ("--force",), "--id": ("--identifiers",), "--identifier": ("--identifiers",),
+    "--hierarchies": ("--hierarchy",), "--population-column": ("--weight",), "--k": ("--r",), "--r": ("--k",),
+    "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
+}  # fmt: skip
+_KINDS = {
+    "int": "a whole number", "integer": "a whole number", "integer range": "a whole number in its range",
+    "float": "a number",
+}  # fmt: skip
+
+
+def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> str:
+    """A refusal of the parser of arguments, for who typed the command; it ends with what to type next."""
+    context = getattr(error, "ctx", None)
+    command = context.info_name if context is not None and context.parent is not None else None
+    if context is None:  # the parser does not always say which command it was in
+        command = next((word for word in typed if word in commands), None)
+    params = commands[command].params if command is not None and command in commands else ()
+    said = str(error.format_message())
+    unknown = re.match(r"No such command '([^']*)'", said)
+    if unknown is not None:
+        return _no_command(unknown[1])
+    kind = type(error).__name__
+    if kind == "NoSuchOption":
+        return f"{_no_option(error.option_name, context, command)} {_help_of(command)}"
+    if kind == "MissingParameter" and error.param is not None:
+        return f"{_named(error.param)} is missing: {_help(error.param)}; {_next(command)}"
+    if kind in ("BadParameter", "BadOptionUsage", "UsageError", "BadArgumentUsage"):
+        return f"{_bad(error, said, context, params, typed)} {_help_of(command)}"
+    return f"{said.rstrip('.')} {_help_of(command)}"
+
+
+def _next(command: str | None) -> str:
+    if command not in PAGES:
+        return "shoal --help lists the commands"
+    return f"for example: {PAGES[command].examples[0]}"
+
+
+def _help_of(command: str | None) -> str:
+    return f"(shoal{' ' + command if command else ''} --help tells all)"
+
+
+def _no_command(name: str) -> str:
+    near = get_close_matches(name, PAGES, n=1)
+    if name == "help":
+        return "there is no command 'help'; shoal --help lists the commands, shoal anonymize --help tells all of one"
+    if near:
+        return f"there is no command {name!r}; did you mean shoal {near[0]}?"
+    if "." in name or "/" in name:
+        return f"{name!r} is no command; say first what to do with it, for example: shoal init {name}"
+    return f"there is no command {name!r}; shoal --help lists them, shoal demo shows what it does"
+
+
+def _no_option(name: str, context: Any, command: str | None) -> str:
+    own = [o for p in context.command.params for o in p.opts if o.startswith("--")] if context is not None else []
+    own.append("--help")
+    words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []
+    meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1)
+    said = f"shoal {command or ''}".rstrip() + f" has no {name}"
+    if meant:
+        return f"{said}; did you mean {meant[0]}?"
+    if command is None:
+        return f"{said}; name a command first, for example: {PAGES['anonymize'].examples[0]}"
+    if "TABLE" in SYNONYMS.get(name, ()) and words:
+        return f"{said}; {words[0]} is named without a flag"
+    return said
+
+
+def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:
+    parameter = getattr(error, "param", None)
+    wrong = re.search(r"'([^']*)' is not a valid ([a-z ]+)", said)
+    if wrong is not None and parameter is not None:
+        return f"{_named(parameter)} is {wrong[1]!r}, and it has to be {_KINDS.get(wrong[2].strip(), wrong[2])}"
+    unread = re.search(r"Input should be a valid ([a-z]+)", said)  # as newer versions of the parser say it
+    if unread is not None and parameter is not None:
+        value = _typed(parameter, typed)
+        value_said = ":" if value is None else f" is {value!r}, and"
+        kind = {"number": "float"}.get(unread[1], unread[1])
+        return f"{_named(parameter)}{value_said} it has to be {_KINDS.get(kind, kind)}"
+    extra = re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", said)
+    if extra is not None:
+        own = context.command.params if context is not None else params
+        if not any("--quasi" in p.opts for p in own):
+            if context is not None and context.command.name == "demo":
+                return "shoal demo brings a table of its own; for yours: " + f"shoal init {shlex.quote(extra[1])}"
+            out = " what it writes is named by --output;" if any("--output" in p.opts for p in own) else ""
+            return f"{extra[1]!r} is too much:{out} a name that holds blanks stands in quotes"
+        return (
+            f"{extra[1]!r} is too much: column names are separated by commas without blanks (--quasi age,zip), "
+            "and a name that holds blanks stands in quotes"
+        )
+    needs = re.match(r"Option '([^']*)' requires an argument", said)
+    if needs is not None:
+        own = context.command.params if context is not None else params
+        option = next((p for p in own if needs[1] in p.opts), None)
+        return f"{needs[1]} needs a value" + ("" if option is None else f": {_help(option)}")
+    return said.rstrip(".")
+
+
+def _typed(parameter: Any, typed: Sequence[str]) -> str | None:
+    """What stands behind an option on the command line; None where it cannot be told."""
+    for word, after in zip(typed, [*typed[1:], ""], strict=True):
+        if word in parameter.opts:
+            return after
+        name, equals, value = word.partition("=")
+        if equals and name in parameter.opts:
+            return value
+    return None
+
+
+def _is_argument(parameter: Any) -> bool:
+    return getattr(parameter, "param_type_name", "") == "argument"
+
+
+def _named(parameter: Any) -> str:
+    """TABLE, or --quasi."""
+    if _is_argument(parameter):
+        return str(parameter.name).upper()
+    return max(parameter.opts, key=len)
+
+
+def _help(parameter: Any) -> str:
+    text = str(getattr(parameter, "help", None) or "a value").rstrip(".")
+    return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text

@@ -10,7 +10,6 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
-from shoal.cli.models import with_options
 from shoal.cli.options import (
     AVERAGE,
     EXPLORED,
@@ -25,8 +24,9 @@ from shoal.cli.options import (
     Roles,
     Source,
     flag,
+    with_options,
 )
-from shoal.model.ways import WAYS
+from shoal.model.shorthands import RECODINGS
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
         None, "--insensitive", "Columns to carry along as they are, though they single people out."
     )
     preset: str | None = flag(None, "--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
-    publish: str | None = flag(None, "--publish", f"{', '.join(WAYS)}; the first by default.")
+    publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; the first by default.")
     coordinates: str | None = flag(None, "--coordinates", "x,y: two columns published as tiles.")
     hierarchy: list[str] = HIERARCHIES
     weight: list[str] = flag([], "--weight", "column=factor of its loss; may be repeated.")
@@ -161,13 +161,12 @@ def anonymize(
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
+    from shoal.engines.atomic import JSON, PAGE, RECORD, check_outputs
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
-    from shoal.engines.targets import JSON, PAGE, RECORD, check_outputs
     from shoal.pipeline import misspelled_first, prepare
-    from shoal.publishing.tables.partwise import check_target, is_folder
-    from shoal.publishing.tables.servers import refuse_unwritable
+    from shoal.publishing.tables.partwise import check_target, is_folder, refuse_unwritable
     from shoal.publishing.tables.statement import papers_beside
 
     files = files._replace(report=decision.page(files.report))
@@ -289,7 +288,7 @@ def _beside_table(data: Any, glob: bool) -> Path:
 
 def _release_name(table: Path) -> str:
     """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
-    from shoal.engines.targets import named_after
+    from shoal.engines.atomic import named_after
 
     name = table.name.lower()
     packed = ".gz" if name.endswith(".gz") else ""
@@ -411,9 +410,8 @@ def demo(
     """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl
 
-    from shoal.engines.records import fair_survey
-    from shoal.engines.store import write_table
-    from shoal.engines.targets import JSON, PAGE, TABLE, check_outputs
+    from shoal.engines.atomic import JSON, PAGE, TABLE, check_outputs
+    from shoal.engines.store import fair_survey, write_table
     from shoal.pipeline import prepare
 
     people = fair_survey()

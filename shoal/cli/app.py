@@ -1,11 +1,228 @@
-"""The commands, one module each; a module imports nothing heavy until its command runs."""
+"""The commands, one module each; a module imports nothing heavy until its command runs.
+
+What each command's help shows beside its options: a line for the list, and examples that the tests run.
+
+The options of a command in sections, so that the help of a command with forty of them can be read."""
 
 from __future__ import annotations
 
-import typer
+import re
+from typing import Any, NamedTuple
 
-from shoal.cli.examples import FIRST
+import typer
+from typer.core import TyperCommand
+
+from shoal.model.shorthands import SHORTHANDS
 from shoal.version import __version__
+
+_WORDS = {
+    "Columns": "quasi sensitive identifiers insensitive person household coordinates weight weights x y label value "
+    "counted columns categories cyclic latitude longitude plane unit id source target column boundary soft_boundary "
+    "strict_roles fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
+    "Request": "k l r least distinct_l epsilon preset max_average_risk minimality population population_weights "
+    "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
+    "policy mode wait wait_above without_waiting no_counterfeits",
+    "Release": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
+    "coarsen extent sparse naming names keep_order level",
+    "Search": "method effort prove shards seed rule improve objective islands unmatched tolerance order engine",
+    "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
+    "after max_composition force_composition earlier with_original "
+    "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
+    "choices geojson shapes assignments original register earlier held_out data folder separator encoding "
+    "glob query master memory threads temporary parts "
+    "force as_json demo browser port",
+}
+_KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
+_KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
+SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
+
+
+def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
+    """Section -> (option, what it does), arguments first, nothing hidden left out."""
+    found: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *_WORDS, "Options")}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        if parameter.param_type_name == "argument":
+            section = "Arguments"
+        else:
+            section = "Request" if parameter.name in SHORTHANDS else SECTIONS.get(parameter.name, "Options")
+        found[section].append((_named(parameter, record[0]), record[1]))
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def _named(parameter: Any, shown: str) -> str:
+    """An argument as TABLE or TABLES..., an option as --k INTEGER: alike in all versions of the parser."""
+    if parameter.param_type_name == "argument":
+        name = str(parameter.name).upper() + ("..." if parameter.nargs == -1 else "")
+        return name if parameter.required else f"[{name}]"
+    kind = _KIND.search(shown)
+    if kind is None:
+        return shown
+    word = (kind[1] or kind[2]).lower().removeprefix("list[").removesuffix("]")
+    return f"{shown[: kind.start()]} {_KINDS.get(word, word.upper())}"
+
+
+class Command(TyperCommand):
+    """A command whose help is in sections."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """[OPTIONS] TABLE: arguments as the sections name them."""
+        arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
+        return [self.options_metavar or "", *(_named(p, "") for p in arguments)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for section, rows in sections(self, ctx).items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """They stand among the sections."""
+
+
+class Page(NamedTuple):
+    """The help of a command.
+
+    short     what it does, in the list of commands
+    examples  whole command lines; the first is the one to begin with
+    """
+
+    short: str
+    examples: tuple[str, ...]
+
+
+# in the order of the list of commands: from a table to its release, then looking, then other questions
+PAGES = {
+    "demo": Page("Anonymize a real table; nothing to prepare.", ("shoal demo -o demo",)),
+    "workbench": Page("Do all of this in the browser.", ("shoal workbench --help",)),
+    "init": Page("Look at a table and write a first policy.", ("shoal init people.csv -o policy.toml",)),
+    "anonymize": Page(
+        "Publish a table in which each person is one of many.",
+        (
+            "shoal anonymize people.csv --quasi age,zip --sensitive disease --identifiers name --k 5 -o release.csv",
+            "shoal anonymize people.csv --quasi age,zip --sensitive disease --identifiers name --k 5 --l 2 "
+            "--publish ranges --range-step age=5 --report report.html -o ranges.csv",
+            "shoal anonymize people.csv --quasi age,zip --sensitive disease --identifiers name --k 5 "
+            "--publish hierarchy --hierarchy age=age.csv -o levels.csv",
+            "shoal anonymize people.csv --quasi age,zip --insensitive disease --identifiers name --k-map 5 "
+            "--population population.csv -o mapped.csv",
+        ),
+    ),
+    "verify": Page(
+        "Check a release against its certificate.",
+        (
+            "shoal verify release.csv",
+            "shoal verify release.csv release.certificate.json --original people.csv",
+            "shoal verify release.csv --original people.csv --prove balanced",
+        ),
+    ),
+    "series": Page(
+        "Publish releases one after another.",
+        (
+            "shoal series start cases --policy policy.toml",
+            "shoal series add cases people.csv --person name",
+            "shoal series status cases",
+        ),
+    ),
+    "report": Page(
+        "Make the report of a release later.", ("shoal report release.csv release.certificate.json -o later.html",)
+    ),
+    "fit": Page(
+        "Find one recoding for several tables.",
+        (
+            "shoal fit people.csv --quasi age,zip --identifiers name --insensitive disease --k 5 "
+            "--hierarchy age=intervals:5,10 -o recoder.toml",
+        ),
+    ),
+    "apply": Page(
+        "Publish another table by a recoding that was found once.",
+        (
+            "shoal apply recoder.toml people.csv -o july.csv",
+            "shoal apply recoder.toml people.csv -o august.csv --after july.csv",
+        ),
+    ),
+    "audit": Page(
+        "Measure privacy and risks of any table.",
+        (
+            "shoal audit release.csv --quasi age,zip --sensitive disease --k 5",
+            "shoal audit release.csv --policy release.certificate.json",
+            "shoal audit july.csv --with release.csv --quasi age,zip --sensitive disease --original people.csv",
+        ),
+    ),
+    "explore": Page(
+        "Try a grid of k and l: loss against risk.",
+        ("shoal explore people.csv --quasi age,zip --sensitive disease --k 3,5 --l 1,2 -o explore.html",),
+    ),
+    "compare": Page(
+        "Hold releases of a table side by side.",
+        ("shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",),
+    ),
+    "attack": Page(
+        "Try what an intruder would learn from a release.",
+        (
+            "shoal attack release.csv --original people.csv --fail-above 0.9 -o attack.html",
+            "shoal attack ranges.csv --register population.csv --with release.csv",
+        ),
+    ),
+    "keygen": Page(
+        "Make keys that sign certificates.",
+        ("shoal keygen steward.key",),
+    ),
+    "regions": Page(
+        "Merge neighboring areas above a population.",
+        ("shoal regions areas.csv pairs.csv --weight people --k 5000 -o regions.csv",),
+    ),
+    "tiles": Page(
+        "Cut points on a map into rectangles.",
+        ("shoal tiles points.csv --x longitude --y latitude --k 5 -o tiles.csv",),
+    ),
+    "gather": Page(
+        "Cluster records around centers, smallest radius.",
+        (
+            "shoal gather people.csv --columns age,zip --r 5 -o clusters.csv",
+            "shoal gather points.csv --latitude latitude --longitude longitude --r 5 -o circles.csv",
+        ),
+    ),
+    "cellular": Page(
+        "Cluster records, smallest sum of radii.",
+        ("shoal cellular people.csv --columns age --r 5 --setup-cost 1 -o cells.csv",),
+    ),
+    "labels": Page(
+        "Group names with counts, at least k each.",
+        ("shoal labels employers.csv --label employer --count people --k 50 -o employers.groups.csv",),
+    ),
+    "intervals": Page(
+        "Cut ordered values into intervals of k.", ("shoal intervals people.csv --value age --k 5 -o ages.csv",)
+    ),
+    "assign": Page(
+        "Give new records the groups of a former answer.", ("shoal assign tiles.csv new-points.csv -o placed.csv",)
+    ),
+    "reproduce": Page("Rerun a paper's experiment.", ("shoal reproduce names -o reproduced",)),
+}
+
+FIRST = (
+    "\b\nBegin with:\n"
+    "  shoal demo                                  a real table, nothing to prepare\n"
+    "  shoal init people.csv                       look at your table; writes people.policy.toml\n"
+    "  shoal anonymize people.csv --policy people.policy.toml\n"
+    "  shoal verify people.release.csv people.release.certificate.json\n\n"
+    "\b\nEach command has examples: shoal anonymize --help.  Exit status: 0 done, 1 a check failed,\n"
+    "2 bad usage or input, 3 no answer exists, 4 an output exists already.\n"
+    "shoal --install-completion: the Tab key completes."
+)
+
+
+def dress(app: Any) -> None:
+    """Every command of a typer application with its line, examples and place in the list."""
+    order = list(PAGES)
+    for command in app.registered_commands:
+        page = PAGES[command.callback.__name__]
+        command.cls = Command
+        command.short_help = page.short
+        command.epilog = "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in page.examples)])
+    app.registered_commands.sort(key=lambda command: order.index(command.callback.__name__))
+
 
 app = typer.Typer(
     name="shoal",

@@ -1,4 +1,6 @@
-"""``shoal fit`` and ``shoal apply``: one recoding found on some tables and applied to others."""
+"""``shoal fit`` and ``shoal apply``: one recoding found on some tables and applied to others.
+
+``shoal assign``: new records, the groups of a former answer."""
 
 from __future__ import annotations
 
@@ -10,8 +12,7 @@ import typer
 from shoal.cli.anonymize import After, release_lines
 from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present
-from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, HIERARCHIES, JSON_, Beside, Order, flag
+from shoal.cli.options import EFFORT, FORCE, HIERARCHIES, JSON_, Order, OutputFiles, Text, flag, with_options
 
 
 class Learned(NamedTuple):
@@ -49,7 +50,7 @@ def fit(
 ) -> None:
     """Find one level of a hierarchy for every column, once, and keep it for the tables to come; see apply."""
     import shoal
-    from shoal.engines.targets import POLICY, check_outputs
+    from shoal.engines.atomic import POLICY, check_outputs
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
@@ -67,7 +68,7 @@ def apply(
     new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet or Excel."),
     output: Path = flag(..., "-o", "--output", "The release; its certificate is written next to it."),
     certificate: Path | None = flag(None, "--certificate", "The certificate's file."),
-    beside: Beside = Beside(),
+    beside: OutputFiles = OutputFiles(),
     order: Order = Order(),
     after: After = After(),
     force: bool = FORCE,
@@ -75,8 +76,8 @@ def apply(
 ) -> None:
     """Publish another table at the levels that fit found: verified on the bytes written, with a certificate."""
     import shoal
+    from shoal.engines.atomic import JSON, RECORD
     from shoal.engines.order import read_secret
-    from shoal.engines.targets import JSON, RECORD
     from shoal.publishing.tables.partwise import check_target
     from shoal.publishing.tables.statement import papers_beside
 
@@ -94,3 +95,39 @@ def apply(
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
+
+
+class Columns(NamedTuple):
+    """Where the new records have what the answer groups by."""
+
+    column: str | None = flag(None, "--column", "Of the new areas, values or labels.")
+    x: str | None = flag(None, "--x", "Column of x of new points; by default the answer's.")
+    y: str | None = flag(None, "--y", "Column of y of new points; by default the answer's.")
+    boundary: str | None = flag(None, "--boundary", "Of new points, where the tiles kept to one.")
+
+
+@app.command()
+@with_options
+def assign(
+    answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
+    new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
+    certificate: Path | None = flag(None, "--certificate", "Of the crosswalk; next to it by default."),
+    columns: Columns = Columns(),
+    output: Path | None = flag(None, "-o", "--output", "The new records with their groups, shuffled."),
+    order: Order = Order(),
+    text: Text = Text(),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
+) -> None:
+    """Give new records the tile, region, interval or label of a former answer; say which are in none, or alone."""
+    import shoal
+    from shoal.cli.common import answer as said
+    from shoal.engines.atomic import TABLE, check_outputs
+
+    check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
+    how = {**columns._asdict(), **order._asdict(), **text._asdict()}
+    found = shoal.assign(answer, new, certificate=certificate, **how)
+    if output is not None:
+        found.write(output)
+    wrote = [] if output is None else [f"wrote {output}"]
+    said({**found.as_dict(), "output": None if output is None else str(output)}, [*found.sentences(), *wrote], as_json)

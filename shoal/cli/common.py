@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.shorthands import SHORTHANDS
-from shoal.watching import Told, compiling, listening
+from shoal.watching import Progress as Told
+from shoal.watching import compiling, listening
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -137,7 +138,7 @@ def working(what: str) -> Iterator[None]:
 
 def beside(output: Path | None, certificate: Path | None) -> Path | None:
     """Where the certificate of an output goes."""
-    from shoal.engines.targets import certificate_path, check_place
+    from shoal.engines.atomic import certificate_path, check_place
 
     if output is None or certificate is not None:
         return certificate
@@ -150,7 +151,7 @@ def papers(proof: Path | None, kept: tuple[bool, bool]) -> list[tuple[Any, Any]]
 
     kept  whether the record, and whether the proved ratio, are left out
     """
-    from shoal.engines.targets import JSON, RECORD, record_path
+    from shoal.engines.atomic import JSON, RECORD, record_path
 
     return [(proof, JSON), (None if proof is None or kept[0] else record_path(proof), RECORD)]
 
@@ -165,8 +166,7 @@ def put(
     kept   whether the record, and whether the proved ratio, are left out
     drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
     """
-    from shoal.engines.atomic import Piece, closed_to, publish_together
-    from shoal.engines.targets import record_path
+    from shoal.engines.atomic import Piece, closed_to, publish_together, record_path
 
     more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
     proof = beside(next((p for p in (output, *more.values()) if p is not None), None), certificate)

@@ -1,4 +1,6 @@
-"""``shoal explore``: loss and risk over a grid of requests."""
+"""``shoal explore``: loss and risk over a grid of requests.
+
+``shoal compare``: releases of one table side by side."""
 
 from __future__ import annotations
 
@@ -10,10 +12,9 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, progress, step_of
-from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag
-from shoal.model.ways import WAYS
+from shoal.cli.common import answer, listed, pairs, present, progress, step_of, working
+from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag, with_options
+from shoal.model.shorthands import RECODINGS
 
 
 class Wanted(NamedTuple):
@@ -39,7 +40,7 @@ class Grid(NamedTuple):
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
     l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing.")
-    publish: str | None = flag(None, "--publish", f"{', '.join(WAYS)}; several by commas.")
+    publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; several by commas.")
     method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
     range_step: list[str] = flag([], "--range-step", "column=step at which ranges end; may be repeated.")
 
@@ -74,7 +75,7 @@ def explore(
     **models: Any,
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
-    from shoal.engines.targets import PAGE, check_outputs
+    from shoal.engines.atomic import PAGE, check_outputs
     from shoal.model.policy import Policy
     from shoal.utility.explore import explore as look
 
@@ -141,3 +142,70 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if any(p["frontier"] for p in facts["points"]):
         lines.append("* no other point has as little risk, as much diversity and as little loss")
     return lines + ([f"page    {facts['output']}"] if "output" in facts else [])
+
+
+class Columns(NamedTuple):
+    """What the columns are."""
+
+    quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
+    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read its labels; repeatable.")
+
+    def settings(self) -> dict[str, Any]:
+        """The same as ``shoal.compare`` takes it."""
+        trees = pairs(self.hierarchy, "--hierarchy") or None
+        names = {"quasi_identifiers": self.quasi, "sensitive": self.sensitive}
+        return {**{name: listed(given) or [] for name, given in names.items()}, "hierarchies": trees}
+
+
+class Tried(NamedTuple):
+    """What a release is tried with beside its original."""
+
+    target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one).")
+    held_out: Path | None = flag(None, "--held-out", "Rows no release was made from, to judge it on.")
+    population: Path | None = flag(None, "--population", "Table the original was drawn from.")
+    seed: int = flag(0, "--seed", "Of the random queries.")
+
+
+@app.command()
+@with_options
+def compare(
+    table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
+    releases: list[Path] = typer.Argument(help="Releases of it, of shoal, ARX, sdcMicro, anonypy or others."),
+    columns: Columns = Columns(),
+    tried: Tried = Tried(),
+    separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
+    output: Path | None = flag(None, "-o", "--output", "An HTML page with the same figures."),
+    force: bool = FORCE,
+    as_json: bool = JSON_,
+) -> None:
+    """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
+    from shoal.engines.atomic import PAGE, check_outputs
+    from shoal.utility.compare import compare as held
+
+    beside = [p for p in (tried.held_out, tried.population) if p]
+    check_outputs([(output, PAGE)], [table, *releases, *beside], overwrite=force)
+    present(table, *releases, *beside, folders=True)
+    names = [path.name for path in releases]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in releases]
+    with working("comparing"):
+        given = dict(zip(names, releases, strict=True))
+        found = held(table, given, **columns.settings(), **tried._asdict(), separator=separator)
+    if output is not None:
+        found.report(output)
+    page = {} if output is None else {"output": str(output)}
+    answer(found.as_dict() | page, [*_compared_lines(found), *(f"page  {name}" for name in page.values())], as_json)
+
+
+def _compared_lines(found: Any) -> list[str]:
+    from shoal.model.cards import number
+
+    table = found.table
+    width = max(len(name) for name in table.columns)
+    lines = [
+        f"{column:<{width}}  " + "  ".join(f"{number(v):>16}" for v in table[column].to_list())
+        for column in table.columns
+        if table[column].null_count() < table.height
+    ]
+    return [*lines, *(f"note: {note}" for note in found.notes)]

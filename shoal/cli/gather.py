@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Decision, Text, flag
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Decision, OutputFiles, Text, flag, with_options
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shoal.engines.features import Asked
+    from shoal.engines.features import FeatureColumns
 
 RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
 
@@ -61,10 +60,10 @@ class Files(NamedTuple):
     report: Path | None = REPORT
     force: bool = FORCE
 
-    def check(self, read: list[Any], kept: Beside) -> None:
+    def check(self, read: list[Any], kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
-        from shoal.engines.targets import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
+        from shoal.engines.atomic import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
         proof = beside(self.output or self.assignments, self.certificate)
@@ -95,10 +94,10 @@ class Distance(NamedTuple):
         [], "--coordinates", "column=file.csv: codes such as zip codes, by their latitude and longitude."
     )
 
-    def read(self) -> Asked:
+    def read(self) -> FeatureColumns:
         """The same as values."""
         from shoal.cli.common import listed, pairs
-        from shoal.engines.features import Asked
+        from shoal.engines.features import FeatureColumns
         from shoal.errors import PolicyError
 
         if (self.latitude is None) != (self.longitude is None):
@@ -108,7 +107,7 @@ class Distance(NamedTuple):
         if not names and place is None:
             raise PolicyError("nothing to measure distance by; name --columns, or --latitude and --longitude")
         weights, units = ([p for text in given for p in text.split(",")] for given in (self.weights, self.unit))
-        return Asked(
+        return FeatureColumns(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
             pairs(self.hierarchy, "--hierarchy"), pairs(self.coordinates, "--coordinates"), self.plane,
             pairs([p for text in self.cyclic for p in text.split(",")], "--cyclic", float),
@@ -138,7 +137,7 @@ def gather(
     shown: Shown = Shown(),
     search: Search = Search(),
     files: Files = Files(),
-    kept: Beside = Beside(),
+    kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
@@ -157,7 +156,7 @@ def cellular(
     shown: Shown = Shown(),
     cells: Cells = Cells(),
     files: Files = Files(),
-    kept: Beside = Beside(),
+    kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
@@ -171,15 +170,16 @@ def cellular(
 
 
 def _run(
-    problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files, kept: Beside,
+    problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files,
+    kept: OutputFiles,
     decision: Decision, text: Text, as_json: bool,
 ) -> None:  # fmt: skip
     """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
     from shoal import gathering, release
     from shoal.cli.common import answer, listed, put, reported, seconds, working
     from shoal.engines.features import Features, codes_of
-    from shoal.engines.files import read_table
     from shoal.engines.order import read_secret
+    from shoal.engines.store import read_table
     from shoal.publishing.crosswalks.clusters import choices
 
     begun = time.perf_counter()
@@ -247,9 +247,9 @@ def _proved(ratio: Any) -> str:
     return "; the least possible" if least else f"; at most {times(float(ratio))} possible"
 
 
-def _refuse(frame: pl.DataFrame, request: Asked, names: list[str], how: Shown, r: int) -> None:
+def _refuse(frame: pl.DataFrame, request: FeatureColumns, names: list[str], how: Shown, r: int) -> None:
     """What no clustering can be made of, before any work."""
-    from shoal.engines.files import column
+    from shoal.engines.store import column
     from shoal.errors import InfeasibleError, PolicyError
     from shoal.publishing.crosswalks.clusters import distinct_names
 

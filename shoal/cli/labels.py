@@ -11,8 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, beside, papers, put, reported, seconds, working
-from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_, REPORT, Beside, Decision, Text, flag
+from shoal.cli.options import FORCE, JSON_, REPORT, Decision, OutputFiles, Text, flag, with_options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,10 +30,10 @@ class Files(NamedTuple):
     report: Path | None = REPORT
     force: bool = FORCE
 
-    def reads(self, table: Path, names: Path | None, text: Text, kept: Beside) -> pl.DataFrame:
+    def reads(self, table: Path, names: Path | None, text: Text, kept: OutputFiles) -> pl.DataFrame:
         """The table, once targets that would do harm, and levels that go nowhere, are refused."""
-        from shoal.engines.files import read_table
-        from shoal.engines.targets import DRAWING, PAGE, TABLE, check_outputs
+        from shoal.engines.atomic import DRAWING, PAGE, TABLE, check_outputs
+        from shoal.engines.store import read_table
         from shoal.errors import PolicyError
 
         if self.levels is not None and self.hierarchy is None:
@@ -86,7 +85,7 @@ def labels(
     how: How = How(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     files: Files = Files(),
-    kept: Beside = Beside(),
+    kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
@@ -121,7 +120,7 @@ def intervals(
     objective: str = flag("max", "max, count, squares or range."),
     effort: str = flag("balanced", "--effort", "Taken as everywhere: the cut is the least at any."),
     files: Files = Files(),
-    kept: Beside = Beside(),
+    kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
     as_json: bool = JSON_,
@@ -175,7 +174,7 @@ def _finish(
     what: str,
     payload: dict[str, Any],
     files: Files,
-    kept: Beside,
+    kept: OutputFiles,
     decision: Decision,
     given: tuple[Iterable[Any], Iterable[Any], Callable[[list[int]], Iterable[list[str]]]],
     clock: list[float],
@@ -185,8 +184,8 @@ def _finish(
 
     given  values, the records of each, and what makes the rows of a hierarchy of rising thresholds
     """
-    from shoal.report.answer_words import plain
-    from shoal.report.bins_picture import as_text
+    from shoal.report.crosswalk import plain
+    from shoal.report.pictures import as_text
 
     tree = _tree(made, files, *given)
     picture = (files.picture, lambda: made.drawing("picture"))
@@ -245,7 +244,7 @@ def _tree(
 def _hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: dict[str, int]) -> None:
     """The hierarchy, judged on its bytes before it gets its name."""
     from shoal.engines.atomic import closed_to, publish_file
-    from shoal.judge.nested import judge_hierarchy
+    from shoal.judge.crosswalk import judge_hierarchy
     from shoal.publishing.crosswalks.crosswalk import refuse_unless
 
     text, k = _lines(sorted(rows)), int(made.parameters["k"])

@@ -1,19 +1,26 @@
 """Options that several commands share, one text each; those that go together stand in one tuple.
 
 A command takes such a tuple as one argument, and ``with_options`` gives it an option for each field.
-"""
+
+The options of a command that its arguments stand for: fields of tuples that commands share, and a flag for every
+privacy model to which the registry gives a shorthand."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
+from shoal.model.shorthands import SHORTHANDS
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
-    from shoal.engines.scope import Scope
+    from shoal.engines.source import Scope
+
 
 Column = str | None
 File = Path | None
@@ -86,7 +93,7 @@ class Source(NamedTuple):
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""
-        from shoal.engines.scope import Scope
+        from shoal.engines.source import Scope
 
         return Scope.among(self._asdict())[0]
 
@@ -117,13 +124,83 @@ class Decision(NamedTuple):
 
     def page(self, report: File) -> File:
         """Where the report goes: the name of an internal one says that it is."""
-        from shoal.engines.targets import internal_path
+        from shoal.engines.atomic import internal_path
 
         return internal_path(report) if self.internal and report is not None else report
 
 
-class Beside(NamedTuple):
+class OutputFiles(NamedTuple):
     """What lies beside an output."""
 
     no_record: bool = NO_RECORD
     no_bound: bool = NO_BOUND
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with one option for each field of the tuples it takes and, where it takes ``**models``, one for each
+    shorthand that it lacks; it receives tuples, and the models given ready for a Policy."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters = inspect.signature(command).parameters.values()
+    tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
+    plain: list[inspect.Parameter] = []
+    for p in parameters:
+        if p.name in tuples:
+            plain += _fields(tuples[p.name])
+        elif p.kind is not inspect.Parameter.VAR_KEYWORD:
+            plain.append(p.replace(annotation=hints[p.name]))
+    place = next((i for i, p in enumerate(plain) if p.name in ("preset", "threshold")), len(plain))
+    own = {p.name for p in plain}
+    takes = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    names = [name for name in SHORTHANDS if takes and name not in own]
+    added = [_parameter(name) for name in names]
+
+    signature = inspect.Signature([*plain[:place], *added, *plain[place:]])
+
+    @functools.wraps(command)
+    def run(*values: Any, **named: Any) -> None:
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        given = bound.arguments
+        models = {name: _read(name, given.pop(name)) for name in names}
+        for name, kind in tuples.items():
+            given[name] = kind(**{field: given.pop(field) for field in kind._fields})
+        command(**given, **{name: value for name, value in models.items() if value is not None})
+
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in [*plain, *added]}
+    return run
+
+
+def _fields(kind: Any) -> list[inspect.Parameter]:
+    """The fields of a tuple as arguments."""
+    return [
+        inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=kind._field_defaults[name], annotation=annotation
+        )
+        for name, annotation in get_type_hints(kind, include_extras=True).items()
+    ]
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    shorthand = SHORTHANDS[name]
+    kind = shorthand.kinds[0] if len(shorthand.kinds) == 1 else str
+    option = typer.Option(None, f"--{name.replace('_', '-')}", help=shorthand.help)
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=kind | None)
+
+
+def _read(name: str, given: Any) -> Any:
+    """The value of a flag: a number, or several from text with commas."""
+    from shoal.errors import PolicyError
+
+    kinds = SHORTHANDS[name].kinds
+    if given is None or len(kinds) == 1:
+        return given
+    parts = given.split(",")
+    try:
+        if len(parts) != len(kinds):
+            raise ValueError
+        return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
+    except ValueError:
+        flag = f"--{name.replace('_', '-')}"
+        said = ", then ".join({int: "a whole number", float: "a number"}[kind] for kind in kinds)
+        raise PolicyError(f"{flag} {given!r}: give two numbers separated by a comma, {said}") from None

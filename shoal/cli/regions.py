@@ -1,25 +1,396 @@
-"""``shoal regions``: areas merged into connected regions of weight at least k."""
+"""``shoal regions``: areas merged into connected regions of weight at least k.
+
+The options of ``shoal regions`` that go together, and what they come to.
+
+What ``shoal regions`` prints: figures for machines, lines for people."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.models import with_options
-from shoal.cli.options import FORCE, JSON_, Beside, Decision
-from shoal.cli.region_lines import figures, screen
-from shoal.cli.region_options import Files, Kept, Least, Reading, Search, check_words, thresholds
-from shoal.errors import InfeasibleError
+from shoal.cli.common import listed, pairs
+from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Column, Decision, File, OutputFiles, flag, with_options
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.cards import several
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
-    from shoal.problems.regions import Nested
-    from shoal.publishing.crosswalks.crosswalk import Drawing
+    from shoal.engines.shapes import Disconnected
+    from shoal.problems.regions import Nested, Regions
+    from shoal.publishing.crosswalks.areas import AreaConditions
+    from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
+
+
+class Reading(NamedTuple):
+    """How areas, their neighbors and their polygons are read."""
+
+    id: Column = flag(None, "--id", "Column that names an area; 'id', or else the first.")
+    source: Column = flag(None, "--source", "Column of EDGES; 'u' or 'source', or else the first.")
+    target: Column = flag(None, "--target", "Column of EDGES; 'v' or 'target', or else the second.")
+    unmatched: str = flag("refuse", "--unmatched", "Ids that are in one of the files only: refuse, or leave-out.")
+    tolerance: float | None = flag(
+        None, "--tolerance", "Borders drawn twice that are one, km or the plane's units; found from the polygons."
+    )
+    coordinates: str = flag(
+        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the file's system, names and range."
+    )
+    shapes: File = flag(None, "--shapes", "Polygons of the areas, for maps and --dissolved.")
+    shape_id: Column = flag(None, "--shape-id", "Their property that names an area; --id's name.")
+
+    def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
+        """The areas, and whether they lie in degrees."""
+        from shoal.engines.geography import read
+
+        given = read(areas, edges, **self._asdict())
+        return given, given.geographic() if self.coordinates == "auto" else self.coordinates == "geographic"
+
+
+class Least(NamedTuple):
+    """What a region weighs at least."""
+
+    weight: list[str] = flag(..., "--weight", "Column with the weight of an area; repeat for several.")
+    k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order.")
+    levels: list[str] = flag(
+        [], "--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
+    )
+
+
+class Search(NamedTuple):
+    """How regions are found, and what they are compared with."""
+
+    method: str = flag("auto", "--method", "auto, tree, search or exact.")
+    objective: Column = flag(
+        None,
+        "--objective",
+        "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
+    )
+    compare_prefix: int | None = flag(
+        None, "--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3)."
+    )
+    effort: str = EFFORT
+    seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default.")
+
+
+class RegionLimits(NamedTuple):
+    """What regions keep to besides their thresholds."""
+
+    boundary: Column = flag(None, "--boundary", "Column no region may mix, such as state.")
+    soft_boundary: Column = flag(
+        None, "--soft-boundary", "Column a region mixes only for areas too light to be a region inside."
+    )
+    at_most: list[str] = flag(
+        [],
+        "--at-most",
+        "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; "
+        "with --levels COLUMN=VALUE,VALUE gives each level its own.",
+    )
+    fixed: Column = flag(None, "--fixed", "Column: areas with the same value stay together.")
+    apart: Column = flag(None, "--apart", "Column: areas with the same value share no region.")
+    exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
+    water: Column = flag(
+        None,
+        "--water",
+        "Column: areas where it says yes, true or 1 connect no others, and go to a region next to them.",
+    )
+    similar: Column = flag(
+        None, "--similar", "Columns of numbers that a region's areas should be alike in, with commas between."
+    )
+    number: Column = flag(
+        None, "--regions", "Exactly so many regions, not as many as can be; with --levels one for each: 100,20."
+    )
+    max_diameter: float | None = flag(
+        None, "--max-diameter", "Largest distance between centers of areas in a region: km, or the plane's units."
+    )
+    sums: Column = flag(None, "--sum", "Columns summed over each region, with commas between.")
+    means: Column = flag(None, "--mean", "Columns averaged over each region by the first weight, with commas between.")
+    sensitive: Column = flag(
+        None, "--sensitive", "Columns that count sensitive values, with commas between; needs --l."
+    )
+    l: int = flag(1, "--l", "In each region no sensitive value has more than 1/l of the records.")
+    islands: str = flag(
+        "leave", "--islands", "Components too light alone: leave them out, or join each to the nearest."
+    )
+
+    def asked(self) -> AreaConditions:
+        """The same as values."""
+        from shoal.publishing.crosswalks.areas import AreaConditions
+
+        return AreaConditions(
+            self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most, "--at-most", _numbers),
+            listed(self.sensitive) or (), self.l, listed(self.similar) or (), _number(self.number), self.max_diameter,
+            self.water, listed(self.sums) or (), listed(self.means) or (),
+        )  # fmt: skip
+
+    def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
+        """The same as merge takes it."""
+        import numpy as np
+
+        n = len(given.ids)
+        limits = {}
+        for name, most in asked.at_most.items():
+            counted = name == "areas" and name not in given.columns
+            limits[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
+        out = np.zeros(n, np.bool_)
+        out[list(given.outside)] = True
+        if self.exclude is not None:
+            out |= given.says(self.exclude)
+        columns = {
+            "boundaries": asked.boundary,
+            "soft_boundaries": asked.soft_boundary,
+            "fixed": asked.fixed,
+            "apart": asked.apart,
+        }
+        placed = self.islands == "join" or "compact" in objective or asked.max_diameter is not None
+        return {
+            "similar": np.column_stack([given.number(name) for name in asked.similar]) if asked.similar else None,
+            "regions": asked.regions,
+            "water": None if asked.water is None else given.says(asked.water),
+            "max_diameter": asked.max_diameter,
+            "objective": objective[0] if len(objective) == 1 else objective,
+            "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,
+            "l": asked.l,
+            "coordinates": given.centers() if placed else None,
+            "geographic": degrees,
+            "light": "nearest" if self.islands == "join" else "leave",
+            "at_most": limits or None,
+            "exclude": out if out.any() else None,
+            **{name: None if column is None else given.column(column) for name, column in columns.items()},
+        }
+
+
+class Files(NamedTuple):
+    """What to write, where asked for."""
+
+    output: File = flag(None, "-o", "--output", "Crosswalk: area, region, its weight and areas.")
+    dissolved: File = flag(None, "--dissolved", "Outlines of the regions: .geojson, .gpkg, .shp or .kml.")
+    hierarchy: File = flag(
+        None, "--hierarchy", "Areas and their regions at every level, for 'shoal anonymize --hierarchy'."
+    )
+    choices: File = flag(
+        None, "--choices", "Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf."
+    )
+    map_to: File = flag(None, "--map", "Map that opens offline: .html.")
+    png: File = flag(None, "--png", "Picture of the map: .png, .svg or .pdf.")
+    report: File = REPORT
+    certificate: File = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
+
+    def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
+        """(level, path) of those that are written once for each level, the first under the name given."""
+        from shoal.publishing.crosswalks.areas import level_file
+
+        return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
+
+    def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
+        """Refuse targets that would do harm, before any work."""
+        from shoal.cli.common import beside, papers
+        from shoal.engines.atomic import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
+        from shoal.engines.vector import check_outlines
+
+        forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
+        proof = beside(self.output or self.hierarchy or self.dissolved, self.certificate)
+        drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
+        more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
+        more += papers(proof, kept)[1:]
+        check_outputs([*zip(self._replace(certificate=proof), forms, strict=True), *more], read, overwrite=force)
+        if self.dissolved is not None:
+            check_outlines(self.dissolved)
+
+    def check_shapes(self, given: Geography, degrees: bool) -> None:
+        """Refuse drawings of what has no polygons, and outlines of a kind that does not know the plane."""
+        from shoal.engines.vector import check_outlines
+
+        if self.dissolved is not None:
+            check_outlines(self.dissolved, degrees)
+        if any(p is not None for p in (self.dissolved, self.map_to, self.png)) and not given.shapes:
+            raise PolicyError("--dissolved, --map and --png draw polygons; name their file with --shapes")
+
+    def write(
+        self, made: Crosswalk, by_level: list[Crosswalk], curve: Callable[[], Drawing], kept: OutputFiles
+    ) -> dict[str, Any]:
+        """Write what was asked for; where the crosswalk and its certificate went."""
+        from shoal.cli.common import put
+
+        also = {} if self.hierarchy is None else {"hierarchy": self.hierarchy}
+        also |= {f"outlines{i + 1 if i else ''}": p for i, p in self.of_levels(len(by_level), self.dissolved)}
+        maps = self.of_levels(len(by_level), self.map_to, self.png)
+        drawn = [(path, partial(by_level[i].drawing, "map")) for i, path in maps]
+        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept)
+
+    def written(self, levels: int, certificate: str | None) -> list[str]:
+        """A line for each file."""
+        above = [p for i, p in self.of_levels(levels, self.dissolved, self.map_to, self.png) if i]
+        return [f"wrote {p}" for p in (*self[:-1], *above, certificate) if p is not None]
+
+
+def thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple[int, ...]]:
+    """Thresholds of every level, one for each weight."""
+    if len(weight) != len(k):
+        raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
+    if levels and len(levels) != len(k):
+        raise PolicyError(f"there are {len(levels)} of --levels for {len(k)} of --k; give one for each")
+    each = [[own, *_listed(more, "--levels")] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
+    if len({len(column) for column in each}) > 1:
+        raise PolicyError("--levels of one weight are more than those of another; give as many for each")
+    for column in each:
+        if any(a >= b for a, b in pairwise(column)):
+            raise PolicyError(f"thresholds must rise from --k through --levels, not {', '.join(map(str, column))}")
+    return list(zip(*each, strict=True))
+
+
+def check_words(islands: str, coordinates: str) -> None:
+    """Refuse words that mean nothing."""
+    if islands not in ("leave", "join"):
+        raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
+    if coordinates not in ("auto", "geographic", "projected"):
+        raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
+
+
+def _listed(text: str | None, option: str) -> list[int]:
+    try:
+        return [] if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
+
+
+def _numbers(text: str) -> int | tuple[int, ...]:
+    """A whole number, or one for each level."""
+    return tuple(int(part) for part in text.split(",")) if "," in text else int(text)
+
+
+def _number(text: str | None) -> int | tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return _numbers(text)
+    except ValueError:
+        raise PolicyError(f"--regions {text!r} is no whole number; with --levels give one for each: 100,20") from None
+
+
+def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
+    """What the merging came to, below its title.
+
+    light, rows  components apart from all others, and other groups of the areas, as ``comparing`` gives them
+    placed       whether it is known where the areas lie
+    """
+    found = nest.levels[0]
+    most, unit = found.squares, found.k[0] ** 2
+    squares = f"Sum of squares {most / unit:,.1f} k², none below {found.squares_bound / unit:,.1f} k²."
+    return [squares, *_above(nest), *_obeyed(found), *_apart(light, placed), *_compared(rows)]
+
+
+def _above(nest: Nested) -> list[str]:
+    """A line for each level above the first."""
+    lines = []
+    for level, most in zip(nest.levels[1:], nest.most[1:], strict=True):
+        out = f"; {len(level.left_out):,} areas in none" if len(level.left_out) else ""
+        lines.append(
+            f"Of these, {several(level.regions, 'region')} of at least {level.k[0]:,}: heaviest {level.largest:,}, at "
+            f"most {level.upper_bound:,} of these regions, {most:,} of the areas{out}."
+        )
+    return lines
+
+
+def figures(nest: Nested, given: Geography, degrees: bool, stands: Disconnected) -> dict[str, Any]:
+    """The answer in figures."""
+    from shoal.publishing.crosswalks.areas import facts_of
+
+    found = nest.levels[0]
+    above = zip(nest.levels[1:], facts_of(nest), strict=True)
+    return {
+        "areas": len(given.ids),
+        "neighbors": len(given.edges),
+        "drawing": {**given.facts, **stands.facts},
+        "said": list(given.said),
+        "coordinates": "geographic" if degrees else "projected",
+        "regions": found.regions,
+        "regions_at_most": found.upper_bound,
+        "smallest": int(found.weights.reshape(found.regions, -1)[:, 0].min()),
+        "largest": found.largest,
+        "largest_at_least": found.largest_bound,
+        "squares": found.squares,
+        "squares_at_least": found.squares_bound,
+        "excess": found.excess,
+        "left_out": [given.ids[i] for i in found.left_out],
+        "joined": [[given.ids[a], given.ids[b]] for a, b in found.joined.tolist()],
+        "cost": found.cost,
+        "certificate": found.certificate.as_dict(),
+        "method": found.method,
+        "levels": [{"k": list(level.k), **facts} for level, facts in above],
+    }
+
+
+def _obeyed(found: Regions) -> list[str]:
+    """What exclusions, maxima and soft boundaries came to."""
+    facts = found.certificate.details
+    said = {
+        "excluded": "{} excluded",
+        "water": "{} of water, which connects no others",
+        "water_attached": "of the water, {} in a region beside it",
+        "left_out_by_maxima": "{} in no region, for none can take more under the maxima",
+        "above_a_maximum_alone": "{} above a maximum alone, left as found",
+        "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
+        "regions_across_soft_boundaries": "{} across soft boundaries",
+    }
+    silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # where there are none
+    known = {name: facts[name] for name in said if facts.get(name) is not None}
+    counted = {
+        name: value if name == "variance_inside" else several(value, "region" if name.startswith("regions") else "area")
+        for name, value in known.items()
+    }
+    return [said[name].format(value) for name, value in counted.items() if known[name] or name not in silent]
+
+
+def _apart(light: list[dict[str, Any]], placed: bool) -> list[str]:
+    """The light components for people."""
+    empty = sum(len(part["areas"]) for part in light if not _weighs(part))
+    light = [part for part in light if _weighs(part)]
+    lines = [f"In no region, apart from all others: {several(empty, 'empty area')}"] if empty else []
+    if not light:
+        return lines
+    lines.append(f"Too light to be a region, {several(len(light), 'set')} of areas apart from all others:")
+    for part in light[:12]:
+        areas = part["areas"]
+        shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")
+        weight = part["weight"]
+        said = f"{weight:,}" if isinstance(weight, int) else " / ".join(f"{w:,}" for w in weight)
+        lines.append(f"  {shown}: {said}, {part['outcome']}")
+    if len(light) > 12:
+        lines.append(f"  and {len(light) - 12} more (--json lists all)")
+    if any(part["outcome"] == "left out" for part in light):
+        where = "" if placed else ", once columns of longitude and latitude, or --shapes, say where areas lie"
+        lines.append(f"  (--islands join makes each a neighbor of the nearest{where})")
+    return lines
+
+
+def _weighs(part: dict[str, Any]) -> bool:
+    weight = part["weight"]
+    return bool(weight if isinstance(weight, int) else any(weight))
+
+
+def _compared(rows: list[dict[str, Any]]) -> list[str]:
+    """The comparison as lines of text."""
+    if not rows:
+        return []
+    heads = {
+        "groups": "groups by", "number": "number", "largest": "largest", "smallest": "smallest", "below_k": "below k",
+        "not_connected": "in pieces", "areas_changed": "areas changed", "areas_left_out": "left out",
+    }  # fmt: skip
+    cells = [list(heads.values())]
+    cells += [[row[h] if isinstance(row[h], str) else f"{row[h]:,}" for h in heads] for row in rows]
+    wide = [max(len(line[i]) for line in cells) for i in range(len(heads))]
+    lines = []
+    for first, *rest in cells:
+        padded = [cell.rjust(w) for cell, w in zip(rest, wide[1:], strict=True)]
+        lines += ["  ".join([first.ljust(wide[0]), *padded])]
+    return ["", *lines, ""]
 
 
 @app.command()
@@ -31,10 +402,10 @@ def regions(
         None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
     ),
     reading: Reading = Reading(),
-    kept: Kept = Kept(),
+    kept: RegionLimits = RegionLimits(),
     search: Search = Search(),
     files: Files = Files(),
-    record: Beside = Beside(),
+    record: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -86,8 +457,7 @@ def _beside(
     given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: Search
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Components too light alone, and other groups of the areas where these were asked for."""
-    from shoal.problems.regions.comparing import against_prefixes, light_components
-    from shoal.problems.regions.levels import of_level
+    from shoal.problems.regions.merge import against_prefixes, light_components, of_level
 
     inside = (options["boundaries"], options["exclude"], options["water"])
     light = light_components(given.ids, given.edges, weights, nest.levels[0], *inside)
@@ -100,7 +470,7 @@ def _beside(
 
 def _fewer(given: Geography, options: dict[str, Any]) -> dict[str, Any]:
     """What other numbers of regions are asked with; refused before the search where nothing stands against them."""
-    from shoal.problems.regions.choices import check_choices
+    from shoal.problems.regions.merge import check_choices
 
     asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
     check_choices(asked)
@@ -117,8 +487,8 @@ def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]
 
 def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     """How the figures are drawn."""
-    from shoal.engines.targets import PICTURE
+    from shoal.engines.atomic import PICTURE
     from shoal.publishing.crosswalks.crosswalk import Drawing
-    from shoal.report.region_choices import draw
+    from shoal.report.pictures import draw
 
     return Drawing(form=PICTURE, fill=lambda to: draw(to, rows, "km" if degrees else "units of the plane"))

@@ -33,8 +33,7 @@ def reproduce(
     from importlib import import_module
     from tempfile import TemporaryDirectory
 
-    from shoal.engines.atomic import Piece, publish_together
-    from shoal.engines.targets import PICTURE, TABLE, check_outputs
+    from shoal.engines.atomic import PICTURE, TABLE, Piece, check_outputs, publish_together
     from shoal.errors import InputError, PolicyError
 
     if name is None:

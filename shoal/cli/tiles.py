@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.models import with_options
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Beside, Column, Decision, File, Text, flag
+from shoal.cli.options import (
+    EFFORT,
+    FORCE,
+    JSON_,
+    REPORT,
+    Column,
+    Decision,
+    File,
+    OutputFiles,
+    Text,
+    flag,
+    with_options,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +42,7 @@ class Points(NamedTuple):
     )
 
 
-class Kept(NamedTuple):
+class TileLimits(NamedTuple):
     """What tiles keep to besides k: columns, as they stand on the command line."""
 
     boundary: Column = flag(None, "--boundary", "Column, a state say: no tile mixes its values.")
@@ -41,7 +52,7 @@ class Kept(NamedTuple):
 
     def values(self, frame: pl.DataFrame) -> dict[str, list[Any] | None]:
         """Their values."""
-        from shoal.engines.files import column
+        from shoal.engines.store import column
 
         return {name: None if it is None else column(frame, it).to_list() for name, it in self._asdict().items()}
 
@@ -88,10 +99,10 @@ class Files(NamedTuple):
         None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
     )
 
-    def check(self, points: Path, force: bool, kept: Beside) -> None:
+    def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
-        from shoal.engines.targets import JSON, MAP, PAGE, TABLE, TILES, check_outputs
+        from shoal.engines.atomic import JSON, MAP, PAGE, TABLE, TILES, check_outputs
 
         proof = beside(
             next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
@@ -104,12 +115,12 @@ class Files(NamedTuple):
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
         """Refuse a table that would carry what points at people, before any work."""
         from shoal.cli.common import listed
-        from shoal.publishing.crosswalks.tiled import refuse_carried
+        from shoal.publishing.crosswalks.grouped import refuse_unassigned
 
         if self.table is not None:
-            refuse_carried(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
+            refuse_unassigned(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
 
-    def write(self, made: Crosswalk, kept: Beside, decision: Decision) -> tuple[dict[str, Any], list[str]]:
+    def write(self, made: Crosswalk, kept: OutputFiles, decision: Decision) -> tuple[dict[str, Any], list[str]]:
         """Write what was asked for; the paths for machines, and a line for each."""
         from shoal.cli.common import put, reported
 
@@ -127,11 +138,11 @@ def tiles(
     points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
     where: Points = Points(),
     k: int = flag(..., "--k", "Least records of a tile."),
-    kept: Kept = Kept(),
+    kept: TileLimits = TileLimits(),
     shape: Shape = Shape(),
     effort: str = EFFORT,
     files: Files = Files(),
-    record: Beside = Beside(),
+    record: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
     force: bool = FORCE,
@@ -141,7 +152,7 @@ def tiles(
     import numpy as np
 
     from shoal.cli.common import answer, listed, seconds, working
-    from shoal.engines.files import integers, numbers, read_table
+    from shoal.engines.store import integers, numbers, read_table
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.crosswalks.answers import release
 
@@ -203,7 +214,7 @@ def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
 def _codes(places: Any, geographic: bool, drop: bool) -> Any:
     """Rows whose coordinates are codes and no place, bool[n]; refused unless they are to be left out."""
     from shoal.errors import InputError
-    from shoal.model.coordinates import codes
+    from shoal.model.metric import codes
 
     found = codes(places, geographic)
     if found.any() and not drop:
@@ -216,7 +227,7 @@ def _codes(places: Any, geographic: bool, drop: bool) -> Any:
 
 def _hint(places: Any, coordinates: str) -> list[str]:
     """Numbers that may be degrees though the columns' names do not say so."""
-    from shoal.model.coordinates import in_degrees
+    from shoal.model.metric import in_degrees
 
     if coordinates == "geographic" or not in_degrees(places):
         return []

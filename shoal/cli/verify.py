@@ -1,4 +1,6 @@
-"""``shoal verify`` and ``shoal keygen``: certificates rechecked, and the keys that sign them."""
+"""``shoal verify`` and ``shoal keygen``: certificates rechecked, and the keys that sign them.
+
+``shoal series``: releases one after another that together keep what each promises."""
 
 from __future__ import annotations
 
@@ -8,9 +10,8 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, pairs, progress, refuse_unmet, reported
-from shoal.cli.models import with_options
-from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag
+from shoal.cli.common import answer, exploration, listed, pairs, progress, refuse_unmet, reported, short
+from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag, with_options
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
@@ -45,7 +46,7 @@ def verify(
     import shoal
 
     if (Path(release) / "series.json").is_file():
-        from shoal.publishing.verifying.series import verify_series
+        from shoal.publishing.verifying.verify import verify_series
 
         with progress() as listener:
             found = verify_series(Path(release), signer=signer, progress=listener)
@@ -93,8 +94,8 @@ def report(
     as_json: bool = JSON_,
 ) -> None:
     """Make the report of a release later, from it and its certificate; what needs the original is left out."""
-    from shoal.engines.targets import PAGE, check_outputs, named_after
-    from shoal.publishing.tables.later import written
+    from shoal.engines.atomic import PAGE, check_outputs, named_after
+    from shoal.publishing.tables.written import written
 
     target = output or release.with_name(f"{named_after(release)}.report.html")
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
@@ -117,3 +118,88 @@ def keygen(
     private, public = make_key(key)
     lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]
     answer({"private": str(private), "public": str(public)}, lines, as_json)
+
+
+ACTIONS = ("start", "add", "view", "status")
+
+
+@app.command()
+@with_options
+def series(
+    action: str = typer.Argument(help=f"{', '.join(ACTIONS)}; shoal verify DIR checks it."),
+    folder: Path = typer.Argument(help="The folder of the series."),
+    table: Path | None = typer.Argument(None, help="Of add: the table of the next part."),
+    policy: Path | None = flag(None, "--policy", "Of start: a TOML file of settings, or a certificate."),
+    mode: str | None = flag(
+        None,
+        "--mode",
+        "Of start: increment (everybody once; the default), again (the whole table), views (one table, many readers).",
+    ),
+    wait: int | None = flag(None, "--wait", "Of start: how many parts a row may wait that would lose too much."),
+    wait_above: float | None = flag(None, "--wait-above", "Of start: the loss, from 0 to 1, above which rows wait."),
+    no_counterfeits: bool = flag(
+        False, "--no-counterfeits", "Of start, mode again: hold a group back rather than make up rows."
+    ),
+    person: str | None = flag(None, "--person", "Of add: column that names who a row is about; it is left out."),
+    without_waiting: bool = flag(
+        False, "--without-waiting", "Of add: rows that wait may be absent, and are then never published."
+    ),
+    columns: str | None = flag(None, "--columns", "Of view: columns that it keeps; all when not given."),
+    publish: str | None = flag(None, "--publish", "Of view: stars, hierarchy or ranges; as the first part or coarser."),
+    level: list[str] = flag([], "--level", "Of view: COLUMN=LEVEL, the lowest level that it shows; may be repeated."),
+    sign: Path | None = flag(None, "--sign", "Of add and view: private key that signs the certificate; see keygen."),
+    text: Text = Text(),
+    as_json: bool = JSON_,
+) -> None:
+    """Publish releases one after another: months and corrections."""
+    import shoal
+    from shoal.errors import PolicyError
+    from shoal.publishing.series_folder import RELEASE, part_name
+
+    given: dict[str, Any] = {"policy": policy, "mode": mode, "wait": wait, "wait_above": wait_above}
+    begins = {name: value for name, value in given.items() if value is not None}
+    begins |= {"counterfeits": False} if no_counterfeits else {}
+    if action not in ACTIONS:
+        raise PolicyError.unknown("action of shoal series", action, ACTIONS)
+    seen = {"columns": columns, "publish": publish, "level": level}
+    if action != "view" and any(seen.values()):
+        raise PolicyError(f"--{next(n for n, v in seen.items() if v)} belongs to shoal series view")
+    if begins and action != "start":
+        raise PolicyError(f"--{next(iter(begins)).replace('_', '-')} is decided once, by shoal series start")
+    if (table is None) is (action == "add"):
+        raise PolicyError(
+            f"shoal series add takes a table: shoal series add {folder} TABLE"
+            if table is None
+            else f"shoal series {action} takes no table"
+        )
+    if action == "start":
+        if policy is None:
+            raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
+        made = shoal.Series.start(folder, begins.pop("policy"), **begins)
+        answer(
+            made.status(), [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"], as_json
+        )
+        return
+    held = shoal.Series(folder)
+    if action == "status":
+        facts = held.status()
+        answer(facts, [f"{name}  {value}" for name, value in facts.items()], as_json)
+        return
+    with progress() as listener:
+        if action == "view":
+            part = held.view(
+                listed(columns), publish=publish, levels=pairs(level, "--level", int), sign=sign, progress=listener
+            )
+        else:
+            part = held.add(
+                table, person=person, without_waiting=without_waiting, sign=sign, progress=listener, **text._asdict()
+            )
+    facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
+    lines = [
+        f"part {facts['parts']}: {part.rows:,} rows in {part.groups:,} groups, the smallest of {part.smallest:,}.",
+        "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in part.privacy.items()),
+        f"loss: NCP {part.loss['ncp']:.4f}" if part.loss["ncp"] is not None else "loss: as the hierarchies say",
+        f"made up: {part.made_up:,} rows; waiting: {part.waiting:,} rows; held back: {part.held_back:,} rows",
+        f"release  {folder / part_name(facts['parts']) / RELEASE}",
+    ]
+    answer(facts, lines, as_json)

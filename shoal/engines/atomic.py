@@ -3,26 +3,152 @@
 Temporaries stand beside their target as ``.shoal-PID-HOST-....part.ENDING``.  A process that is killed leaves them; the
 next write to the folder takes those away whose process is dead, or that are an hour old.  A folder of parts comes into
 being the same way, as a folder named alike.
-"""
+
+Where outputs may go: looked at in one place, for every command and every ``write``, before any work.
+
+What Linux, macOS and Windows do differently with files, owners, processes and signals: asked here and nowhere else.
+
+Windows has no owners by number, cannot open a folder, takes signal 0 for Ctrl-C, and renames no file over one that is
+open elsewhere or is read-only.  Linux alone exchanges two names in one step."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
+import signal
 import socket
 import stat
+import sys
 import tempfile
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from shoal.engines import system
-from shoal.errors import InputError, VerificationError
+from shoal.engines.source import MANIFEST
+from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, VerificationError
+
+WAITS = (0.05, 0.1, 0.2, 0.4)  # seconds between tries to rename on Windows, where scanners hold new files for a moment
+_EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
+
+
+def on_windows() -> bool:
+    """Whether this process runs on Windows."""
+    return os.name == "nt"
+
+
+def owned(facts: os.stat_result) -> bool:
+    """Whether a file is this user's; True where files have no owner's number, and the folder decides who may write."""
+    return not hasattr(os, "getuid") or facts.st_uid == os.getuid()
+
+
+def give_owner(path: Path, facts: os.stat_result) -> None:
+    """Give a file the owner and the group of another, where the system has them and lets this user do it."""
+    if not hasattr(os, "chown") or not hasattr(os, "getuid"):
+        return
+    if (facts.st_uid, facts.st_gid) != (os.getuid(), os.getgid()):
+        with contextlib.suppress(OSError):
+            os.chown(path, facts.st_uid, facts.st_gid)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the renames in a folder on disk; nothing where folders cannot be opened or their file system cannot do it."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(handle)
+
+
+def alive(process: int) -> bool | None:
+    """Whether a process of this machine runs; None where asking would end it."""
+    if on_windows():
+        return None
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def refuse_read_only(target: Path) -> None:
+    """PermissionError for a read-only file, which Windows replaces with nothing; ask before its mode is copied."""
+    if on_windows() and target.is_file() and not target.stat().st_mode & stat.S_IWRITE:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+
+def replace(temporary: Path, target: Path) -> None:
+    """``os.replace``; on Windows a file that another program holds is tried for three quarters of a second."""
+    for wait in WAITS if on_windows() else ():
+        with contextlib.suppress(PermissionError):
+            os.replace(temporary, target)
+            return
+        time.sleep(wait)
+    os.replace(temporary, target)
+
+
+def exchange(one: Path, other: Path, aside: Callable[[], Path]) -> None:
+    """Give two folders each other's names: in one step on Linux, elsewhere in three that are undone if one fails.
+
+    aside  makes the name of a third folder, which is empty
+    """
+    if _exchanged(one, other):
+        return
+    third = aside()
+    os.rmdir(third)
+    os.rename(other, third)
+    try:
+        os.rename(one, other)
+        try:
+            os.rename(third, one)
+        except BaseException:
+            os.rename(other, one)
+            raise
+    except BaseException:
+        os.rename(third, other)
+        raise
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether Linux exchanged two names in one step, so that there is no moment without a folder of that name."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    done: int = call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    return done == 0
+
+
+def on_termination(handler: Callable[[int, Any], None]) -> None:
+    """Call a function when the process is asked to end: SIGTERM, and Ctrl-Break on Windows."""
+    for name in ("SIGTERM", "SIGBREAK"):
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, handler)
+
+
+def say_anything() -> None:
+    """Let the terminal's encoding hold no sentence up: what it has no sign for is written as a code."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
 
 SHARED = 0o077  # permission bits of everybody but the owner
 STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
@@ -91,7 +217,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
         clear_stale(folder)
     for target in targets:
         with _told(target):
-            system.refuse_read_only(target)
+            refuse_read_only(target)
     made: list[Path] = []
     beside: list[tuple[Path, Path]] = []
     try:
@@ -139,7 +265,7 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
                 _give_name(temporary, target)
         for target in targets:
             with _told(target):
-                system.sync_folder(target.parent)
+                sync_folder(target.parent)
     except BaseException:
         for target, old, new in reversed(done):
             _put_back(target, old, new)
@@ -149,9 +275,9 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
 def _give_name(temporary: Path, target: Path) -> None:
     """Rename into place; of two folders the names are exchanged, at once where the system can."""
     if target.is_dir() and temporary.is_dir():
-        system.exchange(temporary, target, lambda: folder_beside(target))
+        exchange(temporary, target, lambda: folder_beside(target))
     else:
-        system.replace(temporary, target)
+        replace(temporary, target)
 
 
 def _put_back(target: Path, old: Path | None, new: int) -> None:
@@ -168,7 +294,7 @@ def _put_back(target: Path, old: Path | None, new: int) -> None:
         _give_name(old, target)
         return
     try:
-        system.replace(old, target)
+        replace(old, target)
     except OSError:  # whatever keeps renames from working; the content matters more than the way
         shutil.copyfile(old, target)
 
@@ -211,7 +337,7 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
         os.umask(mask)
         for path in temporary.iterdir():
             _settle(path, path.with_name("new"), closed)
-        system.sync_folder(temporary)
+        sync_folder(temporary)
         os.chmod(temporary, (0o777 & ~mask) & ~closed)
         return
     try:
@@ -222,7 +348,7 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
         mode = 0o666 & ~mask
     else:
         mode = stat.S_IMODE(old.st_mode) & 0o777
-        system.give_owner(temporary, old)
+        give_owner(temporary, old)
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.chmod(temporary, mode & ~closed)
@@ -285,12 +411,12 @@ def clear_stale(folder: Path) -> None:
         with contextlib.suppress(OSError):
             facts = path.lstat()
             is_folder = stat.S_ISDIR(facts.st_mode)
-            if found is None or not (is_folder or stat.S_ISREG(facts.st_mode)) or not system.owned(facts):
+            if found is None or not (is_folder or stat.S_ISREG(facts.st_mode)) or not owned(facts):
                 continue
             here = found[1] is not None and found[2] == _host()
             if here and int(found[1]) == os.getpid():
                 continue
-            runs = system.alive(int(found[1])) if here else None
+            runs = alive(int(found[1])) if here else None
             own, dead = runs is not None, runs is False
             if is_folder and (dead or (not own and time.time() - _touched(path) > STALE)):
                 shutil.rmtree(path, ignore_errors=True)
@@ -301,3 +427,188 @@ def clear_stale(folder: Path) -> None:
 def _touched(folder: Path) -> float:
     """When a folder or what is in it was last written: a long job goes on writing parts."""
     return max((p.lstat().st_mtime for p in (folder, *folder.rglob("*"))), default=0.0)
+
+
+class Form(NamedTuple):
+    """A kind of output, the endings it may have, and those of what is written beside it."""
+
+    what: str
+    endings: tuple[str, ...]
+    sides: tuple[str, ...] = ()
+
+
+TABLE = Form("table", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".pq", ".xlsx"))
+HIERARCHY = Form("hierarchy", (".csv", ".txt"))
+JSON = Form("certificate", (".json",))
+RECORD = Form("record", (".json",))
+PAGE = Form("report", (".html", ".htm"), (".json",))
+SHEET = Form("map", (".html", ".htm"))
+POLICY = Form("policy", (".toml",))
+OUTLINES = Form("file of outlines", (".geojson", ".json", ".gpkg", ".shp", ".kml"))
+SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
+TILES = Form("table or file of tiles", (*TABLE.endings, ".geojson", ".json"))
+GEOJSON = Form("file of circles", (".geojson", ".json"))
+PICTURE = Form("picture", (".png", ".svg", ".pdf"))
+DRAWING = Form("picture", (".svg",))
+MAP = Form("map", (".html", ".htm", ".png", ".svg", ".pdf"))
+
+Wanted = tuple[str | Path | None, Form]
+
+
+def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = (), *, overwrite: bool = True) -> int:
+    """Refuse targets that would do harm; returns the permission bits that no output may have (``closed_to``).
+
+    wanted     (path or None, form) of everything that will be written
+    read       everything that is read: tables, policies, hierarchies, crosswalks
+    overwrite  whether existing files may be replaced
+
+    A target is a regular file, or a new one in a folder that exists and can be written to; its ending is one of its
+    form; it is no file that is read, by whatever name, and no other target.  Raises InputError, PolicyError, or
+    MissingDependencyError for a picture that nothing here can draw.
+    """
+    sources = [Path(p) for p in read if p is not None]
+    targets: list[tuple[Path, str]] = []  # and what each is called in a refusal
+    for given, form in wanted:
+        if given is None:
+            continue
+        path = Path(given)
+        check_place(path)
+        if not path.name.lower().endswith(form.endings):
+            raise InputError(
+                f"{path.name!r}: a {form.what} is written as {', '.join(form.endings[:-1])}"
+                f"{' or ' if len(form.endings) > 1 else ''}{form.endings[-1]}; name another file"
+            )
+        if form in (MAP, PICTURE) and path.suffix.lower() in PICTURE.endings:
+            MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
+        beside = [path.with_suffix(ending) for ending in form.sides]
+        for one in beside:
+            check_place(one)
+        for one in (path, *beside):
+            named = repr(str(one)) + ("" if one is path else f", which is written beside {path.name!r},")
+            if any(_one(one, source) for source in sources):
+                raise InputError(
+                    f"the output {named} is a file that is read; what is read is never changed, name another file"
+                )
+            taken = next((said for other, said in targets if _one(one, other) or _alike(one, other)), "")
+            if taken:
+                said = named if "beside" in named or "beside" not in taken else taken
+                raise PolicyError(f"{said} is named for two outputs; name another file")
+            sides = map(one.with_suffix, SIDES.get(one.suffix.lower(), ()))
+            if not overwrite and any(p.exists() for p in (one, *sides)):
+                raise ExistsError(f"{named} exists already; say overwrite=True to replace it, or name another file")
+            targets.append((one, named))
+    return closed_to(sources)
+
+
+def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrite: bool = True) -> int:
+    """Refuse a folder of parts that would do harm; returns the bits that no output may have (``closed_to``).
+
+    It is new, or empty, or holds an earlier release and nothing else, and neither stands in what is read nor holds it.
+    """
+    path = Path(path)
+    sources = [Path(p) for p in read if p is not None]
+    real = real_path(path)
+    if not real.is_dir():
+        check_place(path)
+    if real.is_file():
+        raise InputError(f"{str(path)!r} is no folder; name a folder, or a file that ends in .csv or .parquet")
+    for source in sources:
+        held = real_path(source)
+        if held == real or real in held.parents or (held.is_dir() and held in real.parents):
+            raise InputError(
+                f"the output {str(path)!r} is in a folder that is read, or holds a file that is; name another folder"
+            )
+    check_place(real.with_name(real.name + ".new"))
+    if real.is_dir() and any(real.iterdir()):
+        if not _is_release(real):
+            raise InputError(f"the folder {str(path)!r} holds other things than a release; name a new folder")
+        if not overwrite:
+            raise ExistsError(f"{str(path)!r} exists already; say overwrite=True to replace it, or name another folder")
+    return closed_to(sources)
+
+
+def _is_release(folder: Path) -> bool:
+    """Whether a folder holds a manifest, the parts it names, and nothing else."""
+    try:
+        named = {part["file"] for part in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["parts"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    return {p.name for p in folder.iterdir()} <= named | {MANIFEST}
+
+
+def _one(path: Path, other: Path) -> bool:
+    """Whether two paths are one file, through links of either kind too."""
+    if real_path(path) == real_path(other):
+        return True
+    return path.exists() and other.exists() and os.path.samefile(path, other)
+
+
+def _alike(path: Path, other: Path) -> bool:
+    """Whether macOS and Windows take two names of new files for one: capitals and composed letters are the same."""
+    one, two = (unicodedata.normalize("NFC", str(real_path(p))).casefold() for p in (path, other))
+    return one == two
+
+
+def check_place(path: Path) -> None:
+    """InputError unless a file may stand there: no device, pipe, socket or folder, in a folder that can be written."""
+    path = Path(path)
+    real = real_path(path)
+    try:
+        mode = real.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be looked at ({os.strerror(error.errno or 5)}); name a file") from None
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFIFO: "pipe"}
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{str(path)!r} is a {kinds.get(stat.S_IFMT(mode), 'socket')}; name a file to write")
+    named = real if path.is_symlink() else path  # a link is followed
+    if not real.parent.is_dir():
+        raise InputError(f"there is no folder {str(named.parent)!r} to write {path.name!r} into; make it first")
+    if not os.access(real.parent, os.W_OK):
+        raise InputError(f"the folder {str(named.parent)!r} cannot be written to")
+
+
+def named_after(table: Path) -> str:
+    """What outputs that were given no name are called after: visits.csv -> visits, visits.xlsx -> visits.xlsx.
+
+    Only .csv goes, so that no two tables of one folder share a policy, a certificate or a record.
+    """
+    name = table.name or table.resolve().name
+    return name[: -len(".csv")] if name.lower().endswith(".csv") and len(name) > len(".csv") else name
+
+
+def certificate_path(path: Path) -> Path:
+    """release.csv -> release.certificate.json, beside it."""
+    path = path if path.name else path.resolve()
+    name = path.name
+    for ending in (".csv.gz", ".tsv.gz", path.suffix):
+        if ending and name.lower().endswith(ending):
+            name = name[: -len(ending)]
+            break
+    return path.with_name(f"{name}.certificate.json")
+
+
+def record_path(certificate: Path) -> Path:
+    """release.certificate.json -> release.record.json, the private record beside a certificate."""
+    name = certificate.name.removesuffix(".json").removesuffix(".certificate")
+    return certificate.with_name(f"{name}.record.json")
+
+
+def internal_path(page: Path) -> Path:
+    """report.html -> report.internal.html: a page that must not be published says so in its name."""
+    if page.stem.lower().endswith(".internal"):
+        return page
+    return page.with_name(f"{page.stem}.internal{page.suffix}")
+
+
+def certificate_of(release: str | Path, named: str | Path | None) -> Path:
+    """The certificate that was named, else the one beside a release; InputError where none lies there."""
+    if named is not None:
+        return Path(named)
+    beside = certificate_path(Path(release))
+    if not beside.is_file():
+        if not Path(release).exists():
+            raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
+        raise InputError(f"there is no certificate {beside.name!r} beside the release; name the one that belongs to it")
+    return beside

@@ -15,9 +15,8 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.model.bands import ends, in_order
 from shoal.model.histogram import mixed_radix
-from shoal.model.notation import NUMBER
+from shoal.model.notation import NUMBER, ends, in_order
 
 _DENSE = 1 << 22
 _STEP = 1 << 15

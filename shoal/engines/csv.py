@@ -2,7 +2,12 @@
 
 ``structure.examine`` tells records, columns and header from the bytes; Polars reads the values.  Neither repairs
 anything: a file is what RFC 4180 says it is, or it is refused with line and column.
-"""
+
+Where the records of a CSV begin and end, by the letter of RFC 4180: a second parser beside the engine's own.
+
+It reads bytes in slices and looks at quotes, separators and line ends alone, so that whatever engine reads the values
+has to agree with it on records and columns.  It never repairs: what the rules do not allow is refused with its line
+and column, and no message holds a value."""
 
 from __future__ import annotations
 
@@ -10,18 +15,305 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
 
 from shoal.engines.source import Source, is_latin
-from shoal.engines.structure import Structure, examine
 from shoal.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_SLICE = 1 << 18
+_LONGEST = 1 << 28
+_LF, _CR, _QUOTE = 10, 13, 34
+
+
+class Structure(NamedTuple):
+    """What a file is made of.
+
+    names    the header's fields
+    records  rows after the header; a blank line is none, but the missing value of a file with a single column
+    blank    int64[m]  numbers of the blank lines among the records and themselves, from 0
+    longest  bytes of the longest record
+    leading  blank lines before the header
+    crlf     lines that end in CR LF; lf: in LF alone; inner: line feeds inside quotes
+    """
+
+    names: tuple[str, ...]
+    records: int
+    blank: np.ndarray
+    longest: int
+    leading: int
+    crlf: int
+    lf: int
+    inner: int
+
+
+class _Marks(NamedTuple):
+    """Whole records.
+
+    body, array  their bytes
+    places       int64[m]  where separators and line feeds stand outside quotes, rising
+    quotes       int64[q]  where quotes stand
+    lines        line feeds, inside quotes too
+    """
+
+    body: bytes
+    array: np.ndarray
+    places: np.ndarray
+    quotes: np.ndarray
+    lines: int
+
+
+def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -> Structure:
+    """The structure of a CSV; InputError with line and column for what is none.
+
+    file       its bytes, from the beginning
+    separator  one ASCII character
+    name       the file's name, for messages
+    latin      bytes are Latin-1, any of which is a character; else they must be UTF-8
+
+    O(bytes) time; memory for one slice, or for the longest record where that is more.
+    """
+    found = _Found(name, separator, latin)
+    for marks in _whole_records(file, found):
+        found.add(marks)
+    if found.names is None:
+        raise InputError(f"{name!r} is empty; it has neither a header nor rows")
+    blank = np.concatenate(found.blank) if found.blank else np.zeros(0, np.int64)
+    return Structure(
+        found.names,
+        found.records,
+        blank,
+        found.longest,
+        found.leading,
+        found.crlf,
+        found.ends - found.crlf,
+        found.lines - found.ends,
+    )
+
+
+def _whole_records(file: BinaryIO, found: _Found) -> Iterator[_Marks]:
+    """The file cut behind line ends outside quotes."""
+    tail = file.read(_SLICE).removeprefix(codecs.BOM_UTF8)
+    if tail.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{found.name!r} is UTF-16; save it as UTF-8 first")
+    while tail:
+        more = file.read(max(_SLICE, len(tail)))
+        if not more and not tail.endswith((b"\n", b"\r")):
+            tail += b"\n"  # the last line, which nothing ends
+        marks = found.marks(tail, last=not more)
+        yield marks
+        tail = tail[len(marks.body) :] + more
+        if not more:
+            return
+        if len(tail) - len(more) > _LONGEST:
+            found.refuse(marks, len(marks.body), f"a record of more than {_LONGEST >> 20} MB begins: a quote left open")
+
+
+@dataclass
+class _Found:
+    """What is known of a file so far."""
+
+    name: str
+    separator: str
+    latin: bool
+    names: tuple[str, ...] | None = None
+    records: int = 0
+    lines: int = 0
+    ends: int = 0
+    leading: int = 0
+    longest: int = 0
+    crlf: int = 0
+    blank: list[np.ndarray] = field(default_factory=list)
+
+    def refuse(self, marks: _Marks, at: int, what: str) -> NoReturn:
+        """InputError for the byte ``at``, by line and column."""
+        before = marks.places[marks.places < at]
+        ends = np.flatnonzero(marks.array[before] == _LF)
+        column = before.size - (int(ends[-1]) + 1 if ends.size else 0) + 1
+        line = self.lines + marks.body.count(b"\n", 0, at) + 1
+        raise InputError(f"{self.name!r}, line {line}, column {column}: {what}")
+
+    def marks(self, data: bytes, last: bool) -> _Marks:
+        """The whole records at the beginning of ``data``, or all of it when it is the last."""
+        array = np.frombuffer(data, np.uint8)
+        feeds = array == _LF
+        mark = feeds | (array == ord(self.separator))
+        if b'"' not in data:
+            size = len(data) if last else data.rfind(b"\n") + 1
+            body = data if last else data[:size]
+            lines = int(np.count_nonzero(feeds[:size]))
+            made = _Marks(body, array[:size], np.flatnonzero(mark[:size]), np.zeros(0, np.int64), lines)
+            self._characters(made)
+            return made
+        mark |= array == _QUOTE
+        special = np.flatnonzero(mark)
+        quote = array[special] == _QUOTE
+        inside = np.add.accumulate(quote, dtype=np.uint8) & 1
+        places = special[~quote & (inside == 0)]
+        quotes = special[quote]
+        self._quoting(_Marks(data, array, places, quotes, 0), last)
+        ends = places[array[places] == _LF]
+        size = len(data) if last else int(ends[-1]) + 1 if ends.size else 0
+        lines = int(np.count_nonzero(feeds[:size]))
+        made = _Marks(data[:size], array[:size], places[places < size], quotes[quotes < size], lines)
+        self._characters(made)
+        return made
+
+    def _quoting(self, marks: _Marks, last: bool) -> None:
+        """A quote opens at the beginning of a field, and closes at its end or as one of two in a row."""
+        array, quotes = marks.array, marks.quotes
+        size = array.size
+        separator = ord(self.separator)
+        before = array[np.maximum(quotes[0::2], 1) - 1]  # the first byte of all stands for itself, a quote
+        opens = (before == separator) | (before == _LF) | (before == _QUOTE)
+        closing = quotes[1::2]
+        after = array[np.minimum(closing + 1, size - 1)]  # the last byte, too: the next slice looks at it again
+        closes = (after == separator) | (after == _LF) | (after == _QUOTE)
+        returned = np.flatnonzero(~closes & (after == _CR))
+        if returned.size:
+            beyond = closing[returned] + 2
+            closes[returned] = (array[np.minimum(beyond, size - 1)] == _LF) | (beyond >= size)
+        bad = [int(quotes[0::2][~opens][0])] if not opens.all() else []
+        shut = int(np.argmin(closes)) if not closes.all() else None
+        if shut is not None and (not bad or closing[shut] < bad[0]):
+            begins = self.lines + marks.body.count(b"\n", 0, int(self._opened(quotes, 2 * shut))) + 1
+            self.refuse(marks, int(closing[shut]), f"text after a closing quote (the field begins in line {begins})")
+        if bad:
+            self.refuse(marks, bad[0], "a quote inside a field that does not begin with one")
+        if last and quotes.size % 2:
+            self.refuse(marks, int(self._opened(quotes, quotes.size - 1)), "a quote is never closed")
+
+    @staticmethod
+    def _opened(quotes: np.ndarray, i: int) -> int:
+        """Where the quoted field of the opening quote number ``i`` begins: before all its doubled quotes."""
+        adjacent = np.diff(quotes[: i + 1])[1::2] == 1  # closing and opening in a row
+        breaks = np.flatnonzero(~adjacent)
+        return int(quotes[2 * (int(breaks[-1]) + 1)] if breaks.size else quotes[0])
+
+    def _characters(self, marks: _Marks) -> None:
+        """No NUL, no carriage return alone outside quotes, nothing that is not the encoding."""
+        body = marks.body
+        if b"\0" in body:
+            self.refuse(marks, body.index(b"\0"), "a NUL byte, which no text has")
+        if not self.latin and not body.isascii():
+            try:
+                body.decode("utf-8")
+            except UnicodeDecodeError as error:
+                self.refuse(marks, error.start, "a byte that is not UTF-8; if it is Latin-1, say encoding='latin-1'")
+        if b"\r" not in body or body.count(b"\r") == body.count(b"\r\n"):
+            return
+        alone = np.array([m.start() for m in re.finditer(rb"\r(?!\n)", body)], np.int64)
+        outside = alone[np.searchsorted(marks.quotes, alone) % 2 == 0]
+        if outside.size:
+            self.refuse(marks, int(outside[0]), "a carriage return without a line feed; end lines with line feeds")
+
+    def add(self, marks: _Marks) -> None:
+        """Count whole records; InputError for one with another number of fields than the header."""
+        if not marks.body:
+            return
+        done = 0 if self.names else self._header(marks)
+        if self.names:
+            places = marks.places[np.searchsorted(marks.places, done) :]
+            self._records(marks, places, done)
+        ends = marks.lines
+        if marks.quotes.size:
+            ends = int((marks.array[marks.places] == _LF).sum())
+        if b"\r" in marks.body:
+            at = marks.places[marks.array[marks.places] == _LF]
+            self.crlf += int((marks.array[np.maximum(at, 1) - 1] == _CR).sum())
+        self.ends += ends
+        self.lines += marks.lines
+
+    def _header(self, marks: _Marks) -> int:
+        """Take the first line that is not blank as the header; returns where the records begin."""
+        start, places = 0, marks.places
+        ends = places[marks.array[places] == _LF]
+        for end in ends.tolist():
+            line = marks.body[start:end]
+            if line not in (b"", b"\r"):
+                cuts = places[(places >= start) & (places < end)].tolist()
+                self.names = self._names(marks, line, [c - start for c in cuts], start)
+                return int(end) + 1
+            start = int(end) + 1
+            self.leading += 1
+        return start
+
+    def _names(self, marks: _Marks, line: bytes, cuts: list[int], start: int) -> tuple[str, ...]:
+        names: list[str] = []
+        for a, b in zip([-1, *cuts], [*cuts, len(line)], strict=True):
+            text = line[a + 1 : b]
+            if b == len(line):
+                text = text.removesuffix(b"\r")
+            if text.startswith(b'"'):
+                text = text[1:-1].replace(b'""', b'"')
+            name = text.decode("latin-1" if self.latin else "utf-8")
+            if not name.strip():
+                self.refuse(marks, start + a + 1, "a column without a name; name it in the header")
+            names.append(name)
+        refuse_twice(names, self.name)
+        return tuple(names)
+
+    def _records(self, marks: _Marks, places: np.ndarray, done: int) -> None:
+        if not places.size:
+            return
+        array, width = marks.array, len(self.names or ())
+        rows, rest = divmod(places.size, width)
+        last = places[width - 1 :: width]
+        ends = marks.lines - (np.count_nonzero(array[:done] == _LF) if done else 0)
+        # As many line ends as records, and one behind every width fields: no record has another number of fields.
+        if not marks.quotes.size and width > 1 and not rest and ends == rows and bool((array[last] == _LF).all()):
+            self.records += rows
+            starts = np.concatenate([np.array([done - 1]), last[:-1]])
+            self.longest = max(self.longest, int((last - starts).max(initial=0)))
+            return
+        is_end = np.flatnonzero(array[places] == _LF)
+        last = places[is_end]
+        starts = np.concatenate([np.array([done]), last[:-1] + 1])
+        fields = np.diff(is_end, prepend=-1)
+        blank = _blank(array, starts, last)
+        wrong = np.flatnonzero((fields != width) & ~blank)
+        if wrong.size:
+            at = int(wrong[0])
+            shown = int(fields[at])
+            few = "fewer" if shown < width else "more"
+            line = self.lines + marks.body.count(b"\n", 0, int(starts[at])) + 1
+            raise InputError(
+                f"{self.name!r} has {few} fields in line {line} than its header names: {shown}, not {width}; "
+                "check the separator and the quoting"
+            )
+        if width == 1:  # a blank line is a missing value
+            self.records += last.size
+        else:
+            before = self.records + sum(b.size for b in self.blank)
+            self.blank.append(before + np.flatnonzero(blank))
+            self.records += int(last.size - blank.sum())
+        self.longest = max(self.longest, int((last - starts).max(initial=0)) + 1)
+
+
+def _blank(array: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """bool[n]: which lines have no character."""
+    length = ends - starts
+    return (length == 0) | ((length == 1) & (array[starts] == _CR))
+
+
+def refuse_twice(names: list[str], file: str) -> None:
+    """InputError, by their numbers, for two columns of one name."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
+            raise InputError(f"{file!r}: columns {first[name]} and {number} have the same name; rename one of them")
+
 
 SEPARATORS = ",;\t|"
 _WIDE = 1 << 12  # columns: of more the header is looked at first, for a line may only seem to have no end

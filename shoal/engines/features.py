@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.files import column, numbers, read_table
 from shoal.engines.recognize import named_words
+from shoal.engines.store import column, numbers, read_table
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
 from shoal.model.hierarchy import Hierarchy
@@ -25,7 +25,7 @@ _CODES = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class FeatureColumns:
     """What is told about the columns that make up the distance.
 
     categories   those of the columns that only look like numbers
@@ -88,7 +88,7 @@ class Features:
         ]  # fmt: skip
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, asked: Asked) -> Features:
+    def of(cls, frame: pl.DataFrame, asked: FeatureColumns) -> Features:
         """Numbers and dates scaled to a span of 1, other values 1 apart or as their hierarchy says, places by distance.
 
         A place alone is in kilometres, or in the unit of its plane; among other columns its span is 1 as well.
@@ -107,7 +107,7 @@ class Features:
         )
 
     @classmethod
-    def again(cls, frame: pl.DataFrame, metric: Metric, asked: Asked) -> Features:
+    def again(cls, frame: pl.DataFrame, metric: Metric, asked: FeatureColumns) -> Features:
         """The columns that a metric was made for, as its features want them; scales and weights are the metric's.
 
         Columns are taken in the order of the features; a place on two columns, or on one that has coordinates.  Raises
@@ -131,7 +131,7 @@ class Features:
         return cls(made, *(list(x) for x in zip(*(part[1:] for part in parts), strict=True)))
 
 
-def _like(frame: pl.DataFrame, name: str, feature: Any, asked: Asked) -> Part:
+def _like(frame: pl.DataFrame, name: str, feature: Any, asked: FeatureColumns) -> Part:
     """A column as a given feature of one column wants it."""
     if isinstance(feature, Place):
         if name not in asked.coordinates:
@@ -149,7 +149,7 @@ def _like(frame: pl.DataFrame, name: str, feature: Any, asked: Asked) -> Part:
         if codes_of.size and 0 <= codes_of.min() <= codes_of.max() < feature.values:
             kinds: list[str | None] = [str(i) for i in range(feature.values)]
             return replace(feature, name=name), codes_of.astype(np.int64), (name,), kinds, {}
-    made, values, _, kinds, _ = _column(frame, name, Asked([name], [] if name in asked.hierarchies else [name],
+    made, values, _, kinds, _ = _column(frame, name, FeatureColumns([name], [] if name in asked.hierarchies else [name],
                                                               hierarchies=asked.hierarchies))  # fmt: skip
     levels = made.levels
     if levels is None and feature.levels is not None:
@@ -160,7 +160,7 @@ def _like(frame: pl.DataFrame, name: str, feature: Any, asked: Asked) -> Part:
 Part = tuple[Any, np.ndarray, tuple[str, ...], list[str | None], dict[tuple[float, float], str]]
 
 
-def _place(frame: pl.DataFrame, asked: Asked) -> Part:
+def _place(frame: pl.DataFrame, asked: FeatureColumns) -> Part:
     """Two columns of coordinates."""
     assert asked.place is not None
     where = np.stack([numbers(frame, name) for name in asked.place], axis=1)
@@ -180,7 +180,7 @@ def _spanned(place: Place, where: np.ndarray) -> Place:
     return replace(place, scale=span or 1.0)
 
 
-def _column(frame: pl.DataFrame, name: str, asked: Asked) -> Part:
+def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
     """Numbers, dates, words, words with a hierarchy, or codes of places."""
     weight = asked.weights.get(name, 1.0)
     if name in asked.coordinates:

@@ -17,7 +17,6 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.carried import singled_in_memory
 from shoal.engines.codes import Coded, cannot_group, count_keys, encode, looked_up, mixed_radix_columns
 from shoal.engines.columns import (
     arrow_column,
@@ -25,15 +24,15 @@ from shoal.engines.columns import (
     pandas_column,
     pandas_without_levels,
     polars_column,
+    row_numbers,
     used,
     without_levels,
 )
-from shoal.engines.index import row_numbers
-from shoal.engines.order import Lot, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
+from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
 from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, require
+from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, PolicyError
-from shoal.model.histogram import Histogram, mixed_radix
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition, mixed_radix
 
 _OFTEN = 4  # rows of a tuple on average, from which on it pays to write each tuple once
 
@@ -223,16 +222,18 @@ class FrameTable:
         replacements: Sequence[Replacement],
         drop: Sequence[str],
         aside: Sequence[str],
-        lot: Lot,
+        shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in."""
         names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
-            return self._deal(counted, partition, replacements, names, lot)
-        group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, lot))
-        order = None if keep_order else self._order(replacements, group, [n for n in names if n not in aside], lot)
+            return self._deal(counted, partition, replacements, names, shuffle_key)
+        group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, shuffle_key))
+        order = (
+            None if keep_order else self._order(replacements, group, [n for n in names if n not in aside], shuffle_key)
+        )
         if order is not None:
             group = group[order]
         new = _recoded(replacements, group)
@@ -245,7 +246,12 @@ class FrameTable:
         return Placed(self._assemble(carried, new, names, row_numbers(self.frame) if keep_order else None))
 
     def _deal(
-        self, counted: Counted, partition: Partition, replacements: Sequence[Replacement], names: list[str], lot: Lot
+        self,
+        counted: Counted,
+        partition: Partition,
+        replacements: Sequence[Replacement],
+        names: list[str],
+        shuffle_key: ShuffleKey,
     ) -> Placed:
         """The same where nothing is carried along: rows of a cell are then alike, and none has to be looked at.
 
@@ -255,8 +261,8 @@ class FrameTable:
         codes = counted.histogram.sensitive[partition.cell]
         new = _recoded(replacements, partition.group)
         new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
-        line, key = np.arange(partition.count.size), lot.order
-        if not lot.fresh:
+        line, key = np.arange(partition.count.size), shuffle_key.order
+        if not shuffle_key.fresh:
             line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], partition.count, key)
         row = np.repeat(line.astype(np.uint32), partition.count[line])
         dealer(key).shuffle(row)
@@ -265,20 +271,24 @@ class FrameTable:
         dealt = Tuples(tuples, row)
         return Placed(None, tuples=dealt) if _OFTEN * len(tuples) <= len(row) else Placed(dealt.frame())
 
-    def _draws(self, rows: np.ndarray, lot: Lot) -> tuple[np.ndarray, ...]:
+    def _draws(self, rows: np.ndarray, shuffle_key: ShuffleKey) -> tuple[np.ndarray, ...]:
         """Columns by which rows of one cell are numbered, the most important first."""
-        if lot.fresh:
-            return (draws(rows.size, lot.place),)
+        if shuffle_key.fresh:
+            return (draws(rows.size, shuffle_key.place),)
         chosen = self.frame[rows.tolist()] if self.frame.implementation.is_pyarrow() else self.frame[rows]
         columns = [_any_polars(chosen.get_column(name)) for name in self.columns]
-        return (row_hashes(columns, lot.place), *beyond(columns))
+        return (row_hashes(columns, shuffle_key.place), *beyond(columns))
 
-    def _order(self, replacements: Sequence[Replacement], group: np.ndarray, names: list[str], lot: Lot) -> np.ndarray:
+    def _order(
+        self, replacements: Sequence[Replacement], group: np.ndarray, names: list[str], shuffle_key: ShuffleKey
+    ) -> np.ndarray:
         """The order of the rows, by what these columns publish of them."""
-        if lot.fresh:
-            return permutation(self.rows, lot.order)
+        if shuffle_key.fresh:
+            return permutation(self.rows, shuffle_key.order)
         new = {r.name: r.values.gather(r.index[group]) for r in replacements}
-        return shuffled([(new[n] if n in new else _any_polars(self.frame.get_column(n))).alias(n) for n in names], lot)
+        return shuffled(
+            [(new[n] if n in new else _any_polars(self.frame.get_column(n))).alias(n) for n in names], shuffle_key
+        )
 
     def _assemble(self, carried: Any, new: dict[str, _Shown], names: list[str], index: Any = None) -> Any:
         implementation = self.frame.implementation

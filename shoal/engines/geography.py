@@ -18,14 +18,25 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.adjacency import adjacency, available
-from shoal.engines.apart import Apart, apart
-from shoal.engines.matching import listed, partners, restored, spelled
-from shoal.engines.shapes import Shape, around, center, features, neighbors
+from shoal.engines.shapes import (
+    Disconnected,
+    Shape,
+    adjacency,
+    around,
+    available,
+    center,
+    disconnected,
+    features,
+    listed,
+    neighbors,
+    partners,
+    restored,
+    spelled,
+)
 from shoal.engines.vector import GDAL, JSON, Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
-from shoal.model.coordinates import in_degrees, is_latitude, is_longitude
+from shoal.model.metric import in_degrees, is_latitude, is_longitude
 
 _PLANE = ("x", "y")
 _SAYS = dict.fromkeys(("1", "1.0", "yes", "true", "y", "t"), True) | dict.fromkeys(
@@ -126,12 +137,12 @@ class Geography:
             )
         return np.array(said, np.bool_)
 
-    def apart(self, empty: np.ndarray | None = None) -> Apart:
+    def apart(self, empty: np.ndarray | None = None) -> Disconnected:
         """What has no neighbor, and sets of several areas apart from the largest.
 
         empty  bool[n]  areas that nobody lives in: alone they are no isolated area, and only they no island
         """
-        return apart(self.ids, self.edges, self.outside, empty)
+        return disconnected(self.ids, self.edges, self.outside, empty)
 
     def geographic(self) -> bool:
         """Whether coordinates are degrees: by the file's system, the columns' names, or else their range."""
@@ -201,7 +212,7 @@ def read(
     areas            table with a row per area (CSV, also .gz, Parquet, Excel), or polygons (GeoJSON, TopoJSON; others
                      with the extra ``geo``)
     edges            table with a row per pair of neighbors; without it, areas must be polygons, or shapes be given,
-                     and the polygons tell who is next to whom (``engines.adjacency``)
+                     and the polygons tell who is next to whom (``engines.shapes``)
     id               column (property) that names an area; "id" when there is one, else the first column
     source, target   columns of edges; "u" and "v" or "source" and "target" if there are any, else the first two
     shapes           polygons of the areas, named by the property shape_id (default: id)
@@ -233,7 +244,7 @@ def _read(
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
         given = _told(given, drawn, edges is None)
         return _bordered(given, drawn, tolerance) if edges is None else _paired(given, edges, source, target, unmatched)
-    from shoal.engines.files import read_table
+    from shoal.engines.store import read_table
 
     frame = read_table(areas)
     key = _key(frame.columns, id)
@@ -351,7 +362,7 @@ def _known(values: Sequence[Any], name: str) -> Sequence[Any]:
 
 
 def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tuple[str, str]]:
-    from shoal.engines.files import read_table
+    from shoal.engines.store import read_table
 
     frame = read_table(path, rows=False)  # areas of which none is next to another are areas all the same
     if len(frame.columns) < 2:

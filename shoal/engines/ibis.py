@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import polars as pl
 
-from shoal.engines.carried import singled_elsewhere
-from shoal.engines.checked import Checked
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.memory import too_little
 from shoal.engines.order import DIGITS, PARTS, WHOLE
-from shoal.engines.partwise import slices
-from shoal.engines.scope import Scope
-from shoal.engines.table import Origin, Singled, Stored
+from shoal.engines.source import Scope, too_little
+from shoal.engines.store import slices
+from shoal.engines.table import Checked, Origin, Singled, Stored
+from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
 
 BATCH = 100_000

@@ -19,16 +19,14 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.carried import singled_elsewhere
-from shoal.engines.checked import refuse_other_count
 from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns
 from shoal.engines.frames import shares
-from shoal.engines.memory import too_little
-from shoal.engines.order import Lot, row_hashes
-from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, require
+from shoal.engines.order import ShuffleKey, row_hashes
+from shoal.engines.source import too_little
+from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, refuse_other_count, require
+from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 
 _ATTEMPTS = 8
 
@@ -229,7 +227,7 @@ class LazyTable:
         replacements: Sequence[Replacement],
         drop: Sequence[str],
         aside: Sequence[str],
-        lot: Lot,
+        shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
         """Number and join inside the engine; the same kind of frame as came in.
@@ -244,7 +242,7 @@ class LazyTable:
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
         shown = [c for c in left if c not in aside]
-        rows = self._grouped(counted, partition, lot, self._tags(replacements, partition.groups, lot))
+        rows = self._grouped(counted, partition, shuffle_key, self._tags(replacements, partition.groups, shuffle_key))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
         keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, tag)})
         rows = nw.from_native(keyed).select(*left, group, at)
@@ -259,20 +257,20 @@ class LazyTable:
         return Placed(whole.select(*kept).to_native(), numbered.slices)
 
     @staticmethod
-    def _tags(replacements: Sequence[Replacement], groups: int, lot: Lot) -> np.ndarray:
+    def _tags(replacements: Sequence[Replacement], groups: int, shuffle_key: ShuffleKey) -> np.ndarray:
         """int64[groups]: a keyed hash of what each group publishes, and of nothing else."""
         if not replacements:
             return np.zeros(groups, np.int64)
         shown = [r.values.gather(r.index).alias(r.name) for r in replacements]
-        return (row_hashes(shown, lot.order) >> np.uint64(1)).astype(np.int64)
+        return (row_hashes(shown, shuffle_key.order) >> np.uint64(1)).astype(np.int64)
 
-    def _grouped(self, counted: Counted, partition: Partition, lot: Lot, tag: np.ndarray) -> Any:
+    def _grouped(self, counted: Counted, partition: Partition, shuffle_key: ShuffleKey, tag: np.ndarray) -> Any:
         """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""
         keys = counted.keys
         if keys is None:
             raise InputError("the table was counted by another engine, which knows its rows otherwise")
         key, cell, ordinal, salt, place = (f"{self.own}{w}" for w in ("key", "cell", "ordinal", "salt", "place"))
-        whole, cells, pieces = self._plan(counted, keys, partition, lot, tag)
+        whole, cells, pieces = self._plan(counted, keys, partition, shuffle_key, tag)
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
         native = self.dialect.with_columns(self.native, {key: self._number(names, keys.attempt)})
         frame, kept = nw.from_native(native), [*self.columns, f"{self.own}group", f"{self.own}tag"]
@@ -302,12 +300,13 @@ class LazyTable:
         return column
 
     def _plan(
-        self, counted: Counted, keys: Keys, partition: Partition, lot: Lot, tag: np.ndarray
+        self, counted: Counted, keys: Keys, partition: Partition, shuffle_key: ShuffleKey, tag: np.ndarray
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """(group by key of whole cells; split cells and the lot's key by key; ordinals of the groups of split cells).
+        """(group by key of whole cells; split cells and the shuffle_key's key by key; ordinals of the groups of
+        split cells).
 
         Ordinals run from 1 through the groups of a cell that is split, the largest last.  Beside a group stands its
-        tag.  Tags and the lot's key are values of a table, so that no plan prints them.
+        tag.  Tags and the shuffle_key's key are values of a table, so that no plan prints them.
         """
         order = shares(partition)
         cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
@@ -321,7 +320,7 @@ class LazyTable:
         own, at = only[keys.cell[~split]], group[held]
         numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before}
         whole = {"key": keys.key[~split], "group": own.astype(np.int32), "tag": tag[own]}
-        salt = pl.Series([lot.place.hex()], dtype=pl.String).new_from_index(0, int(split.sum()))
+        salt = pl.Series([shuffle_key.place.hex()], dtype=pl.String).new_from_index(0, int(split.sum()))
         cells = {"key": keys.key[split], "cell": keys.cell[split].astype(np.int64), "salt": salt}
         pieces = {word: values[held].astype(np.int64) for word, values in numbers.items()}
         pieces |= {"group": at.astype(np.int32), "tag": tag[at]}

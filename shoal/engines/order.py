@@ -34,7 +34,7 @@ _SLICE = 1 << 18  # rows hashed at a time
 
 
 @dataclass(frozen=True, repr=False)
-class Lot:
+class ShuffleKey:
     """Two keys, for the place of rows among a cell's groups and for their order.
 
     fresh  drawn for this release; otherwise derived from the caller's secret
@@ -45,7 +45,7 @@ class Lot:
     fresh: bool
 
     @classmethod
-    def of(cls, secret: bytes | None, context: bytes = b"") -> Lot:
+    def of(cls, secret: bytes | None, context: bytes = b"") -> ShuffleKey:
         """From the caller's secret (at least 16 bytes) or fresh randomness.
 
         context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
@@ -61,7 +61,7 @@ class Lot:
         return cls(place, order, secret is None)
 
     @classmethod
-    def given(cls, secret: bytes | str | Path | None) -> Lot:
+    def given(cls, secret: bytes | str | Path | None) -> ShuffleKey:
         """The same from a secret or the path of a file that holds it."""
         return cls.of(read_secret(secret) if isinstance(secret, (str, Path)) else secret)
 
@@ -98,16 +98,16 @@ def dealer(key: bytes) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
 
 
-def shuffled(columns: Sequence[pl.Series], lot: Lot) -> np.ndarray:
+def shuffled(columns: Sequence[pl.Series], shuffle_key: ShuffleKey) -> np.ndarray:
     """int64[n]: the order in which rows leave that show these columns, all that is published of them.
 
     With a secret of the caller's the rows are laid out by their contents first, and then turned over by a key that is
     a hash of them all: whoever changes a row, or the name of a column, has another order.  O(n log n).
     """
     n = len(columns[0]) if columns else 0
-    if lot.fresh or not n:
-        return permutation(n, lot.order)
-    line, key = laid_out(columns, np.ones(n, np.int64), lot.order)
+    if shuffle_key.fresh or not n:
+        return permutation(n, shuffle_key.order)
+    line, key = laid_out(columns, np.ones(n, np.int64), shuffle_key.order)
     return line[permutation(n, key)]
 
 

@@ -1,23 +1,177 @@
-"""A first look at a table: a proposed role for every column, with the reason and warnings."""
+"""A first look at a table: a proposed role for every column, with the reason and warnings.
+
+Which columns single people out together: distinction and separation of small sets of columns.
+
+Motwani, Xu 2007, Efficient algorithms for masking and finding quasi-identifiers.
+
+A table looked at before anything is asked of it: a proposed role for every column, and what singles people out.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.carried import SHARE, counts_of, sample
 from shoal.engines.codes import Coded, encode
-from shoal.engines.dangerous import Danger, dangerous, foremost, words
-from shoal.engines.files import read_table
-from shoal.engines.going_around import period_of
-from shoal.engines.oddities import alike, codes
 from shoal.engines.open import open_table
-from shoal.engines.recognize import CODES, DIRECT, FEW, by_name, named_words, recognize
+from shoal.engines.recognize import CODES, DIRECT, FEW, alike, by_name, codes, named_words, period_of, recognize
+from shoal.engines.source import Scope
+from shoal.engines.store import read_table
+from shoal.engines.table import require
+from shoal.engines.unassigned import SHARE, counts_of, sample
+from shoal.errors import InputError
+from shoal.model.histogram import dense
+
+LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
+SAMPLE = 10_000  # lines on which the sets of more columns than that are ranked
+KEPT = 5  # sets of each size that are named
+NEAR = 1 << 17  # keys that are counted in a table rather than sorted
+
+
+class Danger(NamedTuple):
+    """Some columns together.
+
+    distinction  different tuples over the rows: 1 means that every row is alone
+    separation   share of the pairs of rows that differ in one of the columns at least
+    """
+
+    columns: tuple[str, ...]
+    distinction: float
+    separation: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"columns": list(self.columns), "distinction": self.distinction, "separation": self.separation}
+
+
+def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarray | None = None) -> list[Danger]:
+    """All single columns, then the worst pairs and triples, then the set that grows from the worst triple.
+
+    codes  one int[n] per column, from 0; count int64[n] rows behind each line, 1 when None
+
+    Worst is what separates most, then what distinguishes most.  All pairs and triples of up to ``LARGEST`` columns,
+    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs; the growing set takes the column
+    that separates most until none separates more.  Which sets of more than ``LARGEST`` columns are named is decided
+    on ``SAMPLE`` lines drawn with a fixed seed; what is said of them is counted on all.  O(n) for each set of few
+    distinct tuples, O(n log n) otherwise.
+    """
+    table = _Table([np.asarray(c, np.int64) for c in codes], None if count is None else np.asarray(count, np.int64))
+    if not table.rows:
+        return []
+    d, lines = len(codes), codes[0].size
+    looked = table if d <= LARGEST or lines <= SAMPLE else table.sampled()
+    named = _worst(looked, _pairs(looked), KEPT) + _worst(looked, dict.fromkeys(map(_sorted, _triples(looked))), KEPT)
+    named += [grown] if (grown := _grown(looked)) else []
+    single = _worst(table, ((j,) for j in range(d)), d)
+    return [Danger(tuple(names[j] for j in some), *table.measured(some)) for some in single + named]
+
+
+class _Table:
+    """Codes numbered without gaps, and the rows behind each line."""
+
+    def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
+        self.codes = [dense(c) for c in codes]
+        self.many = many
+        self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
+        self._left: tuple[tuple[int, ...], np.ndarray] = ((), np.zeros(0, np.int64))
+        self._known: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    def sampled(self) -> _Table:
+        """Some of the lines, the same ones at every call."""
+        drawn = np.random.default_rng(0).choice(self.codes[0].size, SAMPLE, replace=False)
+        return _Table([c[drawn] for c in self.codes], None if self.many is None else self.many[drawn])
+
+    def measured(self, some: tuple[int, ...]) -> tuple[float, float]:
+        """Distinction and separation of some columns."""
+        if some not in self._known:
+            held = _held(self._key(some), self.many)
+            pairs = self.rows * (self.rows - 1) / 2
+            alike = float((held * (held - 1)).sum() / 2)
+            self._known[some] = held.size / self.rows, 1 - alike / pairs if pairs else 1.0
+        return self._known[some]
+
+    def _key(self, some: tuple[int, ...]) -> np.ndarray:
+        """A number for each tuple of values; the tuples of all columns but the last are remembered."""
+        last = self.codes[some[-1]]
+        if len(some) == 1:
+            return last
+        if self._left[0] != some[:-1]:
+            self._left = some[:-1], dense(self._key(some[:-1]))
+        return self._left[1] * (int(last.max(initial=0)) + 1) + last
+
+
+def _worst(table: _Table, sets: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
+    """The sets of columns that separate most, then distinguish most."""
+    return sorted(sets, key=lambda some: (*(-x for x in reversed(table.measured(some))), some))[:most]
+
+
+def _pairs(table: _Table) -> Iterator[tuple[int, ...]]:
+    return combinations(range(len(table.codes)), 2)
+
+
+def _triples(table: _Table) -> Iterator[tuple[int, ...]]:
+    """All triples of few columns; of many, each of the worst pairs with one column more."""
+    d = len(table.codes)
+    if d <= LARGEST:
+        return combinations(range(d), 3)
+    near = _worst(table, _pairs(table), LARGEST)
+    return ((*pair, j) for pair in near for j in range(d) if j not in pair)
+
+
+def _sorted(some: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(some))
+
+
+def _grown(table: _Table) -> tuple[int, ...]:
+    """The worst triple with a column more at a time, as long as that separates more; () where none does."""
+    worst = _worst(table, map(_sorted, _triples(table)), 1)
+    some = worst[0] if worst else ()
+    grew = False
+    while some and len(some) < len(table.codes) and table.measured(some)[1] < 1:
+        wider = max(
+            ((*some, j) for j in range(len(table.codes)) if j not in some), key=lambda s: table.measured(s)[::-1]
+        )
+        if table.measured(wider)[1] <= table.measured(some)[1]:
+            break
+        some, grew = wider, True
+    return _sorted(some) if grew else ()
+
+
+def _held(key: np.ndarray, many: np.ndarray | None) -> np.ndarray:
+    """int64: rows of each different key."""
+    span = int(key.max(initial=0)) + 1
+    if span <= max(NEAR, key.size // 8) or many is not None:
+        group = key if span <= max(NEAR, key.size // 8) else dense(key)
+        rows = np.bincount(group, weights=many).astype(np.int64)
+        return rows[rows > 0]
+    ordered = np.sort(key)
+    ends = np.flatnonzero(ordered[1:] != ordered[:-1])
+    return np.diff(ends, prepend=-1, append=key.size - 1)
+
+
+def words(found: Danger, rows: int) -> str:
+    """One set of columns in a sentence."""
+    return (
+        f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations in {rows:,} rows; "
+        f"{100 * found.separation:.3f} % of all pairs of rows differ"
+    )
+
+
+def foremost(found: Sequence[Danger]) -> list[Danger]:
+    """The worst set of each size over one: what a person can take in."""
+    first: dict[int, Danger] = {}
+    for danger in found:
+        first.setdefault(len(danger.columns), danger)
+    return [danger for size, danger in sorted(first.items()) if size > 1]
+
 
 SHARES = (0.6, 0.7, 0.8, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
@@ -300,3 +454,129 @@ def write_policy(
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"', "",
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+_KEYWORDS = {
+    "quasi-identifier": "quasi_identifiers",
+    "sensitive": "sensitive",
+    "identifier": "identifiers",
+    "insensitive": "insensitive",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """What ``shoal init`` proposes for a table, as values.
+
+    columns    a ``Proposal`` for every column, in the table's order
+    dangerous  sets of columns that single people out together, the worst of one, two, three and more columns
+    rows       number of rows;  table: the table that was read, as a Polars frame
+    """
+
+    columns: tuple[Proposal, ...]
+    dangerous: tuple[Danger, ...]
+    rows: int
+    table: pl.DataFrame = field(repr=False)
+
+    @property
+    def person(self) -> str | None:
+        """The column that names persons who have several rows; None where there is none."""
+        return person_of(self.columns)
+
+    @property
+    def publish(self) -> tuple[str, str]:
+        """The proposed way to publish, and why."""
+        return publishing(self.columns)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The worst set of two, three and more columns, each in a sentence."""
+        return tuple(words(danger, self.rows) for danger in foremost(self.dangerous))
+
+    def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
+        """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column, and the models.
+
+        k alone where no column is sensitive; l beside it where it is in reach for all of them, else the least share of
+        one value, of a few, that is (alpha_k)
+        """
+        named: dict[str, Any] = {key: [c.name for c in self.columns if c.role == r] for r, key in _KEYWORDS.items()}
+        if self.person is not None:
+            named["person"] = self.person
+        shares = [c.share for c in self.columns if c.role == "sensitive"]
+        models: dict[str, Any] = {"k": k}
+        if shares and max(shares) * l <= 1:
+            models["l"] = l
+        elif shares:
+            models["alpha_k"] = [next(s for s in SHARES if max(shares) <= s), k]
+        return {**named, **models, "publish": self.publish[0]}
+
+    def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
+        """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".
+
+        Raises PolicyError for a column that is not there.  O(n) for few combinations, O(n log n) otherwise; the codes
+        of a column are made once.
+        """
+        require(self.table.columns, columns)
+        if not columns or not self.rows:
+            return {"combinations": min(1, self.rows), "smallest": self.rows, "alone": int(self.rows == 1)}
+        key, size = np.zeros(self.rows, np.int64), 1
+        for name in columns:
+            codes, many = self._codes(name)
+            if size > 2**62 // max(many, 1):
+                key = np.unique(key, return_inverse=True)[1].reshape(-1)
+                size = int(key.max()) + 1
+            key, size = key * many + codes, size * many
+        if size <= max(1 << 20, 4 * self.rows):
+            held = np.bincount(key)
+            held = held[held > 0]
+        else:
+            ordered = np.sort(key)
+            held = np.diff(np.flatnonzero(ordered[1:] != ordered[:-1]), prepend=-1, append=key.size - 1)
+        return {"combinations": int(held.size), "smallest": int(held.min()), "alone": int((held == 1).sum())}
+
+    def counts(self, column: str) -> list[tuple[str | None, int]]:
+        """Every value of a column as text, in its order, with its number of rows; a missing value is None."""
+        require(self.table.columns, [column])
+        coded = encode(self.table[column])
+        rows = np.bincount(coded.codes, minlength=coded.size)
+        return list(zip(coded.texts(), rows.tolist(), strict=True))
+
+    @cached_property
+    def _coded(self) -> dict[str, tuple[np.ndarray, int]]:
+        return {}
+
+    def _codes(self, name: str) -> tuple[np.ndarray, int]:
+        if name not in self._coded:
+            codes = encode(self.table[name]).codes
+            self._coded[name] = codes.astype(np.int64), int(codes.max(initial=0)) + 1
+        return self._coded[name]
+
+
+def roles(
+    data: Any, *, l: int = 2, separator: str | None = None, encoding: str | None = None, table: str | None = None,
+    query: str | None = None,
+) -> Roles:  # fmt: skip
+    """A proposed role for every column of a table, with its reason: what ``shoal init`` writes into a policy.
+
+    data       a path or a frame, as for ``anonymize``; table, query: what of a DuckDB or SQLite file
+    l          that sensitive columns are tested against
+    separator, encoding  of a CSV; found out when None
+
+    Raises InputError for what cannot be read or has no column.  O(n) for each column, and for each small set of them.
+
+    Examples:
+        >>> import polars as pl
+        >>> found = roles(pl.DataFrame({"name": ["Ann", "Bo", "Cy"], "age": [34, 34, 61], "flu": ["y", "n", "n"]}))
+        >>> [(c.name, c.role) for c in found.columns][:2], found.singled_out(["age"])["alone"]
+        ([('name', 'identifier'), ('age', 'quasi-identifier')], 1)
+    """
+    if table is not None or query is not None:
+        opened = open_table(data, scope=Scope(table=table, query=query))
+    else:
+        opened = open_table(data, separator=separator, encoding=encoding)
+    frame = opened.polars(opened.columns)
+    if not frame.width:
+        what = f"{Path(data).name!r}" if isinstance(data, (str, Path)) else "the table"
+        raise InputError(f"{what} has no column")
+    found, together, rows = looked_at(frame, l=l)
+    return Roles(tuple(found), tuple(together), rows, frame)

@@ -19,8 +19,7 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from shoal.engines import ibis as tables
-from shoal.engines.scope import Scope
-from shoal.engines.source import hides_password, scheme_of, without_secrets
+from shoal.engines.source import Scope, hides_password, scheme_of, without_secrets
 from shoal.engines.table import Origin, Table
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, ShoalError
 

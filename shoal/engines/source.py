@@ -1,13 +1,23 @@
-"""A file to be read: it is there, it is one file, and its name is taken literally."""
+"""A file to be read: it is there, it is one file, and its name is taken literally.
+
+A table that stands in several files: a folder, a list, a pattern, with columns in the names of folders.
+
+What an engine may use and what of a source it reads: the settings of tables larger than memory.
+
+How much memory a search takes, said before it begins, and which engine had too little of its own."""
 
 from __future__ import annotations
 
+import glob
 import gzip
+import logging
 import os
 import re
 import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
 from shoal.errors import InputError, PolicyError
 
@@ -172,3 +182,289 @@ def without_secrets(address: str) -> str:
     if re.search("[?#;]", before):
         return f"{scheme}://..."
     return f"{scheme}://{re.split('[?#;]', place)[0]}"
+
+
+MANIFEST = "manifest.json"
+_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+
+
+class Parts(NamedTuple):
+    """The files of one table.
+
+    sources  the files, in the order of their names
+    keys     columns that stand in the names of folders, key=value, as Hive and Spark write them
+    name     what the user named, for messages
+    """
+
+    sources: tuple[Source, ...]
+    keys: tuple[str, ...]
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """ "parquet" or "csv"."""
+        return self.sources[0].kind
+
+    def refuse_change(self) -> None:
+        """InputError when a file is no longer the one that was looked at."""
+        for source in self.sources:
+            source.refuse_change()
+
+
+def is_several(data: Any, pattern: bool = False) -> bool:
+    """Whether a path, or a list of paths, may stand for more than one file."""
+    if isinstance(data, (str, Path)):
+        return pattern or Path(data).is_dir()
+    return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(x, (str, Path)) for x in data)
+
+
+def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> Parts:
+    """The files behind a folder, a list of files and folders, a pattern, or one file.
+
+    In a folder, files and folders whose names begin with a dot or an underscore are passed over, as everybody does, and
+    so is a manifest.  Raises InputError when there is no file, when they are of several kinds, or when some stand in
+    folders of key=value and others do not.
+    """
+    given = [data] if isinstance(data, (str, Path)) else list(data)
+    name = Path(given[0]).name if len(given) == 1 else f"{Path(given[0]).name} and {len(given) - 1} more"
+    files: list[tuple[Path, Path]] = []  # with the folder from which on names of folders count
+    for one in given:
+        if pattern:
+            before = str(one).split("*")[0].split("?")[0].split("[")[0]
+            root = Path(before) if before.endswith((os.sep, os.altsep or os.sep)) else Path(before).parent
+            files += [(Path(p), root) for p in sorted(glob.glob(str(one), recursive=True)) if os.path.isfile(p)]
+        elif Path(one).is_dir():
+            files += [(p, Path(one)) for p in _inside(Path(one))]
+        else:
+            files.append((Path(one), Path(one).parent))
+    if not files:
+        what = "no file fits the pattern" if pattern else "there is no Parquet or CSV file in"
+        raise InputError(f"{what} {str(given[0])!r}")
+    if len(given) > 1 and not pattern:  # files named one by one: the folder they have in common
+        with suppress(ValueError):  # none: they stand on several drives of Windows
+            shared = Path(os.path.commonpath([path.parent.absolute() for path, _ in files]))
+            files = [(path, shared if root == path.parent else root) for path, root in files]
+    _refuse_twice([path for path, _ in files])
+    sources = tuple(locate(path) for path, _ in files)
+    kinds = {source.kind for source in sources}
+    if len(kinds) > 1 or "excel" in kinds:
+        found = " and ".join(sorted(kinds))
+        raise InputError(f"{name!r} holds {found} files; the parts of a table are all Parquet or all CSV")
+    keys = [_keys(path, root) for path, root in files]
+    if len(set(keys)) > 1:
+        raise InputError(f"{name!r}: some parts stand in folders named key=value that others do not stand in")
+    return Parts(sources, keys[0], name)
+
+
+def _inside(folder: Path) -> list[Path]:
+    found = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith((".", "_")))
+        for name in sorted(names):
+            if not name.startswith((".", "_")) and name != MANIFEST:
+                if not name.lower().endswith(_ENDINGS):
+                    raise InputError(
+                        f"{str(folder)!r} holds {name!r}, which is neither Parquet nor CSV; move it away, or name the "
+                        "parts with a pattern and glob=True"
+                    )
+                found.append(Path(where) / name)
+    return found
+
+
+def _keys(path: Path, root: Path) -> tuple[str, ...]:
+    """The columns in the names of the folders between a root and a file."""
+    try:
+        inner = path.parent.absolute().relative_to(root.absolute()).parts
+    except ValueError:
+        inner = ()
+    return tuple(part.split("=", 1)[0] for part in inner if "=" in part)
+
+
+def _refuse_twice(paths: Iterable[Path]) -> None:
+    """By the file and not by its name, which some systems write in capitals as well."""
+    seen: set[str | tuple[int, int]] = set()
+    for path in paths:
+        marks: set[str | tuple[int, int]] = {os.path.realpath(path)}
+        with suppress(OSError):
+            facts = os.stat(path)
+            marks |= {(facts.st_dev, facts.st_ino)} if facts.st_ino else set()
+        if marks & seen:
+            raise InputError(f"{path.name!r} is named twice; its rows would count twice")
+        seen |= marks
+
+
+def ending_of(parts: Parts) -> str:
+    """The kind of file that a release of these parts is written as unless another is asked for."""
+    return "parquet" if parts.kind == "parquet" else "csv"
+
+
+def is_table_name(path: Path) -> bool:
+    """Whether a path has the ending of a single table."""
+    return path.name.lower().endswith((*_ENDINGS, ".xlsx", ".xls", ".xlsb")) or kind_of(path) != "csv"
+
+
+def parts_of_one(path: Any) -> Parts:
+    """A single file, of any kind, its name taken literally."""
+    source = locate(path)
+    return Parts((source,), (), source.name)
+
+
+_SIZE = re.compile(r"(?i)^\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b)\s*$")
+_UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
+LEAST = 100 * 10**6
+
+
+class ScopeSettings(TypedDict, total=False):
+    """The fields of ``Scope`` as keywords."""
+
+    memory: str | None
+    threads: int | None
+    temporary: str | Path | None
+    glob: bool
+    table: str | None
+    query: str | None
+    master: str | None
+
+
+class Scope(NamedTuple):
+    """Settings of an engine; all of them may be left out.
+
+    memory     most memory DuckDB holds before it writes to disk, such as "2GB"; shoal itself needs some beside it
+    threads    threads of DuckDB
+    temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
+    glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
+    table      table or view of a DuckDB or SQLite file, or of a server of databases
+    query      one SELECT over a DuckDB or SQLite file or a server; over other files, which are the table ``data`` there
+    master     where Spark runs, such as "local[2]"
+    """
+
+    memory: str | None = None
+    threads: int | None = None
+    temporary: str | Path | None = None
+    glob: bool = False
+    table: str | None = None
+    query: str | None = None
+    master: str | None = None
+
+    @classmethod
+    def among(cls, settings: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
+        """Those among other settings, and the others."""
+        own = {name: value for name, value in settings.items() if name in cls._fields}
+        return cls(**own), {name: value for name, value in settings.items() if name not in own}
+
+    def as_asked(self, data: Any, engine: str | None, asked: Any) -> tuple[Scope, str | None]:
+        """With what a policy says of reading where the call says nothing; a frame has been read already.
+
+        asked  a ``Policy``
+        """
+        if not isinstance(data, (str, Path, list, tuple)):
+            return self, engine
+        own = {name: getattr(asked, name) for name in ("memory", "threads", "temporary") if getattr(self, name) is None}
+        return self._replace(**own), engine or asked.engine
+
+    def check(self, engine: str | None) -> None:
+        """PolicyError or InputError for settings that cannot be met, or that the engine does not have.
+
+        engine  "polars", "duckdb", "spark", "ibis"; None where a frame was handed over, whose engine its owner set up
+        """
+        mine = {
+            "memory": "duckdb",
+            "threads": "duckdb",
+            "temporary": "duckdb",
+            "table": "duckdb",
+            "query": "duckdb",
+            "master": "spark",
+        }
+        for name, owner in mine.items():
+            given = getattr(self, name)
+            if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
+                said = f"engine={engine!r}; say engine='{owner}' beside it" if engine else "a frame"
+                raise PolicyError(f"{name}={str(given)!r} is a setting of engine='{owner}'; it has no effect on {said}")
+        if self.glob and engine in (None, "polars"):
+            raise PolicyError("glob=True reads the parts of a table; say engine='duckdb' or engine='spark'")
+        if self.table is not None and self.query is not None:
+            raise PolicyError("give table=... or query=..., not both; a query names its tables itself")
+        if self.threads is not None and (isinstance(self.threads, bool) or self.threads < 1):
+            raise PolicyError(f"threads={self.threads!r}: give a whole number from 1 up")
+        if self.memory is not None:
+            size(self.memory)
+        if self.temporary is not None and not Path(self.temporary).is_dir():
+            raise InputError(f"there is no folder {str(self.temporary)!r} to spill into; make it first")
+
+
+def size(text: str) -> int:
+    """Bytes of "2GB", "512MiB"; PolicyError for anything else and for less than 100 MB."""
+    found = _SIZE.match(text) if isinstance(text, str) else None
+    if found is None:
+        raise PolicyError(f"memory={str(text)!r}: write a size such as '2GB' or '512MiB'")
+    unit = found[2].lower()
+    bytes_ = int(float(found[1]) * (1024 if "i" in unit else 1000) ** _UNITS[unit[0]])
+    if bytes_ < LEAST:
+        raise PolicyError(f"memory={text!r} is too little to work with; give 100MB or more")
+    return bytes_
+
+
+LOG = logging.getLogger("shoal")
+CELL = 1_000  # bytes of a cell while it is searched, measured with 4 to 9 quasi-identifiers
+ITSELF = 400 * 10**6  # bytes of Python, its packages and the compiled loops
+WORTH_SAYING = 10**9  # bytes of a search from which on they are said
+
+DRIVER = (
+    "Spark's driver has too little memory for this table: it is 1 GB unless you say more. Before Python starts, set "
+    "PYSPARK_SUBMIT_ARGS='--driver-memory 6g pyspark-shell', or give spark.driver.memory to the session that you make"
+)
+DUCKDB = "DuckDB has too little memory for this table; give it more with memory=..."
+
+
+def words(cells: int) -> str:
+    """What a search over so many cells takes, in a clause."""
+    return (
+        f"the search over {cells:,} cells takes about {_gb(cells * CELL)} of memory ({CELL // 1000} KB a cell), beside "
+        f"{_gb(ITSELF)} of Python and what the engine holds"
+    )
+
+
+def refuse_too_many(cells: int, progress: Callable[[str, float | None], None], free: int | None = None) -> None:
+    """Say before a search what it takes, and refuse with InputError one that takes more than there is.
+
+    cells  number of distinct tuples of quasi-identifiers and sensitive values
+    free   bytes that can be had; found out when None, and where nothing tells, nothing is refused
+    """
+    free = available() if free is None else free
+    if free is not None and cells * CELL > free:
+        raise InputError(
+            f"{words(cells)}; {_gb(free)} are free. Make quasi-identifiers coarser first, name fewer, or use a "
+            "machine with more memory"
+        )
+    if cells * CELL >= WORTH_SAYING:
+        LOG.warning("%s", words(cells))
+        progress(words(cells).removeprefix("the "), None)
+
+
+def available(root: Path = Path("/")) -> int | None:
+    """Bytes that this process can still have, swap included; None where the system does not tell."""
+    try:
+        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
+        held = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines}
+        free = held["MemAvailable"] + held.get("SwapFree", 0)
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+    try:  # of a container
+        group = root / "sys/fs/cgroup"
+        limit, used = ((group / f"memory.{name}").read_text(encoding="ascii") for name in ("max", "current"))
+        cache = dict(line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
+        return min(free, int(limit) - int(used) + int(cache.get("inactive_file", 0)))
+    except (OSError, ValueError):  # "max" is no limit
+        return free
+
+
+def too_little(error: BaseException) -> str:
+    """What to say where an engine failed for want of memory; empty for any other failure."""
+    said = f"{type(error).__name__}: {error}"
+    if "Java heap space" in said or "OutOfMemoryError" in said or "GC overhead limit" in said:
+        return DRIVER
+    return DUCKDB if "Out of Memory" in said or "OutOfMemory" in said else ""
+
+
+def _gb(size: float) -> str:
+    return f"{size / 1e9:,.1f} GB"

@@ -13,13 +13,10 @@ import narwhals as nw
 import polars as pl
 
 from shoal.engines.atomic import folder_beside
-from shoal.engines.checked import Checked
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.memory import too_little
 from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
-from shoal.engines.scope import Scope
-from shoal.engines.source import without_secrets
-from shoal.engines.table import Origin
+from shoal.engines.source import Scope, too_little, without_secrets
+from shoal.engines.table import Checked, Origin
 from shoal.errors import InputError, MissingDependencyError, VerificationError
 
 OLDEST = 4

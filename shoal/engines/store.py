@@ -1,24 +1,213 @@
-"""Tables to disk: CSV (also .gz), Parquet and Excel, each holding exactly what it is given or refusing it."""
+"""Tables to disk: CSV (also .gz), Parquet and Excel, each holding exactly what it is given or refusing it.
+
+A table that is never whole in memory, written slice by slice: one file, or a folder of parts.
+
+Tables from disk: CSV (also .gz), Parquet and Excel, text kept exactly as it stands.
+
+Excel in: the first sheet, with types told from all rows.
+
+Real records about people that installed packages carry."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import gzip
+import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+import posixpath
+import re
+import zipfile
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import polars as pl
 
 from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
 from shoal.engines.columns import without_levels
-from shoal.engines.files import kind_of, one_character
-from shoal.errors import InputError, MissingDependencyError
+from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
+from shoal.engines.source import Source, database_kind, kind_of, locate, spoiled, too_little
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns without a value, which are text here
+_ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
+
+
+def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
+    """The first sheet; a column with one text among numbers is text.
+
+    rows  refuse a header without rows
+
+    InputError for a header that names no column or one twice, and for a cell that holds a spreadsheet's error, since
+    such a cell would be read as a missing value.
+    """
+    try:
+        import fastexcel
+    except ImportError:
+        raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
+    try:
+        sheet = fastexcel.read_excel(source.path).load_sheet(0, header_row=None, n_rows=1)
+        head = sheet.to_polars().row(0) if sheet.total_height else ()
+        faulty = _first_error(source)
+        frame = None
+        if head and all(head):
+            frame = _typed(source)
+    except Exception as error:
+        raise spoiled(source.name, "Excel", error) from None
+    names = ["" if name is None else str(name) for name in head]
+    _named(names, source.name)
+    if faulty is not None:
+        raise InputError(f"{source.name!r}: cell {faulty} holds an error such as #REF!; repair the cell or empty it")
+    if frame is None or len(names) != frame.width:
+        raise InputError(f"{source.name!r}: two readers do not agree on the header")
+    if rows and not frame.height:
+        raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish")
+    source.refuse_change()
+    return frame
+
+
+def _typed(source: Source) -> pl.DataFrame:
+    """The rows; a column of whole numbers is one of integers unless one of them is beyond 64 bits."""
+    import fastexcel
     import polars as pl
+
+    try:
+        return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False)
+    except pl.exceptions.InvalidOperationError:  # Polars makes integers of whole numbers, whatever their size
+        kinds = fastexcel.read_excel(source.path).load_sheet(0, schema_sample_rows=None).to_polars().schema
+        held = {name: pl.Float64 for name, kind in kinds.items() if kind == pl.Float64}
+        return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False, schema_overrides=held)
+
+
+def _named(names: list[str], file: str) -> None:
+    if not names:
+        raise InputError(f"{file!r} is empty; its first sheet has neither a header nor rows")
+    for number, name in enumerate(names, 1):
+        if not name.strip():
+            raise InputError(f"{file!r}: column {number} has no name; name it in the header")
+    refuse_twice(names, file)
+
+
+def _first_error(source: Source) -> str | None:
+    """The first cell of the first sheet that holds an error, such as "B4"; None where there is none or no telling."""
+    if not source.name.lower().endswith(".xlsx"):
+        return None
+    with zipfile.ZipFile(source.path) as book:
+        first = _sheets(book, "xl/workbook.xml", "sheet")[0]
+        relation = next(v for k, v in first.items() if k.endswith("}id"))
+        target = next(
+            r["Target"] for r in _sheets(book, "xl/_rels/workbook.xml.rels", "Relationship") if r["Id"] == relation
+        )
+        path = target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
+        found = _ERROR.search(book.read(posixpath.normpath(path)))
+    return None if found is None else found[1].decode()
+
+
+def _sheets(book: zipfile.ZipFile, part: str, tag: str) -> list[dict[str, Any]]:
+    root = ElementTree.fromstring(book.read(part))
+    return [dict(e.attrib) for e in root.iter() if e.tag.rpartition("}")[2] == tag]
+
+
+def read_table(
+    path: str | Path,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    coded: Sequence[str] = (),
+    rows: bool = True,
+) -> pl.DataFrame:
+    """The whole file as a Polars frame.
+
+    path       CSV (also .gz), Parquet or Excel, told by the ending; anything else is read as CSV; the name is literal
+    separator  of a CSV; told from the header when None
+    encoding   of a CSV: "utf-8" or "latin-1"; UTF-8 when None
+    coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
+    rows       refuse a table without rows
+
+    CSV columns are text exactly as written (``01234`` stays ``01234``), an empty field is a missing value; Parquet
+    and Excel keep their types.  Raises InputError when the file is missing, breaks the rules of its format, has a
+    column without a name or two of one name.
+    """
+    import polars as pl
+
+    source = locate(path)
+    if database_kind(path) is not None:
+        raise InputError(f"{source.name!r} is a database; here files are read: write its table as Parquet or CSV first")
+    if source.kind == "csv":
+        return read_csv(source, one_character(separator), encoding, coded, rows=rows)
+    if source.kind == "excel":
+        return read_excel(source, rows=rows)
+    try:
+        frame = pl.read_parquet(source.path, glob=False, hive_partitioning=False)
+    except pl.exceptions.DuplicateError:
+        raise InputError(f"{source.name!r}: two columns have the same name; rename one of them") from None
+    except pl.exceptions.PolarsError as error:
+        raise spoiled(source.name, "Parquet", error) from None
+    if not all(name.strip() for name in frame.columns):
+        raise InputError(f"{source.name!r}: a column has no name; name it")
+    if rows and not frame.height:
+        raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
+    return frame
+
+
+def separator_of(path: str | Path) -> str | None:
+    """The separator ``read_table`` finds in a CSV; None for a file that is not one."""
+    if kind_of(path) != "csv" or not Path(path).is_file():
+        return None
+    source = locate(path)
+    with source.open() as stream:
+        return sniff(stream, source.name)
+
+
+def column(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column by name; PolicyError with the nearest name when there is none, InputError for a name of several."""
+    if name not in frame.columns:
+        raise PolicyError.unknown("column", name, frame.columns)
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
+    return frame[name]
+
+
+def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
+    """A column as float64[n]; InputError naming the first value that is not a finite number."""
+    import polars as pl
+
+    values = column(frame, name)
+    if values.dtype == pl.String:
+        cast = values.str.strip_chars().cast(pl.Float64, strict=False)
+    else:
+        cast = values.cast(pl.Float64, strict=False)
+    bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
+    if bad.any():
+        if bad.all():
+            raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
+        first = int(bad.arg_max() or 0) + 1
+        raise InputError(
+            f"column {name!r} holds what is not a finite number in {int(bad.sum()):,} rows, the first of them row "
+            f"{first:,}; repair them or leave the rows out"
+        )
+    return cast.to_numpy()
+
+
+def integers(frame: pl.DataFrame, name: str) -> list[int]:
+    """A column as Python integers, of any size; InputError naming the first value that is not one."""
+    found: list[int] = []
+    for row, value in enumerate(column(frame, name).to_list(), 1):
+        try:
+            found.append(int(value))
+        except (TypeError, ValueError):
+            raise InputError(f"column {name!r} holds what is not a whole number in row {row:,}; repair it") from None
+    return found
+
 
 SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.date(1900, 3, 1)  # before it Excel counts a day that never was
@@ -220,3 +409,110 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
             getattr(error.args[0] if error.args else None, "errno", None) or getattr(error, "errno", None) or 5,
             f"writing Excel failed ({type(error).__name__})",
         ) from None
+
+
+PART_ROWS = 1_000_000
+PART_BYTES = 1 << 27
+BATCH = 100_000
+
+
+def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Iterator[pl.DataFrame]:
+    """A DuckDB relation as frames of about a million rows, fewer where rows are wide; at least one, empty if need be.
+
+    tell  called with the number of rows seen so far
+    """
+    import polars as pl
+
+    held: list[pl.DataFrame] = []
+    rows = bytes_ = total = 0
+    try:
+        reader = native.to_arrow_reader(BATCH)
+        empty = pl.from_arrow(reader.schema.empty_table())
+        for batch in reader:
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame)
+            held.append(frame)
+            rows, bytes_, total = rows + frame.height, bytes_ + int(frame.estimated_size()), total + frame.height
+            tell(total)
+            if rows >= PART_ROWS or bytes_ >= PART_BYTES:
+                yield pl.concat(held, rechunk=True)
+                held, rows, bytes_ = [], 0, 0
+    except Exception as error:  # the engine's own message may quote rows
+        if short := too_little(error):
+            raise InputError(short) from None
+        if not type(error).__module__.startswith(("duckdb", "_duckdb", "pyarrow")):
+            raise
+        raise InputError(f"the table cannot be read by the engine ({type(error).__name__})") from None
+    if held or not total:
+        yield pl.concat(held, rechunk=True) if held else empty  # type: ignore[misc]
+
+
+def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            coming = thread.submit(next, frames, None)
+            while (frame := coming.result()) is not None:
+                coming = thread.submit(next, frames, None)
+                yield frame
+        finally:
+            coming.cancel()
+            thread.submit(_close, frames).result()  # by the thread that runs it, once it has come to its next frame
+
+
+def _close(frames: Iterator[Any]) -> None:
+    """What a generator leaves behind is taken away; any other iterator leaves nothing."""
+    if isinstance(frames, Generator):
+        frames.close()
+
+
+def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, separator: str) -> dict[str, int]:
+    """Every frame as a file part-00000.ENDING of a folder that is there; the rows of each by its name."""
+    rows = {}
+    for number, frame in enumerate(frames):
+        name = f"part-{number:05d}.{ending}"
+        store(frame, folder / name, separator)
+        rows[name] = frame.height
+    return rows
+
+
+def write_single(frames: Iterable[pl.DataFrame], path: Path, separator: str) -> None:
+    """All frames as one CSV (also .gz) or Parquet file."""
+    if kind_of(path) == "parquet":
+        _single_parquet(frames, path)
+        return
+    with contextlib.ExitStack() as stack:
+        file: Any = stack.enter_context(open(path, "wb"))
+        if path.name.lower().endswith(".gz"):
+            file = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=file))
+        for number, frame in enumerate(frames):
+            text = flat(frame).write_csv(separator=separator, include_header=number == 0)
+            file.write(text.encode())
+
+
+def _single_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    from pyarrow import parquet
+
+    writer: Any = None
+    try:
+        for frame in frames:
+            arrow = frame.to_arrow()
+            writer = parquet.ParquetWriter(path, arrow.schema, compression="zstd") if writer is None else writer
+            writer.write_table(arrow)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def fair_survey() -> pl.DataFrame:
+    """Fair's survey of 1974 (Redbook): 6,366 women, nine answers each, all text.
+
+    Public domain; read from the file that the package statsmodels carries, without importing it.
+    """
+    found = find_spec("statsmodels")
+    path = (
+        Path(next(iter(found.submodule_search_locations or []))) / "datasets" / "fair" / "fair.csv" if found else None
+    )
+    if path is None or not path.exists():
+        raise MissingDependencyError.needed("statsmodels", "the survey of the demo", "demo")
+    return read_table(path)

@@ -1,26 +1,154 @@
 """What every engine gives: a table that is grouped and counted, numbered and joined, and read back, wherever it lies.
 
-A new engine is one file with a ``Home``'s two functions and a line in ``shoal.engines.elsewhere:ENGINES``.
-"""
+A new engine is one file with a ``Home``'s two functions and a line in ``shoal.engines.open:ENGINES``.
+
+What must stand in a release: every published tuple with its number of rows, computed from the partition alone.
+
+The parts of a table looked at before an engine reads them: their columns, structure and names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.checked import Checked
 from shoal.engines.codes import Coded
-from shoal.engines.order import Lot
-from shoal.engines.parts import Parts
-from shoal.engines.scope import Scope
-from shoal.errors import PolicyError
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.engines.csv import Structure, one_character, structure_of
+from shoal.engines.order import ShuffleKey, dealer, laid_out
+from shoal.engines.source import Parts, Scope, Source, is_latin, spoiled
+from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.histogram import Histogram, Partition
+
+
+class Checked(NamedTuple):
+    """The parts of a table after a look at their bytes.
+
+    names      the columns in the files
+    found      of CSV parts the structure of each; empty for Parquet
+    separator  of CSV parts
+    """
+
+    parts: Parts
+    names: tuple[str, ...]
+    found: tuple[Structure, ...]
+    separator: str | None
+    latin: bool
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns, those in the names of folders last."""
+        return [*self.names, *self.parts.keys]
+
+    @property
+    def records(self) -> int | None:
+        """How many rows a second parser found in CSV parts; None of Parquet."""
+        return sum(found.records for found in self.found) if self.found else None
+
+
+def refuse_other_count(name: str, held: int, records: int) -> None:
+    """InputError where an engine finds another number of rows than the second parser of a file's bytes."""
+    if held != records:
+        raise InputError(f"two readers do not agree on {name!r}: {held:,} rows and {records:,}; leave --engine out")
+
+
+def look(parts: Parts, separator: str | None, encoding: str | None, engine: str) -> Checked:
+    """Every part looked at; InputError where one has other columns, or its bytes break the rules."""
+    names: tuple[str, ...] | None = None
+    given = one_character(separator)
+    found: list[Structure] = []
+    kinds: Any = None
+    for source in parts.sources:
+        if parts.kind == "csv":
+            structure, given = structure_of(source, given, encoding)
+            found.append(structure)
+            here = structure.names
+            if engine == "DuckDB" and structure.crlf and structure.lf - structure.leading > 0:
+                raise InputError(
+                    f"{source.name!r} ends {structure.crlf:,} lines in CR LF and {structure.lf:,} in LF alone, which "
+                    "DuckDB does not read; give all lines the same end, or leave --engine out"
+                )
+        else:
+            schema = _parquet_schema(source)
+            here = tuple(schema.names)
+            types = [str(kind) for kind in schema.types]
+            if kinds is not None and here == names and types != kinds:
+                other = next(n for n, a, b in zip(here, types, kinds, strict=True) if a != b)
+                raise InputError(f"{source.name!r}: column {other!r} is of another type than in the first part")
+            kinds = types
+        if names is None:
+            if repeated := [key for key in parts.keys if key in here]:
+                parts = _once(parts, repeated)
+            _refuse_alike((*here, *parts.keys), source.name, engine)
+            names = here
+        elif here != names:
+            raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
+    assert names is not None
+    return Checked(parts, names, tuple(found), given if found else None, is_latin(encoding))
+
+
+def _once(parts: Parts, repeated: Sequence[str]) -> Parts:
+    """Parts whose files hold the columns in the names of their folders, too, as some writers leave them.
+
+    The files are believed once every value in them is the one its folder says; InputError where one is not.
+    """
+    if parts.kind != "parquet" or len(repeated) < len(parts.keys):
+        raise InputError(
+            f"{parts.name!r}: column {repeated[0]!r} stands in the files and in the names of their folders; rename it "
+            "in the one or the other"
+        )
+    for source in parts.sources:
+        by_key = dict(name.split("=", 1) for name in source.path.absolute().parts[:-1] if "=" in name)
+        wanted = [
+            pl.col(key).cast(pl.String).fill_null("__HIVE_DEFAULT_PARTITION__").eq(unquote(by_key[key])).all()
+            for key in parts.keys
+        ]
+        held = pl.scan_parquet(source.path, glob=False, hive_partitioning=False)
+        try:
+            agree = held.select(wanted).collect().row(0)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise spoiled(source.name, "Parquet", error) from None
+        for key, same in zip(parts.keys, agree, strict=True):
+            if not same:
+                raise InputError(
+                    f"{source.name!r}: column {key!r} holds other values than its folder is named by; rename it "
+                    "in the one or the other"
+                )
+    return parts._replace(keys=())
+
+
+def _refuse_alike(names: Sequence[str], file: str, engine: str) -> None:
+    """Neither engine tells names apart that differ by case alone."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        other = first.setdefault(name.casefold(), number)
+        if other != number:
+            raise InputError(
+                f"{file!r}: the names of columns {other} and {number} are the same or differ by case alone, which "
+                f"{engine} does not tell apart; rename one of them"
+            )
+        if not name.strip():
+            raise InputError(f"{file!r}: column {number} has no name; name it")
+        if "\n" in name or "\r" in name:
+            raise InputError(
+                f"{file!r}: the name of column {number} has a line break, over which {engine} loses rows; rename it"
+            )
+
+
+def _parquet_schema(source: Source) -> Any:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingDependencyError.needed("pyarrow", "Parquet through an engine", "duckdb") from None
+    try:
+        return parquet.read_schema(source.path)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise spoiled(source.name, "Parquet", error) from None
 
 
 class Keys(NamedTuple):
@@ -172,7 +300,7 @@ class Table(Protocol):
         replacements: Sequence[Replacement],
         drop: Sequence[str],
         aside: Sequence[str],
-        lot: Lot,
+        shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
         """Number and join: every row with its group's values, in secret order; the same kind of frame as came in.
@@ -238,3 +366,90 @@ def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in columns:
             raise PolicyError.unknown("column", name, columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expected:
+    """The published tuples of a partition.
+
+    columns  per quasi-identifier what each group publishes, as values; texts: the same as text, for files of text
+    starred  per quasi-identifier bool[texts];  plain: whether the text is the value as it came
+    """
+
+    histogram: Histogram
+    partition: Partition
+    columns: Sequence[Replacement]
+    texts: Sequence[Sequence[str | None]]
+    starred: Sequence[np.ndarray]
+    sensitive: Sequence[Coded]
+    plain: Sequence[np.ndarray] = ()
+
+    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A published table in which a column of missing values alone has the type that its own values had.
+
+        A frame of objects keeps none for what is starred whole, and how a star is written depends on it.
+        """
+        return frame.with_columns(
+            frame[c.name].cast(c.values.dtype)
+            for c in self.columns
+            if frame.height and frame[c.name].null_count() == frame.height
+        )
+
+    def counts(self, *, text: Collection[str] = (), blank: Collection[str] = ()) -> tuple[pl.DataFrame, np.ndarray]:
+        """One line per triple of the partition, and its rows.
+
+        text   the columns that stand as text, in a file of text all of them
+        blank  of these, the columns whose stars stand as missing values
+        """
+        cell, group = self.partition.cell, self.partition.group
+        made: list[pl.Series] = []
+        for j, column in enumerate(self.columns):
+            values = column.values
+            if column.name in text:
+                hidden = column.name in blank
+                shown = [None if hidden and s else t for t, s in zip(self.texts[j], self.starred[j], strict=True)]
+                values = _categories(shown)
+            made.append(values.gather(column.index[group]).alias(column.name))
+        for j, coded in enumerate(self.sensitive):
+            values = _categories(coded.texts()) if coded.name in text else coded.values
+            made.append(values.gather(self.histogram.sensitive[cell, j]).alias(coded.name))
+        return pl.DataFrame(made), self.partition.count
+
+    def slices(self, columns: Sequence[str], key: bytes, rows: int) -> Iterator[pl.DataFrame]:
+        """The published rows in an order of chance, in slices of about ``rows``; at least one slice.
+
+        columns  those of the table, each a quasi-identifier or sensitive: with nothing else beside them, rows of a
+                 cell are alike, and no row of the original is needed to write them
+        key      fixes the order together with the published tuples, so that it tells nothing of who is behind them
+
+        Every row falls into a slice by itself and slices are shuffled: each order of all rows is as likely as any.
+        O(rows + slices * tuples) time, memory for the tuples and a slice.
+        """
+        frame, counts = self.counts()
+        kinds = {c.name: c for c in self.sensitive}
+        frame = frame.select(_plain(frame[n], kinds.get(n)) for n in columns)
+        frame.columns = [f"c{i}" for i in range(frame.width)]  # "*" would stand for all columns
+        held = frame.with_columns(pl.Series("rows", counts, dtype=pl.Int64))
+        held = held.group_by(frame.columns, maintain_order=True).agg(pl.col("rows").sum())
+        left, tuples = held["rows"].to_numpy(), held.drop("rows")
+        tuples.columns = list(columns)
+        line, own = laid_out(tuples.get_columns(), left, key)
+        left, tuples, random = left[line], tuples[line], dealer(own)
+        slices = max(1, round(int(left.sum()) / rows))
+        for number_left in range(slices, 0, -1):
+            here = random.binomial(left, 1 / number_left) if number_left > 1 else left.copy()
+            left -= here
+            index = np.repeat(np.arange(here.size, dtype=np.uint32), here)
+            random.shuffle(index)
+            yield tuples[index]
+
+
+def _categories(texts: Sequence[str | None]) -> pl.Series:
+    return pl.Series(texts, dtype=pl.String).cast(pl.Categorical(pl.Categories.random()))
+
+
+def _plain(column: pl.Series, coded: Coded | None) -> pl.Series:
+    """A column whose type tells no level that no row holds."""
+    if coded is not None and coded.ordered:
+        return column.cast(pl.String).cast(pl.Enum([t for t in coded.texts() if t is not None]))
+    return column.cast(pl.String) if isinstance(column.dtype, (pl.Enum, pl.Categorical)) else column

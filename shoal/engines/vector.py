@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.engines.adjacency import mended
-from shoal.engines.matching import spelled
-from shoal.engines.shapes import Shape, by_id, features
+from shoal.engines.atomic import replace
+from shoal.engines.shapes import Shape, by_id, features, mended, spelled
 from shoal.engines.source import plain
-from shoal.engines.system import replace
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
-from shoal.model.coordinates import in_degrees
+from shoal.model.metric import in_degrees
 
 JSON = (".geojson", ".json", ".topojson")
 GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")

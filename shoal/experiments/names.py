@@ -51,7 +51,7 @@ def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
     Keys: k, fold_ORDER, spread_ORDER and bins_ORDER (groups that the greedy covering closes) for the orders random,
     sorted (decreasing, as in Theorem 9) and ascending, optimum, lower_bound.
     """
-    from shoal.kernels.labels.sweep import overfull
+    from shoal.kernels.labels import overfull
     from shoal.problems.labels import cover, sweep
 
     best = sweep(counts)

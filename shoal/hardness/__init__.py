@@ -22,21 +22,34 @@ Each returns an ``Instance``: some answer costs at most its ``target`` exactly i
 answers by search, so keep them small.
 """
 
-from shoal.hardness.gathering import cellular, gather
-from shoal.hardness.instances import Graph, Grid, Instance, Metric, Points, Sizes, Table
-from shoal.hardness.planar import planar_regions
-from shoal.hardness.plane import plane_tiles, rtile
-from shoal.hardness.sources import DominatingSet, Formula, ThreePartition, Tripartite, Triples, TwoPartition
-from shoal.hardness.stars import four_stars
+from shoal.hardness.instances import (
+    DominatingSet,
+    Formula,
+    Graph,
+    Grid,
+    Instance,
+    Metric,
+    Points,
+    Sizes,
+    Table,
+    ThreePartition,
+    Tripartite,
+    Triples,
+    TwoPartition,
+)
+from shoal.hardness.planar import planar_regions, plane_tiles, rtile
 from shoal.hardness.tables import (
     anonymity_27,
     bin_covering,
     binary_anonymity,
     bins_in_binary,
     bins_in_unary,
+    cellular,
     diversity_by_matching,
     diversity_one_column,
     diversity_three_columns,
+    four_stars,
+    gather,
 )
 
 __all__ = [

@@ -1,11 +1,22 @@
-"""What a reduction returns: an instance, the cost that tells yes from no, and the answer if it is known."""
+"""What a reduction returns: an instance, the cost that tells yes from no, and the answer if it is known.
+
+The problems that the papers reduce from, small enough to know their answers: formulas, triples, triangles, weights.
+
+Each source finds its own answer by plain backtracking, so that a reduction can say what the answer of its instance is.
+That takes exponential time; for large instances plant a solution and pass it along."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import combinations
+from operator import or_
 from typing import Any
 
 import numpy as np
+
+from shoal.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,3 +128,306 @@ class Grid(Instance):
     most: int
     otherwise: int
     unit: str = "weight of the heaviest rectangle"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula in conjunctive normal form, three literals a clause: +i is variable i, -i its negation, i from 1."""
+
+    clauses: tuple[tuple[int, int, int], ...]
+
+    def __post_init__(self) -> None:
+        clauses = tuple(tuple(int(v) for v in c) for c in self.clauses)
+        for c in clauses:
+            if len(c) != 3 or 0 in c or len({abs(v) for v in c}) != 3:
+                raise InputError(f"clause {c} must hold three literals of three different variables, +i or -i")
+        object.__setattr__(self, "clauses", clauses)
+
+    @property
+    def variables(self) -> list[int]:
+        """The variables that occur."""
+        return sorted({abs(v) for c in self.clauses for v in c})
+
+    def satisfying(self, counts: Sequence[int] = (1, 2, 3)) -> dict[int, bool] | None:
+        """An assignment under which the number of true literals of every clause is among ``counts``, or None."""
+        names = self.variables
+        last = {c: max(names.index(abs(v)) for v in c) for c in self.clauses}
+
+        def extend(i: int, chosen: dict[int, bool]) -> dict[int, bool] | None:
+            if i == len(names):
+                return dict(chosen)
+            for value in (True, False):
+                chosen[names[i]] = value
+                full = (c for c in self.clauses if last[c] == i)
+                if all(sum(chosen[abs(v)] == (v > 0) for v in c) in counts for c in full):
+                    found = extend(i + 1, chosen)
+                    if found is not None:
+                        return found
+                del chosen[names[i]]
+            return None
+
+        return extend(0, {})
+
+    def one_in_three(self) -> dict[int, bool] | None:
+        """An assignment under which every clause has exactly one true literal, or None."""
+        return self.satisfying((1,))
+
+
+@dataclass(frozen=True)
+class Triples:
+    """An instance of d-dimensional matching (d = 3 unless said otherwise): tuples over d disjoint sets of n elements.
+
+    triples   each (w, x, y) with 0 <= w, x, y < n; is there a choice of n of them in which every element is once?
+    """
+
+    n: int
+    triples: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        triples = tuple(tuple(int(v) for v in t) for t in self.triples)
+        if not triples or len({len(t) for t in triples}) != 1 or len(triples[0]) < 3:
+            raise InputError("a matching problem needs tuples of one length, at least 3")
+        if len(set(triples)) != len(triples) or any(not 0 <= v < self.n for t in triples for v in t):
+            raise InputError(f"the tuples must differ and hold elements 0..{self.n - 1}")
+        object.__setattr__(self, "triples", triples)
+
+    @property
+    def dimension(self) -> int:
+        """How many sets there are."""
+        return len(self.triples[0])
+
+    def occurrences(self, part: int, element: int) -> list[int]:
+        """The tuples that hold an element of one of the sets."""
+        return [i for i, t in enumerate(self.triples) if t[part] == element]
+
+    def largest_matching(self) -> list[int]:
+        """Indices of the most tuples of which no two share an element."""
+        best: list[int] = []
+
+        def extend(i: int, chosen: list[int], used: frozenset[tuple[int, int]]) -> None:
+            nonlocal best
+            if len(chosen) > len(best):
+                best = list(chosen)
+            if len(best) == self.n or i == len(self.triples) or len(chosen) + len(self.triples) - i <= len(best):
+                return
+            own = frozenset(enumerate(self.triples[i]))
+            if not own & used:
+                extend(i + 1, [*chosen, i], used | own)
+            extend(i + 1, chosen, used)
+
+        extend(0, [], frozenset())
+        return best
+
+    @classmethod
+    def random(cls, n: int, m: int, seed: int, dimension: int = 3, planted: bool = True) -> Triples:
+        """m different tuples in random order, every element in one at least; planted: with a perfect matching."""
+        if m < n or m > n**dimension:
+            raise InputError(f"{m} tuples do not cover {n} elements, or are more than there are")
+        rng = np.random.default_rng(seed)
+        for _ in range(10_000):
+            found: set[tuple[int, ...]] = set()
+            if planted:
+                found = set(zip(*(rng.permutation(n).tolist() for _ in range(dimension)), strict=True))
+            while len(found) < m:
+                found.add(tuple(rng.integers(0, n, dimension).tolist()))
+            if all(len({t[i] for t in found}) == n for i in range(dimension)):
+                ordered = sorted(found)
+                return cls(n, tuple(ordered[i] for i in rng.permutation(m)))
+        raise InputError(f"no {m} tuples that hold all {n} elements were found; take more tuples")
+
+
+@dataclass(frozen=True)
+class Tripartite:
+    """A graph whose vertices are in three parts and whose edges join different parts: are its edges disjoint triangles?
+
+    part    part 0, 1 or 2 of every vertex
+    edges   pairs of vertices
+    """
+
+    part: tuple[int, ...]
+    edges: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        edges = tuple((min(e), max(e)) for e in ((int(u), int(v)) for u, v in self.edges))
+        if len(set(edges)) != len(edges) or any(self.part[u] == self.part[v] for u, v in edges):
+            raise InputError("edges must differ and join vertices of different parts")
+        object.__setattr__(self, "edges", edges)
+
+    def triangles(self) -> list[tuple[int, ...]] | None:
+        """Triangles, as indices of edges, that hold every edge once; None if there are no such."""
+        at = {e: i for i, e in enumerate(self.edges)}
+        found = [
+            (at[a, b], at[a, c], at[b, c])
+            for a, b, c in combinations(range(len(self.part)), 3)
+            if (a, b) in at and (a, c) in at and (b, c) in at
+        ]
+        return exact_cover(len(self.edges), found)
+
+    @classmethod
+    def random(cls, size: int, triangles: int, seed: int) -> Tripartite:
+        """Edge-disjoint random triangles over three parts of ``size`` vertices, so the answer is yes.
+
+        Drawn among the size^2 of a shuffled cyclic Latin square, of which no two share an edge; InputError for more.
+        """
+        if not 0 <= triangles <= size * size:
+            raise InputError(f"{triangles} disjoint triangles over parts of {size}: at most {size * size} are drawn")
+        rng = np.random.default_rng(seed)
+        first, second, third = (rng.permutation(size) + i * size for i in range(3))
+        edges: list[tuple[int, int]] = []
+        for pair in rng.choice(size * size, triangles, replace=False).tolist() if triangles else []:
+            row, column = divmod(pair, size)
+            a, b, c = int(first[row]), int(second[column]), int(third[(row + column) % size])
+            edges += [(a, b), (a, c), (b, c)]
+        return cls(tuple(i // size for i in range(3 * size)), tuple(sorted(edges)))
+
+
+def exact_cover(size: int, sets: Iterable[Sequence[int]]) -> list[tuple[int, ...]] | None:
+    """Sets among those given that hold each of 0 .. size - 1 exactly once, or None; the rarest element first."""
+    listed = [tuple(s) for s in sets]
+    holding: list[list[int]] = [[] for _ in range(size)]
+    for i, s in enumerate(listed):
+        for v in s:
+            holding[v].append(i)
+    alive = [True] * len(listed)
+    missing = set(range(size))
+
+    def options() -> Iterator[int]:
+        rarest = min(missing, key=lambda v: sum(alive[i] for i in holding[v]))
+        return (i for i in holding[rarest] if alive[i])
+
+    def extend() -> list[tuple[int, ...]] | None:
+        if not missing:
+            return []
+        for i in list(options()):
+            gone = {j for v in listed[i] for j in holding[v] if alive[j]}
+            for j in gone:
+                alive[j] = False
+            missing.difference_update(listed[i])
+            rest = extend()
+            if rest is not None:
+                return [listed[i], *rest]
+            missing.update(listed[i])
+            for j in gone:
+                alive[j] = True
+        return None
+
+    return extend()
+
+
+@dataclass(frozen=True)
+class ThreePartition:
+    """3 m weights strictly between B / 4 and B / 2 that sum to m B: do they split into m sets of sum B?"""
+
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        weights = tuple(int(w) for w in self.weights)
+        object.__setattr__(self, "weights", weights)
+        m, rest = divmod(len(weights), 3)
+        if rest or not m or sum(weights) % m:
+            raise InputError(
+                f"{len(weights)} weights of sum {sum(weights)} are no instance: 3 m weights of sum m B are"
+            )
+        if any(not self.bound < 4 * w < 2 * self.bound for w in weights):
+            raise InputError(f"weights must lie strictly between B / 4 and B / 2, B = {self.bound}")
+
+    @property
+    def bound(self) -> int:
+        """B."""
+        return sum(self.weights) // (len(self.weights) // 3)
+
+    def solution(self) -> list[tuple[int, ...]] | None:
+        """Triples of indices, each of sum B, or None."""
+        w = self.weights
+        sets = [t for t in combinations(range(len(w)), 3) if sum(w[i] for i in t) == self.bound]
+        return exact_cover(len(w), sets)
+
+    @classmethod
+    def random(cls, m: int, bound: int, seed: int) -> ThreePartition:
+        """m random triples of sum B, shuffled, so the answer is yes."""
+        if bound < 8:
+            raise InputError("B must be at least 8, or hardly any weight lies between B / 4 and B / 2")
+        rng = np.random.default_rng(seed)
+        low, high = bound // 4 + 1, (bound - 1) // 2
+        weights: list[int] = []
+        while len(weights) < 3 * m:
+            a, b = (int(v) for v in rng.integers(low, high + 1, 2))
+            if low <= bound - a - b <= high:
+                weights += [a, b, bound - a - b]
+        return cls(tuple(weights[i] for i in rng.permutation(3 * m)))
+
+
+@dataclass(frozen=True)
+class TwoPartition:
+    """Positive weights: do they split into two sets of equal sum?  (Karp's Partition.)"""
+
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        weights = tuple(int(w) for w in self.weights)
+        object.__setattr__(self, "weights", weights)
+        if not weights or min(weights) < 1 or sum(weights) % 2:
+            raise InputError(f"{len(weights)} weights of sum {sum(weights)}: positive ones of even sum are an instance")
+
+    def solution(self) -> tuple[int, ...] | None:
+        """Indices of one half, or None; by the sums that can be reached, O(n min(2^n, sum of the weights))."""
+        half = sum(self.weights) // 2
+        last = {0: -1}  # of the weights that first reach a sum
+        for i, w in enumerate(self.weights):
+            for total in [t for t in last if t + w <= half]:
+                last.setdefault(total + w, i)
+        if half not in last:
+            return None
+        chosen: list[int] = []
+        while half:
+            chosen.append(last[half])
+            half -= self.weights[chosen[-1]]
+        return tuple(reversed(chosen))
+
+    @classmethod
+    def random(cls, n: int, largest: int, seed: int) -> TwoPartition:
+        """Two sets of n random weights up to ``largest``, and the weight that makes them equal: the answer is yes."""
+        rng = np.random.default_rng(seed)
+        one, other = (rng.integers(1, largest + 1, n).tolist() for _ in range(2))
+        gap = abs(sum(one) - sum(other))
+        weights = [*one, *other, *([gap] if gap else [])]
+        return cls(tuple(weights[i] for i in rng.permutation(len(weights))))
+
+
+@dataclass(frozen=True)
+class DominatingSet:
+    """A graph on vertices 0 .. n - 1: do ``size`` vertices have every other vertex as a neighbor?"""
+
+    n: int
+    edges: tuple[tuple[int, int], ...]
+    size: int
+
+    def __post_init__(self) -> None:
+        edges = tuple(sorted({(min(u, v), max(u, v)) for u, v in self.edges}))
+        object.__setattr__(self, "edges", edges)
+        if self.n < 1 or not 1 <= self.size <= self.n:
+            raise InputError(f"size {self.size} of {self.n} vertices: at least 1 and at most all")
+        if any(u == v or not 0 <= u < v < self.n for u, v in edges):
+            raise InputError(f"edges join two different vertices among 0 .. {self.n - 1}")
+
+    def smallest(self) -> tuple[int, ...]:
+        """A dominating set with the fewest vertices; sets are tried by size."""
+        near = [1 << v for v in range(self.n)]
+        for u, v in self.edges:
+            near[u] |= 1 << v
+            near[v] |= 1 << u
+        every = (1 << self.n) - 1
+        for size in range(1, self.n):
+            for chosen in combinations(range(self.n), size):
+                if reduce(or_, (near[v] for v in chosen)) == every:
+                    return chosen
+        return tuple(range(self.n))
+
+    @classmethod
+    def random(cls, n: int, size: int, seed: int, extra: int = 0) -> DominatingSet:
+        """Every vertex joined to one of ``size`` planted ones, and ``extra`` random edges: the answer is yes."""
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(n).tolist()
+        edges = [(order[int(rng.integers(size))], v) for v in order[size:]]
+        edges += [(int(u), int(v)) for u, v in rng.integers(0, n, (extra, 2)) if u != v]
+        return cls(n, tuple(edges), size)

@@ -30,13 +30,11 @@ import polars as pl
 from scipy.sparse import csr_matrix
 
 from shoal.errors import InputError, PolicyError
-from shoal.judge.multiset import canonical
-from shoal.judge.tuples import codes, number
-from shoal.model.composition import Composition, Learned, RowsAlone, Worst
+from shoal.judge.file import canonical, codes, number
+from shoal.model.audit import Composition, Learned, RowsAlone, Worst
+from shoal.model.foreign import STARS, domain_of, spread
 from shoal.model.hierarchy import GENERATED
-from shoal.model.meaning import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import SetOf, parse
-from shoal.utility.foreign import STARS, domain_of, spread
+from shoal.model.notation import Members, SetOf, known_values, meanings, parse, places, ruler_of
 
 CLOSE = 1e-3  # a posterior counts as above 1/l when it is that much above
 _STEPS = 300

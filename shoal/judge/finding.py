@@ -1,8 +1,23 @@
-"""What a judge says of one statement, and how it knows."""
+"""What a judge says of one statement, and how it knows.
+
+The judge's own readings: of each model and each way to publish, found by its name.
+
+Values of two tables side by side: the same value is the same, whatever type and file it came through.
+
+A missing value, NaN and an empty text are one.  Where one side is typed, the other is read in that type; two columns of
+text are compared as they stand, and only where that fails, and where no two values of a side would become one, as
+booleans, numbers or moments ("True" beside "true", "1.0" beside "1")."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import PolicyError
 
 RECOMPUTED, CONSISTENT, STATED = "recomputed", "checked for consistency", "stated"
 
@@ -19,3 +34,197 @@ class Finding(NamedTuple):
     holds: bool
     found: str
     how: str = RECOMPUTED
+
+
+def reading(name: str, what: str, kind: str = "") -> Any:
+    """The function ``found`` of a module of the judge's, or where it reads several, ``FOUND[kind]``.
+
+    PolicyError, which says what is read, where there is none.
+    """
+    try:
+        module = vars(import_module(name))
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        module = {}
+    found = module.get("FOUND", {}).get(kind) or module.get("found")
+    if found is None:
+        raise PolicyError(
+            f"the judge has no reading of its own of {what}, and what it cannot judge is not published; put one into "
+            f"{name}"
+        )
+    return found
+
+
+_OFFSET = r"[+-]\d\d:?\d\d\b"
+_PLAIN_NUMBER = r"^[+-]?\d+(\.\d*)?$"
+
+
+def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.Series, pl.Series]:
+    """Both columns as text in one form, null where missing.
+
+    sheet  ``after`` went through an Excel sheet, which keeps 16 digits of a number, and all of a text
+    """
+    before, after = _flat(before), _flat(after)
+    if before.dtype == pl.String and after.dtype == pl.String:
+        before, after = _filled(before), _filled(after)
+        form = text_form(before.unique(), after.unique())
+        return (before, after) if form is None else (form(before), form(after))
+    form = typed_form(before.dtype, after.dtype)
+    if sheet and before.dtype.is_float() and after.dtype != pl.String:
+        before = pl.Series([None if v is None else float(f"{v:.16G}") for v in before.to_list()], dtype=pl.Float64)
+    return form(before), form(after)
+
+
+def codes(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+    """int64 of both, equal exactly where the values are; missing is 0."""
+    both = pl.concat([before.rename("v"), after.rename("v")])
+    if both.dtype == pl.String:
+        both = both.cast(pl.Categorical(pl.Categories.random())).to_physical().cast(pl.Int64) + 1
+    else:
+        both = both.rank("dense").cast(pl.Int64)
+    number = both.fill_null(0).to_numpy()
+    return number[: len(before)], number[len(before) :]
+
+
+def pair_codes(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """``codes`` of ``pair``, without the detour over text where both sides have one type."""
+    kind = before.dtype
+    if kind == after.dtype and (kind.is_integer() or kind.is_float() or kind == pl.Boolean) and not sheet:
+        if kind.is_float():
+            before, after = before.fill_nan(None) + 0.0, after.fill_nan(None) + 0.0
+        return codes(before, after)
+    return codes(*pair(before, after, sheet))
+
+
+def typed_form(a: pl.DataType, b: pl.DataType) -> Callable[[pl.Series], pl.Series]:
+    """How to write a column when the two sides have types a and b, not both text."""
+    kinds = (a, b)
+    if any(k.is_temporal() for k in kinds):
+        day = any(k == pl.Date for k in kinds)
+        return lambda s: _filled(_moment(s, day))
+    if any(k == pl.Boolean for k in kinds):
+        return _boolean
+    if any(k.is_numeric() for k in kinds):
+        narrow = any(k == pl.Float32 for k in kinds)
+        inexact = any(k.is_float() for k in kinds)
+        return lambda s: _number(s, inexact, narrow)
+    return lambda s: _filled(s.cast(pl.String, strict=False))
+
+
+def text_form(before: pl.Series, after: pl.Series) -> Callable[[pl.Series], pl.Series] | None:
+    """A form under which two sets of texts that differ are the same; None when they are, or when there is none."""
+    if set(before) == set(after):
+        return None
+    for form in (_boolean, lambda s: _number(s, True, False), lambda s: _filled(_moment(s, False))):
+        a, b = form(before), form(after)
+        if a.n_unique() == before.n_unique() and b.n_unique() == after.n_unique() and set(a) == set(b):
+            return form
+    return None
+
+
+def shown(values: pl.Series) -> list[str | None]:
+    """Values as a release writes them."""
+    if isinstance(values.dtype, pl.Duration):
+        return values.dt.to_string("iso").to_list()
+    if values.dtype == pl.Time:
+        return _moment(values, False).to_list()
+    if isinstance(values.dtype, pl.Datetime):  # without zeros at the end of a second's fraction
+        text = values.cast(pl.String).str.replace(r"(\.\d*?)0+(\D.*)?$", "$1$2")
+        return text.str.replace(r"\.(\D.*)?$", "$1").to_list()
+    return _flat(values).cast(pl.String, strict=False).to_list()
+
+
+def in_the_zone_of(before: pl.Series, after: pl.Series) -> pl.Series:
+    """Moments with a zone in the zone that the release shows them in: DuckDB and Spark know UTC alone."""
+    if not isinstance(before.dtype, pl.Datetime) or before.dtype.time_zone is None:
+        return before
+    if isinstance(after.dtype, pl.Datetime) and after.dtype.time_zone is not None:
+        return before.dt.convert_time_zone(after.dtype.time_zone)
+    if after.dtype == pl.String:
+        shown = after.str.extract_all(_OFFSET).explode(empty_as_null=True).drop_nulls().unique().to_list()
+        if shown and all(text.strip("+-:0") == "" for text in shown):
+            return before.dt.convert_time_zone("UTC")
+    return before
+
+
+def has_both(column: pl.Series) -> bool:
+    """Whether a column of text has empty texts beside missing values; elsewhere the two are one."""
+    text = column.dtype == pl.String or isinstance(column.dtype, pl.Categorical)
+    return text and column.null_count() > 0 and bool((column.cast(pl.String) == "").any())
+
+
+def with_empty(raw: pl.Series, formed: pl.Series) -> pl.Series:
+    """Empty texts as they stood before a form made them missing."""
+    return formed.set((raw == "").fill_null(False), "") if raw.dtype == pl.String and len(raw) else formed
+
+
+def _flat(column: pl.Series) -> pl.Series:
+    """Categories as text; lists, structures, bytes and objects as Python writes them."""
+    kind = column.dtype
+    if isinstance(kind, (pl.Categorical, pl.Enum)) or kind == pl.Null:
+        return column.cast(pl.String)
+    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+        return pl.Series(column.name, [None if v is None else repr(v) for v in column.to_list()], dtype=pl.String)
+    return column.fill_nan(None) if kind.is_float() else column
+
+
+def _filled(column: pl.Series) -> pl.Series:
+    """An empty text is a missing value."""
+    return column.set(column == "", None) if column.dtype == pl.String and len(column) else column
+
+
+def _boolean(column: pl.Series) -> pl.Series:
+    text = _filled(column.cast(pl.String, strict=False))
+    low = text.str.to_lowercase()
+    return pl.select(pl.when(low.is_in(["true", "false"])).then(low).otherwise(text)).to_series()
+
+
+def _number(column: pl.Series, inexact: bool, narrow: bool) -> pl.Series:
+    """Numbers as text, whole ones without a point; what is no number stays as it is."""
+    wide = pl.Float32 if narrow else pl.Float64
+    if column.dtype.is_float():
+        return _float_text(column.cast(wide) if narrow else column)
+    if column.dtype != pl.String:
+        return _digits(column.cast(pl.String, strict=False)) if not narrow else _float_text(column.cast(wide))
+    text = _filled(column)
+    bare = text.str.strip_chars()
+    plain = bare.str.contains(_PLAIN_NUMBER)
+    number = bare.cast(wide, strict=False)
+    missing = number.is_nan() & bare.str.to_lowercase().is_in(["nan"])
+    floats = _float_text(number.fill_nan(None))
+    exact = pl.select(pl.when(plain).then(_digits(bare)).otherwise(floats)).to_series()
+    whole = bare.str.contains(r"^[+-]?\d+$")  # beyond 2^53 a float would not tell whole numbers apart
+    if inexact:
+        exact = pl.select(pl.when(whole).then(exact).otherwise(floats)).to_series()
+    out = pl.select(pl.when(missing.fill_null(False)).then(None).otherwise(pl.coalesce(exact, text))).to_series()
+    return out.rename(column.name)
+
+
+def _digits(text: pl.Series) -> pl.Series:
+    """A decimal number without needless zeros and signs."""
+    text = text.str.replace(r"^\+", "").str.replace(r"^(-?)0+(\d)", "$1$2")
+    text = text.str.replace(r"(\.\d*?)0+$", "$1").str.replace(r"\.$", "")
+    return text.str.replace(r"^-0$", "0")
+
+
+def _float_text(column: pl.Series) -> pl.Series:
+    """Floats as text, whole ones up to 2^63 without a point."""
+    column = column.fill_nan(None)
+    whole = (column == column.round()) & (column.abs() < 2.0**63)
+    text = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(column.cast(pl.String))
+    return pl.select(text).to_series().rename(column.name)
+
+
+def _moment(column: pl.Series, day: bool) -> pl.Series:
+    """Dates and times as text in one form: a blank before the time, no zeros at the end; a day without a time."""
+    if isinstance(column.dtype, pl.Duration):
+        return column.dt.to_string("iso")
+    if isinstance(column.dtype, pl.Datetime):
+        column = column.cast(pl.Datetime("us", column.dtype.time_zone))
+    # a cast would drop what is less than a second of a time of day
+    text = column.dt.to_string("%H:%M:%S%.f") if column.dtype == pl.Time else column.cast(pl.String)
+    text = text.str.replace(r"^(\d{4}-\d\d-\d\d)T", "$1 ")
+    text = text.str.replace(r"([+-]\d\d)(\d\d)$", "$1:$2").str.replace(r"(\.\d*?)0+([+-].*)?$", "$1$2")
+    text = text.str.replace(r"\.([+-].*)?$", "$1")
+    return text.str.replace(r" 00:00:00$", "") if day else text

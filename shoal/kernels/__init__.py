@@ -115,6 +115,13 @@ class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     where two indexes are written at once is compiled again.
     """
 
+    def _load_index(self) -> dict[Any, str]:
+        """As numba has it; an index that names types which have moved since, in modules of other sources, is none."""
+        try:
+            return super()._load_index()  # type: ignore[no-any-return]
+        except (ImportError, AttributeError):
+            return {}
+
     def save(self, key: Any, data: Any) -> None:
         name = self._data_name(int(hashlib.sha256(self._dump(key)).hexdigest()[:15], 16))
         self._save_data(name, data)

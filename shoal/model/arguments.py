@@ -1,11 +1,20 @@
-"""Numbers, words and lists of a request: what counts as one, and what is said of anything else."""
+"""Numbers, words and lists of a request: what counts as one, and what is said of anything else.
+
+Counts of records as users hand them over: whole numbers of any length, checked once.
+
+How hard to search: one word for every problem.
+
+How an answer was made, on record with it: who asks the same once more gets the same."""
 
 from __future__ import annotations
 
 import math
+import secrets
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -168,3 +177,129 @@ class Fixed(dict[Any, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Fixed, (dict(self),)
+
+
+_FRACTION = "{what} number {number} is not a whole number; counts of records are needed"  # never the value
+WIDE = 1 << 62  # from this total on, Python integers instead of int64
+
+
+def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
+    """Counts as int64[n], or object[n] of Python integers when their total needs it; InputError otherwise."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray):
+        given = values
+    else:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"the {what}s are one {type(values).__name__}; hand over one list of whole numbers")
+        listed = [*values]
+        try:
+            given = np.asarray(listed)
+        except ValueError:
+            given = np.array(listed, dtype=object)
+        if given.dtype.kind == "f":
+            given = np.array(listed, dtype=object)  # a list may hide integers that no float holds
+    if given.ndim != 1:
+        raise InputError(f"the {what}s have {given.ndim} dimensions; hand over one list of whole numbers")
+    if given.dtype.kind == "f":
+        wrong = ~(np.isfinite(given) & (given == np.floor(given)))
+        if wrong.any():
+            raise InputError(_FRACTION.format(what=what, number=int(wrong.argmax()) + 1))
+        given = (
+            given.astype(np.int64) if (np.abs(given) < 2.0**53).all() else np.array([*map(int, given)], dtype=object)
+        )
+    elif given.dtype.kind not in "iu":
+        given = np.array([_whole(v, what, i) for i, v in enumerate(given.tolist(), 1)], dtype=object)
+    if not len(given):
+        return np.zeros(0, np.int64)
+    least, most = int(given.min()), int(given.max())
+    if least < 0:
+        raise InputError(f"{what} number {int(given.argmin()) + 1} is negative; a count is at least 0")
+    if most * len(given) < WIDE or sum(given.tolist()) < WIDE:
+        return given.astype(np.int64)
+    return np.array(given.tolist(), dtype=object)
+
+
+def _whole(value: Any, what: str, number: int) -> int:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise InputError(_FRACTION.format(what=what, number=number))
+
+
+def threshold(k: Any) -> int:
+    """k as an int of at least 1, or PolicyError."""
+    return whole_number("k", k)
+
+
+EFFORTS = ("fast", "balanced", "thorough")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search.
+
+    name     "fast": no search beyond the constructive method; "balanced": a search counted in steps, so that a seed
+             reproduces it; "thorough": a long one, likewise counted in steps; "seconds": until the clock says so
+    seconds  wall-clock budget for name "seconds", from the moment the method starts
+    """
+
+    name: str = "balanced"
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, effort: str | float | Effort) -> Effort:
+        """From a name or a number of seconds; PolicyError for anything else."""
+        if isinstance(effort, Effort):
+            return effort
+        if isinstance(effort, str) and effort in EFFORTS:
+            return cls(effort)
+        try:
+            seconds = float(effort)
+        except (TypeError, ValueError, OverflowError):
+            raise PolicyError.unknown("effort (nor a number of seconds)", str(effort), EFFORTS) from None
+        if isinstance(effort, bool) or not 0 < seconds < float("inf"):
+            raise PolicyError(f"effort {effort!r}: seconds are a number above 0; or one of {', '.join(EFFORTS)}")
+        return cls("seconds", seconds)
+
+    @property
+    def told(self) -> str | float:
+        """As it is asked for, and put on record."""
+        return self.name if self.seconds is None else self.seconds
+
+    def among(self, named: Mapping[str, float]) -> float:
+        """The seconds, or what the name stands for."""
+        return named[self.name] if self.seconds is None else self.seconds
+
+
+HOW = ("method", "effort", "seed", "order", "rule", "improve")  # besides the question itself
+
+
+def drawn() -> int:
+    """A seed for who gave none: the search is as random as before, and its seed can be put on record."""
+    return secrets.randbelow(2**32)
+
+
+def recorded(call: Callable[P, R]) -> Callable[P, R]:
+    """The same function; its answer's certificate says in ``details["run"]`` with which method, effort and seed."""
+    asked = signature(call)
+    names = [name for name in HOW if name in asked.parameters]
+
+    @wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = asked.bind(*args, **kwargs)
+        except TypeError as wrong:  # as Python says it of a function that it calls itself
+            raise TypeError(f"{call.__name__}() {wrong}") from None
+        given.apply_defaults()
+        if "seed" in names and given.arguments["seed"] is None:
+            given.arguments["seed"] = drawn()
+        answer: Any = call(*given.args, **given.kwargs)
+        how = {name: given.arguments[name] for name in names}
+        if "effort" in how:
+            how["effort"] = Effort.of(how["effort"]).told
+        proof = answer.certificate
+        return replace(answer, certificate=replace(proof, details={**proof.details, "run": how}))  # type: ignore[no-any-return]
+
+    return run

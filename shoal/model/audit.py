@@ -1,4 +1,6 @@
-"""What an independent look at a table found: levels of every privacy model, risks, class sizes."""
+"""What an independent look at a table found: levels of every privacy model, risks, class sizes.
+
+What releases of overlapping people tell together: figures, as ``shoal.judge.composition`` finds them."""
 
 from __future__ import annotations
 
@@ -7,7 +9,136 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from shoal.model.composition import Composition
+
+@dataclass(frozen=True)
+class Worst:
+    """The people for whom a release more tells most; alike in all that the adversary knows of them.
+
+    people     how many they are;  values: sensitive values that remain possible, None without a sensitive column
+    posterior  of the likeliest value, None where it was not asked for
+    rows       per release the number of the first published row of their group, None where groups are unknown or the
+               people are not in that release
+    """
+
+    people: int
+    values: int | None
+    posterior: float | None
+    rows: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one adversary learns of the people who stand in two releases or more.
+
+    fewer_than_k  people who share all their groups with fewer than k; None where groups are unknown
+    one_value     people for whom exactly one sensitive value is common to the groups they may stand in
+    contradicted  people for whom none is: the value changed between the releases, or a cell is not what it covers
+    above         people for whom some value's posterior is above 1/l; alone: the most of them by one release alone
+    right         of those above, the share for whom the likeliest value is the true one; None where nobody is
+    highest       the highest posterior
+    truth         mean posterior of the true value;  truth_alone: the highest such mean by one release alone
+    worst         the people for whom it tells most
+
+    What needs a sensitive column, or l, is None without it.
+    """
+
+    fewer_than_k: int | None = None
+    one_value: int | None = None
+    contradicted: int | None = None
+    above: int | None = None
+    alone: int | None = None
+    right: float | None = None
+    highest: float | None = None
+    truth: float | None = None
+    truth_alone: float | None = None
+    worst: Worst | None = None
+
+
+@dataclass(frozen=True)
+class RowsAlone:
+    """What two releases tell without their originals: rows of the last one, by the groups that may hold one person.
+
+    rows       that may be about somebody of an earlier release: some group of it may mean a value in common everywhere
+    may_tell   of these, rows for which some such group leaves exactly one sensitive value
+    tell       of these, rows for which all such groups together leave exactly one
+    """
+
+    rows: int
+    may_tell: int | None
+    tell: int | None
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The figures of two or more releases set against each other.
+
+    people     who stand in two releases or more;  rows: of each release
+    k, l       what the figures are held against;  sensitive: the column, None without one
+    known      what an adversary learns who knows everybody's groups;  unknown: one who knows quasi-identifiers
+    placed     per release how the group of each person was found: "given"; "order", the rows stand in the original's;
+               "matched", one placement of the original's rows that agrees with the release, among several; "assumed",
+               everybody of the other releases' originals whom it covers may be in it, and then "unasked" of those;
+               "none", there is no original
+    unplaced   people whose row no published row of their release covers
+    rows_alone what the releases tell without any original; None with one
+
+    ``known`` is None where some release's people are only assumed, both are where there is no original at all.
+    """
+
+    people: int
+    rows: tuple[int, ...]
+    k: int
+    l: float | None
+    sensitive: str | None
+    known: Learned | None
+    unknown: Learned | None
+    placed: tuple[str, ...]
+    unplaced: int
+    rows_alone: RowsAlone | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as JSON takes them."""
+        return asdict(self)
+
+    @property
+    def share(self) -> float:
+        """The share of the people in several releases for whom composition breaks a promise, 0 where there are none.
+
+        A sensitive value likelier than 1/l, or without an l told; without a sensitive column fewer than k people in
+        all their groups.  The larger of what the two adversaries learn; without an original, of the rows that may be
+        about such people those that tell a value.
+        """
+        if self.rows_alone is not None:
+            return (self.rows_alone.tell or 0) / max(self.rows_alone.rows, 1)
+        broken = [0]
+        for learned in (self.known, self.unknown):
+            if learned is not None:
+                broken.append(learned.above if learned.above is not None else learned.one_value or 0)
+                broken.append(learned.one_value or 0)
+                broken.append(0 if self.sensitive else learned.fewer_than_k or 0)
+        return max(broken) / max(self.people, 1)
+
+    @property
+    def sentence(self) -> str:
+        """The figures in one sentence, without a value of any table."""
+        of = f" of {self.sensitive}" if self.sensitive else ""
+        if self.rows_alone is not None:
+            alone = self.rows_alone
+            told = "" if alone.tell is None else f"; {alone.tell:,} tell one value{of}, {alone.may_tell:,} may"
+            return f"{alone.rows:,} of {self.rows[-1]:,} rows may be about people of an earlier release{told}"
+        parts = []
+        who = "may stand" if "assumed" in self.placed else "stand"
+        best = self.known or self.unknown
+        if self.known is not None:
+            parts.append(f"{self.known.fewer_than_k:,} share all their groups with fewer than k = {self.k}")
+        for learned, how in ((self.known, "whoever knows their groups"), (self.unknown, "a register")):
+            if learned is None or learned.one_value is None:
+                continue
+            over = "" if learned.above is None else f", for {learned.above:,} one is likelier than 1/{self.l:g}"
+            parts.append(f"to {how} one value{of} is left for {learned.one_value:,}{over}")
+        if best is None:
+            parts.append("without a sensitive column in both, or a table of the people of each, no more is counted")
+        return f"{self.people:,} people {who} in several of the releases: {'; '.join(parts)}"
 
 
 def finite(value: float | None) -> float | None:

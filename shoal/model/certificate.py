@@ -1,16 +1,28 @@
-"""What was paid, what every valid answer must pay, and where that is proved."""
+"""What was paid, what every valid answer must pay, and where that is proved.
+
+Certificate files as they stand on disk: read strictly, sealed, and taken as the recipe of a release.
+
+What the public certificate file of a crosswalk holds: what the files written show, what was asked, and one rung.
+
+The record beside it holds the rest: seed, method, bounds, and every figure that the files do not show.
+
+What a theorem promises of a request before any table is seen, so that a certificate may say it of every table.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
-from shoal.errors import CertificateError
+from shoal.errors import CertificateError, InputError
+from shoal.model.hierarchy import BUILDERS, Hierarchy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,3 +260,289 @@ class Certificate:
     def from_json(cls, text: str) -> Certificate:
         """Rebuild from ``to_json``."""
         return cls.from_dict(json.loads(text))
+
+
+FORMAT = 2  # of certificate files and records; format 1 had both in one file
+PRIVATE_SETTINGS = ("seed",)  # of a policy, what no receiver needs: with it the search could be made again
+DEEPEST = 40
+LARGEST = 64 << 20
+
+
+def read_json(path: str | Path, what: str = "certificate file of shoal") -> dict[str, Any]:
+    """The JSON object in a file.
+
+    InputError for anything a reader could take in two ways: a key twice, NaN or an infinite number, text that is no
+    Unicode, an object or list nested more than 40 deep, a file of more than 64 MB.
+    """
+    path = Path(path)
+
+    def no(why: str) -> NoReturn:
+        raise InputError(f"{path.name!r} is not a {what} ({why})")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            no("it names a key twice")
+        return found
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            no("it holds a number that is not finite")
+        return value
+
+    try:
+        if path.is_file() and path.stat().st_size > LARGEST:
+            no("it is larger than 64 MB")
+        found = json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=once, parse_float=number, parse_constant=number
+        )
+    except FileNotFoundError:
+        raise InputError(f"there is no {what.split(' of ')[0].removesuffix(' file')} {str(path)!r}") from None
+    except InputError:
+        raise
+    except (ValueError, RecursionError, OSError):
+        no("not JSON")
+    if not isinstance(found, dict):
+        no("no object")
+    level: list[Any] = [found]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += [*item, *item.values()]
+            elif isinstance(item, list):
+                below += item
+            elif isinstance(item, str) and any("\ud800" <= c <= "\udfff" for c in item):
+                no("it holds text that is not Unicode")
+        level = below
+        if not level:
+            return found
+    no("it is nested too deep")
+
+
+def canonical(record: Mapping[str, Any], without: tuple[str, ...] = ()) -> bytes:
+    """A record as bytes: keys sorted, some left out."""
+    kept = {k: v for k, v in record.items() if k not in without}
+    return json.dumps(kept, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def digest(hierarchy: Hierarchy) -> str:
+    """SHA-256 of a hierarchy's content: the same for a file and the rows in it, whatever the order of the rows."""
+    content = [
+        hierarchy.kind,
+        sorted(map(list, hierarchy.rows)),
+        [str(s) if not isinstance(s, tuple) else [str(x) for x in s] for s in hierarchy.steps],
+        str(hierarchy.origin),
+        hierarchy.fill,
+    ]
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings a certificate file records, ready for ``Policy.of``: the same again.
+
+    generated  names that stand for hierarchies made from the table; place: the column that coordinates become
+    given      hierarchies handed over, which need not be found
+
+    A hierarchy that was a file is looked for beside the certificate, then in the working folder, and must be the one
+    certified.  Raises InputError where it is missing or another.
+    """
+    path = Path(path)
+    record = read_json(path)
+    asked, hashes = record.get("policy"), record.get("hierarchies")
+    if not isinstance(asked, dict) or not isinstance(asked.get("quasi_identifiers"), list):
+        raise InputError(f"{path.name!r} is no certificate of a release: it records no policy")
+    values = {name: value for name, value in asked.items() if value is not None}
+    people = values.pop("population", None)
+    found = [p for p in (path.parent / str(people), Path(str(people))) if people is not None and p.is_file()]
+    if found:
+        values["population"] = str(found[0])
+    if "coordinates" in values:
+        values["quasi_identifiers"] = [name for name in values["quasi_identifiers"] if name != place]
+    sources = values.get("hierarchies", {})
+    if not isinstance(sources, dict) or not isinstance(hashes, dict):
+        raise InputError(f"{path.name!r} does not say which hierarchies were used")
+    values["hierarchies"] = {
+        name: given[name]
+        if name in given
+        else source
+        if source in generated
+        else source_of(name, str(source), path.parent)
+        for name, source in sources.items()
+        if not ("coordinates" in values and name == place)
+    }
+    for name, source in values["hierarchies"].items():
+        if isinstance(source, str) and source in generated:
+            continue
+        said = hashes.get(name)
+        if not isinstance(said, dict) or digest(Hierarchy.of(source)) != said.get("sha256"):
+            raise InputError(f"the hierarchy of {name!r} is not the one certified")
+    return values
+
+
+def source_of(column: str, source: str, folder: Path) -> str:
+    """A recorded hierarchy as something to read: a builder as it is, a file beside the certificate or here."""
+    if source.partition(":")[0] in BUILDERS:
+        return source
+    name = Path(source).name
+    for place in (folder / name, Path(name)):
+        if name and place.is_file():
+            return str(place)
+    raise InputError(
+        f"the hierarchy of {column!r} ({source}) is neither beside the certificate nor here; put it there, or hand it "
+        f"over: hierarchies[{column!r}]=FILE"
+    )
+
+
+NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")  # methods whose answer costs at most the three-phase one
+PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less: proved for this table")
+SOURCE = "Xiao, Yi, Tao 2010, Theorem 5.19"
+WITHOUT = [
+    "weights",
+    "max_level",
+    "max_suppressed",
+    "global_recoding",
+    "person",
+    "household",
+    "population",
+    "population_weights",
+    "shards",
+    "max_average_risk",
+    "minimality",
+    "coarsen",
+]  # settings under which nothing is promised
+
+
+def promised(asked: Mapping[str, Any]) -> Guarantee:
+    """The promise of a request, a policy as ``Policy.describe`` gives it: it depends on nothing else.
+
+    Stars, one sensitive column with l-diversity by frequency and k at most l: at most l times the fewest suppressed
+    tuples, which is at most l d times the fewest stars for d quasi-identifiers (Lemma 2 of the same paper).
+    k-anonymity alone: the fewest suppressed tuples, so at most d times the fewest stars.  Other requests: none.
+    """
+    models = {str(m["model"]): m for m in asked["privacy"]}
+    d = len(asked["quasi_identifiers"])
+    plain = asked["publish"] == "stars" and asked["method"] in NEVER_DEARER and asked.get("missing") != "apart"
+    plain = plain and set(models) <= {"KAnonymity", "LDiversity"} and len(models) == len(asked["privacy"])
+    if not plain or not d or any(asked.get(name) for name in WITHOUT):
+        return Guarantee()
+    k, l = (int(models[n][of]) if n in models else 1 for n, of in (("KAnonymity", "k"), ("LDiversity", "l")))
+    if l > 1 and (k > l or len(asked["sensitive"]) != 1):
+        return Guarantee()
+    if l > 1:
+        theorem = f"never dearer than the three-phase algorithm; {SOURCE}: at most {l} times the fewest"
+        return Guarantee(factor=l * d, additive=0, theorem=f"{theorem} suppressed tuples, each at most {d} stars")
+    theorem = "never dearer than the fewest suppressed tuples: rows of classes under k must leave"
+    return Guarantee(factor=d, additive=0, theorem=f"{theorem}; each is at most {d} stars")
+
+
+_SIZES = ("groups", "smallest_group", "largest_group")
+USUAL = ("rows", *_SIZES)  # of a kind that is not listed
+FACTS: dict[str, tuple[str, ...]] = {  # figures that the crosswalk itself shows
+    "labels": ("rows", "records", *_SIZES),
+    "intervals": ("rows", "records", *_SIZES),
+    "regions": ("rows", "left_out", *_SIZES),
+    "tiles": ("rows", "records", *_SIZES),
+    "gather": ("rows", "records", "radius", *_SIZES),
+    "cellular": ("rows", "records", "radius", *_SIZES),
+}
+COMPANIONS: dict[str, tuple[str, ...]] = {  # figures that a companion shows where the crosswalk is not written
+    "regions": ("rows", "groups", "left_out"),
+    "tiles": _SIZES,
+    "gather": FACTS["gather"],
+    "cellular": FACTS["cellular"],
+}
+LEVEL = ("left_out", *_SIZES)  # figures of a further level of regions
+_OF_LEVEL = {"regions": ("groups", "left_out")}
+_BY_SIZE = ("max", "count", "squares", "sumsq")  # objectives whose cost follows from the sizes of the groups
+ENTRIES = {  # all that a certificate file may hold
+    *("format", "kind", "made_by", "made_at", "release", "also", "parameters", "facts", "separator", "certificate"),
+    *("seal", "signature"),
+}
+FIXED = ("labels", "intervals", "tiles")  # kinds whose promise depends on what was asked alone
+
+
+def facts(kind: str, known: Mapping[str, Any], whole: bool) -> dict[str, Any]:
+    """The figures that the files show; whole: whether the crosswalk itself is among them."""
+    names = FACTS.get(kind, USUAL) if whole else COMPANIONS.get(kind, ())
+    found = {name: known[name] for name in names}
+    if known.get("levels"):
+        own = LEVEL if whole else _OF_LEVEL.get(kind, ())
+        found["levels"] = [{name: level[name] for name in own} for level in known["levels"]]
+    return found
+
+
+def parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked, without the scales of features, which are spans of the original's columns."""
+    if "features" not in asked:
+        return dict(asked)
+    features = [{name: held for name, held in f.items() if name != "scale"} for f in asked["features"]]
+    return {**asked, "features": features}
+
+
+def shows_cost(kind: str, asked: Mapping[str, Any], whole: bool) -> bool:
+    """Whether the files show what the answer costs; whole: as of ``facts``."""
+    if kind in ("gather", "cellular"):
+        own = asked["center"] == "record" and not asked["epsilon"]
+        return own and asked.get("setup_cost") != "per record"
+    first = str(asked.get("objective")).split(",")[0]
+    if kind == "tiles":
+        return True
+    if kind == "regions":
+        plain = not (asked.get("fixed") or asked.get("soft_boundary"))
+        return whole and (first in ("max", "sumsq") or (first == "count" and plain))
+    return first in _BY_SIZE
+
+
+def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: bool, bound: bool) -> PublicCertificate:
+    """Cost where the files show it, the rung of the ratio where it is wanted, and what is promised of every input."""
+    step = rung(known.ratio) if bound else None
+    promise = known.guarantee if kind in FIXED else Guarantee()
+    if kind == "labels" and promise.factor == 1:  # a search that was finished: the rung says so
+        promise = Guarantee()
+    return PublicCertificate(
+        unit=known.unit,
+        cost=known.cost if shows_cost(kind, asked, whole) else None,
+        ratio_at_most=step,
+        guarantee=PROVED if step == 1 else promise,
+    )
+
+
+def content(
+    record: Mapping[str, Any], known: Certificate, hidden: Collection[str], whole: bool, bound: bool
+) -> dict[str, Any]:
+    """The certificate file, made of the record; hidden: the record's entries that it leaves out."""
+    kind, asked = record["kind"], record["parameters"]
+    return {
+        **{name: held for name, held in record.items() if name not in hidden},
+        "parameters": parameters(asked),
+        "facts": facts(kind, record["facts"], whole),
+        "certificate": certificate(kind, asked, known, whole, bound).as_dict(),
+    }
+
+
+def stray(public: Mapping[str, Any]) -> list[str]:
+    """What a certificate file holds that none of its kind does."""
+    known, found = public.get("facts"), public.get("certificate")
+    odd = sorted(set(public) - ENTRIES)
+    if isinstance(known, Mapping):
+        odd += sorted(
+            set(known) - {*FACTS.get(str(public["kind"]), USUAL), *COMPANIONS.get(str(public["kind"]), ()), "levels"}
+        )
+        for level in known.get("levels") or []:
+            odd += sorted(set(level) - set(LEVEL)) if isinstance(level, Mapping) else ["levels"]
+    return odd if isinstance(found, Mapping) else [*odd, "certificate"]
+
+
+def differs(public: Mapping[str, Any], private: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What a record says otherwise than its certificate file; names: entries of both that are the same."""
+    odd = [name for name in names if public.get(name) != private.get(name)]
+    odd += [] if public.get("parameters") == parameters(private["parameters"]) else ["parameters"]
+    stated = dict(public.get("facts") or {})
+    levels = stated.pop("levels", [])
+    odd += [name for name, held in stated.items() if private["facts"].get(name) != held]
+    own = private["facts"].get("levels") or levels
+    pairs = [(a, b) for a, b in zip(levels, own, strict=False)]
+    odd += ["levels"] if len(levels) != len(own) or any(b.get(n) != v for a, b in pairs for n, v in a.items()) else []
+    return odd

@@ -1,15 +1,21 @@
 """Hierarchies: from a value through ever larger classes to the star, read from files or built.
 
 A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.
-"""
+
+Hierarchy files as others write them: value;class;...;* in rows, and Amnesia's text form.
+
+Numbers and dates of built hierarchies: read exactly, and written as the classes are published."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
@@ -19,8 +25,108 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError, within
-from shoal.model.hierarchy_files import amnesia, fields
-from shoal.model.hierarchy_steps import PERIODS, STAR, date_of, exact, period, span, written
+
+STAR = "*"
+PERIODS: dict[str, Callable[[int, int, int], str]] = {
+    "day": lambda y, m, d: f"{y:04d}-{m:02d}-{d:02d}",
+    "month": lambda y, m, d: f"{y:04d}-{m:02d}",
+    "quarter": lambda y, m, d: f"{y:04d}-Q{(m + 2) // 3}",
+    "year": lambda y, m, d: f"{y:04d}",
+    "decade": lambda y, m, d: f"{y - y % 10:04d}s",
+    "century": lambda y, m, d: f"{y - y % 100:04d}-{y - y % 100 + 99:04d}",
+}
+
+
+def exact(value: Any) -> Fraction:
+    """A number as it is written, without rounding."""
+    try:
+        return Fraction(value.strip() if isinstance(value, str) else str(value))
+    except (ValueError, ZeroDivisionError):
+        raise PolicyError(f"{value!r} is not a number") from None
+
+
+def written(x: Fraction) -> str:
+    """A number in at most twelve digits."""
+    return str(x.numerator) if x.denominator == 1 else format(float(x), ".12g")
+
+
+def span(low: Fraction, high: Fraction, whole: bool) -> str:
+    """``[low, high)``, of whole numbers ``low-last`` or one by itself."""
+    if whole and low.denominator == high.denominator == 1 and low >= 0:
+        return written(low) if high - low == 1 else f"{written(low)}-{written(high - 1)}"
+    return f"[{written(low)}, {written(high)})"
+
+
+def date_of(value: str, column: str) -> tuple[int, ...]:
+    """(year,), (year, month) or (year, month, day) of an ISO date; a time after it is left out."""
+    found = re.fullmatch(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?", value.strip())
+    try:
+        if found:
+            parts = tuple(int(x) for x in found.groups() if x)
+            date(*(*parts, 1, 1)[:3])
+            return parts
+    except ValueError:
+        pass
+    raise PolicyError(f"column {column!r} has a value that is not a date; write dates as 2024-03-05, or leave it empty")
+
+
+def period(value: str, parts: tuple[int, ...], name: str) -> str:
+    """The period of a date; a date known less exactly than the period stands for itself."""
+    needed = {"day": 3, "month": 2, "quarter": 2}.get(name, 1)
+    if len(parts) < needed:
+        return value.strip()
+    year, month, day = (*parts, 1, 1)[:3]
+    return PERIODS[name](year, month, day)
+
+
+def fields(text: str, name: str) -> list[list[str]]:
+    """Rows of a hierarchy file, by the separator under which all rows have the same number of fields."""
+    found: list[list[list[str]]] = []
+    for mark in (";", "\t", ","):
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        try:
+            rows = [[row[0], *(x.strip() for x in row[1:])] for row in lines if any(x.strip() for x in row)]
+        except csv.Error:
+            continue
+        if any("\n" in x or "\r" in x for row in rows for x in row):  # a quote left open swallows lines of values
+            continue
+        if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
+            heading = {row[-1] for row in rows[1:]} == {STAR} and rows[0][-1] != STAR
+            return rows[heading:]
+        if max(map(len, rows), default=0) > 1:
+            found.append(rows)
+    if not found:
+        raise PolicyError(
+            f"the hierarchy file {name!r} has no classes beside its values, or a quote in it is left open; "
+            "write value;class;*"
+        )
+    return found[0]  # ragged: refused with the number of the row
+
+
+def amnesia(text: str, name: str) -> dict[str, Any]:
+    """Amnesia's text form: a heading, then "parent has child child ..." from the leaves' parents up to the root."""
+    lines = text.strip().split("\n")
+    if lines[0].strip() == "range":
+        raise PolicyError(
+            f"{name!r} is a range hierarchy of Amnesia; write its levels with Hierarchy.intervals instead"
+        )
+    children: dict[str, list[str]] = {}
+    for line in lines[1:]:
+        parts = line.split()
+        if len(parts) > 2 and parts[1] == "has":
+            children.setdefault(parts[0], []).extend(parts[2:])
+    below = {c for kids in children.values() for c in kids}
+
+    def grow(node: str, above: tuple[str, ...]) -> Any:
+        if node in above:
+            raise PolicyError(f"the hierarchy file {name!r} has {node!r} above itself")
+        return {c: grow(c, (*above, node)) for c in children[node]} if node in children else None
+
+    roots = [node for node in children if node not in below]
+    if not roots:
+        raise PolicyError(f"the hierarchy file {name!r} has no root; its last line should be: Any has ...")
+    return {root: grow(root, ()) for root in roots}
+
 
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
 GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts

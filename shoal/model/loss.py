@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.model.histogram import Histogram, mixed_radix
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.recoding import ColumnRecoding, Published, Recoding, Shown
 
 MOST_WORK = 2_000_000_000  # table look-ups beyond which ``measures`` leaves the KL divergence out

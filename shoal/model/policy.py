@@ -1,23 +1,28 @@
-"""What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try."""
+"""What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try.
+
+The keywords of a policy for a type checker: a typo or a wrong kind of value is seen before anything runs.
+
+The models a request names: listed, by the keywords that stand for them, and by its rule book.
+
+What may be asked of a release, as plain values: from them a form, a page or another language makes its fields.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.errors import PolicyError, UnaskedError
-from shoal.model.arguments import Fixed, column_names, known, mapping, number, seed_of
-from shoal.model.effort import Effort
+from shoal.model.arguments import EFFORTS, Effort, Fixed, column_names, known, mapping, number, seed_of
+from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, is_built
-from shoal.model.privacy import PrivacyModel, describe
-from shoal.model.privacy.asked import take_models
-from shoal.model.privacy.persons import counts_rows
-from shoal.model.record import recipe
+from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
+from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
     limits_of,
     minimality_of,
@@ -27,9 +32,139 @@ from shoal.model.refusals import (
     refuse_nameless,
     refuse_population,
 )
-from shoal.model.settings import PolicySettings
-from shoal.model.shorthands import SHORTHANDS
-from shoal.model.ways import WAYS
+from shoal.model.shorthands import RECODINGS, RULE_BOOKS, SHORTHANDS, SizeAndShare
+from shoal.model.shorthands import OtherModels as Others
+
+Names = Sequence[str] | str
+
+
+class OtherModels(Others, total=False):
+    """Privacy models by keyword beside k and l; see ``shoal.model.shorthands``."""
+
+    privacy: PrivacyModel | Sequence[PrivacyModel | str | Mapping[str, Any]] | str
+    preset: str
+
+
+class ModelSettings(OtherModels, SizeAndShare, total=False):
+    """Privacy models by keyword."""
+
+
+class OtherSettings(OtherModels, total=False):
+    """The keywords of ``Policy`` that ``explore`` does not vary; its docstring says what they mean."""
+
+    quasi_identifiers: Names
+    sensitive: Names
+    identifiers: Names
+    insensitive: Names
+    person: str | None
+    household: str | None
+    population: Any
+    population_weights: str | None
+    coordinates: tuple[str, str] | Sequence[str] | None
+    hierarchies: Mapping[str, Any]
+    weights: Mapping[str, float]
+    max_level: Mapping[str, int]
+    range_step: Mapping[str, float | str]
+    global_recoding: bool
+    coarsen: str | None
+    max_suppressed: float
+    minimality: float | None
+    max_average_risk: float | None
+    effort: str | float
+    shards: int | None
+    seed: int | None
+    keep_order: bool
+    missing: str
+    star: str
+    numeric_stars: str
+    bound: str
+    strict_roles: bool
+
+
+class Settings(OtherSettings, ModelSettings, total=False):
+    """Every keyword of ``Policy`` that says what is published."""
+
+    publish: str
+    method: str
+
+
+class PolicySettings(Settings, total=False):
+    """Every keyword of ``Policy``: those of reading a file, too."""
+
+    engine: str | None
+    memory: str | None
+    threads: int | None
+    temporary: str | Path | None
+
+
+class Models(tuple[Model, ...]):
+    """The models of a policy as they are in force, and the rule book among them.
+
+    By its kind it says that nobody listed them afresh: where a policy is made again with other keywords, each keyword
+    takes the place of what it stood for, while beside models that a caller lists it asks for one more.
+    """
+
+    preset: str | None = None
+
+
+def by_shorthand(name: str, value: Any) -> Model:
+    """The model that a shorthand such as ``t`` stands for; PolicyError for the wrong number of values."""
+    short = SHORTHANDS[name]
+    model: Any = MODELS[short.model]
+    if len(short.kinds) == 1:
+        return model(value, **dict(short.fixed))  # type: ignore[no-any-return]
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(short.kinds):
+        raise PolicyError(f"{name}={value!r}: give two numbers")
+    return model(*value, **dict(short.fixed))  # type: ignore[no-any-return]
+
+
+def take_models(values: dict[str, Any]) -> Models:
+    """Take the shorthands and ``privacy`` out of values and return the models they stand for."""
+    listed, preset = values.pop("privacy", ()), values.get("preset")
+    if preset is not None and (not isinstance(preset, str) or preset not in RULE_BOOKS):
+        raise PolicyError.unknown("preset", str(preset), RULE_BOOKS)
+    said = [by_shorthand(name, value) for name in SHORTHANDS if (value := values.pop(name, None)) is not None]
+    again = isinstance(listed, Models)
+    models = list(listed) if again else _listed(listed)
+    if again and listed.preset not in (None, values.get("preset", listed.preset)):
+        models.remove(_book(listed.preset))
+    book = None if preset is None else _book(preset)
+    if book is not None and book not in models:
+        models.append(book)
+    for model in said:
+        former = [i for i, m in enumerate(models) if again and _alike(m, model) and m != book]
+        models = [m for i, m in enumerate(models) if i not in former]
+        models.insert(min(former, default=len(models)), model)
+    held = Models(models)
+    held.preset = preset
+    return held
+
+
+def _listed(given: Any) -> list[Model]:
+    """Models as a caller lists them: values, mappings as in a policy file, names of rule books."""
+    models: list[Model] = []
+    for item in [given] if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) else given:
+        if isinstance(item, Mapping):
+            models.append(restore(dict(item)))
+        elif isinstance(item, str) and item in RULE_BOOKS:
+            models.append(_book(item))
+        elif isinstance(item, Model):
+            models.append(item)
+        else:
+            raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
+    return models
+
+
+def _book(preset: str) -> Model:
+    """What a rule book asks of every group."""
+    return KAnonymity(RULE_BOOKS[preset].k)
+
+
+def _alike(one: Model, other: Model) -> bool:
+    """Whether one keyword says both: the same model of the same columns, measured the same way."""
+    fixed = {name for short in SHORTHANDS.values() if short.model == type(one).__name__ for name, _ in short.fixed}
+    return type(one) is type(other) and all(getattr(one, n) == getattr(other, n) for n in ("column", *fixed))
+
 
 BOUNDS = ("ratio", "none")  # what a certificate may say of how near the least loss is
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
@@ -51,7 +186,7 @@ class Policy:
     privacy            models every group must meet; k, l and the other shorthands add theirs, and where a policy is
                        made again with another k (``dataclasses.replace(policy, k=3)``) that k takes the former's place
     preset             the rule book among them, by its name
-    publish            "stars", "hierarchy", "ranges" or "centers"; see ``shoal.model.ways``
+    publish            "stars", "hierarchy", "ranges" or "centers"; see ``shoal.model.shorthands``
     coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
     hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
                        generated from the table's counts.  Of a sensitive column: how far apart its values are, for
@@ -226,7 +361,7 @@ class Policy:
                 raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
-        known("way to publish", self.publish, WAYS)
+        known("way to publish", self.publish, RECODINGS)
         known("choice for numeric_stars", self.numeric_stars, ("null", "text"))
         known("choice for bound", self.bound, BOUNDS)
         if not isinstance(self.star, str) or not self.star:
@@ -274,7 +409,7 @@ class Policy:
         object.__setattr__(self, "range_step", Fixed(plain))
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"range_step widens ranges; it cannot go with publish={self.publish!r}")
-        if self.max_level and WAYS[self.publish].recoding not in ("Levels", ""):
+        if self.max_level and RECODINGS[self.publish].recoding not in ("Levels", ""):
             ranges = self.publish == "ranges"
             none = "ranges have none; range_step widens ranges" if ranges else f"publish={self.publish!r} has none"
             raise PolicyError(f"max_level counts levels of a hierarchy, and {none}")
@@ -414,3 +549,35 @@ class Policy:
             "bound": self.bound,
             **({"strict_roles": True} if self.strict_roles else {}),
         }
+
+
+def choices() -> dict[str, Any]:
+    """The tables of settings that ``Policy`` and the command line read, as plain values.
+
+    "models"   keyword of a policy -> formal "name", "help" in a line, "numbers" (the kind of each, "int" or "float"),
+               "speaks" of rows, columns, persons or tuples, and "source"
+    "presets"  rule book -> its k, source, reason and what it leaves open
+    "publish"  way to publish -> what it shows;  "effort": names of efforts
+
+    Examples:
+        >>> choices()["models"]["k"]["name"], choices()["models"]["recursive_cl"]["numbers"]
+        ('k-anonymity', ['float', 'int'])
+    """
+    from shoal.model.privacy import MODELS
+
+    models = {
+        name: {
+            "name": MODELS[short.model].name,
+            "help": short.help,
+            "numbers": [kind.__name__ for kind in short.kinds],
+            "speaks": MODELS[short.model].speaks,
+            "source": MODELS[short.model].source,
+        }
+        for name, short in SHORTHANDS.items()
+    }
+    return {
+        "models": models,
+        "presets": {name: book.as_dict() for name, book in RULE_BOOKS.items()},
+        "publish": {name: way.words for name, way in RECODINGS.items()},
+        "effort": list(EFFORTS),
+    }

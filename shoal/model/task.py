@@ -10,14 +10,13 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError
+from shoal.model.arguments import Effort
 from shoal.model.cards import several
 from shoal.model.certificate import Certificate
-from shoal.model.effort import Effort
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.privacy.base import said
-from shoal.model.privacy.persons import OfPersons
+from shoal.model.privacy.population import OfPersons
 from shoal.model.recoding import Recoding
 
 

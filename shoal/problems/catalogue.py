@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from shoal.errors import PolicyError
 
-__all__ = ["CATALOGUE", "Problem", "algorithm", "kinds", "names", "resolved"]
+__all__ = ["CATALOGUE", "Problem", "algorithm", "crosswalk_problems", "names", "resolved"]
 
 
 class Problem(NamedTuple):
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
     methods     name -> "module:function"
     answers     names of the classes of its answers
     release     makes a ``shoal.publishing.crosswalks.crosswalk.Crosswalk`` of an answer: "module:function"
-    judge       gives findings of a ``shoal.publishing.crosswalks.judging.Held``, what was written: "module:function"
+    judge       gives findings of a ``shoal.publishing.judging.Held``, what was written: "module:function"
     one, group  what is put into groups, and what a group of them is called
     proofs      page of the guide, and its section, where the bounds are proved
     """
@@ -39,7 +39,7 @@ class Problem(NamedTuple):
 CLUSTERS = Problem(
     answers=("Gathering",),
     release="shoal.publishing.crosswalks.clusters:clusters",
-    judge="shoal.publishing.crosswalks.judging:clusters",
+    judge="shoal.publishing.judging:clusters",
     one="record",
     group="cluster",
     proofs=("docs/gathering.md", "The methods and what is proved of them"),
@@ -51,34 +51,34 @@ CATALOGUE: dict[str, Problem] = {
             "auto": "shoal.problems.tables.auto:auto",
             "improve": "shoal.problems.tables.search.neighborhood:improve",
             "cascade": "shoal.problems.tables.search.cascade:cascade",
-            "three_phase": "shoal.problems.tables.papers.three_phase:three_phase",
-            "hilbert": "shoal.problems.tables.others.hilbert:hilbert",
-            "three_phase_hilbert": "shoal.problems.tables.others.hilbert:three_phase_hilbert",
-            "two_anonymity": "shoal.problems.tables.papers.two_anonymity:two_anonymity",
-            "matching": "shoal.problems.tables.papers.matching:matching",
-            "top_down": "shoal.problems.tables.others.top_down:top_down",
-            "mondrian": "shoal.problems.tables.others.mondrian:mondrian",
-            "global_recoding": "shoal.problems.tables.others.global_recoding:global_recoding",
-            "coarsen": "shoal.problems.tables.search.coarsen:coarsen",
+            "three_phase": "shoal.problems.tables.three_phase:three_phase",
+            "hilbert": "shoal.problems.tables.methods.hilbert:hilbert",
+            "three_phase_hilbert": "shoal.problems.tables.methods.hilbert:three_phase_hilbert",
+            "two_anonymity": "shoal.problems.tables.exact.two_anonymity:two_anonymity",
+            "matching": "shoal.problems.tables.methods.matching:matching",
+            "top_down": "shoal.problems.tables.methods.top_down:top_down",
+            "mondrian": "shoal.problems.tables.methods.top_down:mondrian",
+            "global_recoding": "shoal.problems.tables.methods.global_recoding:global_recoding",
+            "coarsen": "shoal.problems.tables.coarsen:coarsen",
             "optimal": "shoal.problems.tables.exact.optimal:optimal",
             "fewest_tuples": "shoal.problems.tables.exact.fewest_tuples:fewest_tuples",
-            "halving": "shoal.problems.tables.exact.halving:halving",
-            "forest": "shoal.problems.tables.others.forest:forest",
-            "pattern_cover": "shoal.problems.tables.others.pattern_cover:pattern_cover",
+            "halving": "shoal.problems.tables.exact.optimal:halving",
+            "forest": "shoal.problems.tables.methods.forest:forest",
+            "pattern_cover": "shoal.problems.tables.methods.pattern_cover:pattern_cover",
         },
     ),
     "labels": Problem(
         methods={
-            "fold": "shoal.problems.labels.greedy:fold",
-            "spread": "shoal.problems.labels.greedy:spread",
-            "five_halves": "shoal.problems.labels.five_halves:five_halves",
-            "scheme": "shoal.problems.labels.scheme:scheme",
-            "bicriteria": "shoal.problems.labels.scheme:bicriteria",
-            "exact": "shoal.problems.labels.exact:exact",
+            "fold": "shoal.problems.labels.approximations:fold",
+            "spread": "shoal.problems.labels.approximations:spread",
+            "five_halves": "shoal.problems.labels.approximations:five_halves",
+            "scheme": "shoal.problems.labels.approximations:scheme",
+            "bicriteria": "shoal.problems.labels.approximations:bicriteria",
+            "exact": "shoal.problems.labels.balance:exact",
         },
         answers=("Cover",),
         release="shoal.publishing.crosswalks.grouped:labels",
-        judge="shoal.publishing.crosswalks.judging:groups",
+        judge="shoal.publishing.judging:groups",
         one="label",
         group="group",
         proofs=("docs/labels.md", "How far from the least possible: the bounds"),
@@ -86,36 +86,36 @@ CATALOGUE: dict[str, Problem] = {
     "intervals": Problem(
         answers=("Cut",),
         release="shoal.publishing.crosswalks.grouped:intervals",
-        judge="shoal.publishing.crosswalks.judging:groups",
+        judge="shoal.publishing.judging:groups",
         one="value",
         group="interval",
         proofs=("docs/intervals.md", "How"),
     ),
     "regions": Problem(
         methods={
-            "auto": "shoal.problems.regions.auto:auto",
-            "tree": "shoal.problems.regions.tree:tree",
+            "auto": "shoal.problems.regions.answer:auto",
+            "tree": "shoal.problems.regions.search:tree",
             "search": "shoal.problems.regions.search:search",
-            "exact": "shoal.problems.regions.exact:exact",
+            "exact": "shoal.problems.regions.answer:exact",
         },
         answers=("Regions", "Nested"),
         release="shoal.publishing.crosswalks.areas:regions",
-        judge="shoal.publishing.crosswalks.judging:regions",
+        judge="shoal.publishing.judging:regions",
         one="area",
         group="region",
         proofs=("docs/regions.md", "The bounds"),
     ),
     "tiles": Problem(
         methods={
-            "kd_tree": "shoal.problems.tiles.kd_tree:kd_tree",
+            "kd_tree": "shoal.problems.tiles.search:kd_tree",
             "least_waste": "shoal.problems.tiles.search:least_waste",
             "proportional": "shoal.problems.tiles.search:proportional",
-            "best_cuts": "shoal.problems.tiles.best_cuts:best_cuts",
-            "mondrian": "shoal.problems.tiles.kd_tree:mondrian",
+            "best_cuts": "shoal.problems.tiles.search:best_cuts",
+            "mondrian": "shoal.problems.tiles.search:mondrian",
         },
         answers=("Tiles",),
-        release="shoal.publishing.crosswalks.tiled:tiles",
-        judge="shoal.publishing.crosswalks.judging:tiles",
+        release="shoal.publishing.crosswalks.grouped:tiles",
+        judge="shoal.publishing.judging:tiles",
         one="place",
         group="tile",
         proofs=("docs/tiles.md", "Bounds"),
@@ -147,7 +147,7 @@ def names(problem: str) -> list[str]:
     return list(CATALOGUE[problem].methods)
 
 
-def kinds() -> list[str]:
+def crosswalk_problems() -> list[str]:
     """The problems whose answers are written as crosswalks: the kinds of their certificates."""
     return [name for name, problem in CATALOGUE.items() if problem.judge]
 

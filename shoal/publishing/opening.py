@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.engines.frames import FrameTable
 from shoal.engines.open import open_table
-from shoal.engines.scope import Scope
+from shoal.engines.source import Scope
 from shoal.engines.table import Table, require
 from shoal.errors import PolicyError, within
 from shoal.judge.originals.population import Census

@@ -1,16 +1,23 @@
-"""Ed25519 signatures on certificates: who holds the private key vouches for what nobody can recompute."""
+"""Ed25519 signatures on certificates: who holds the private key vouches for what nobody can recompute.
+
+What made something, and when: alike in every certificate and report."""
 
 from __future__ import annotations
 
 import base64
+import datetime
 import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.finding import STATED, Finding
-from shoal.model.record import canonical
+from shoal.model.certificate import canonical
+from shoal.version import __version__
 
 ALGORITHM = "Ed25519"
 
@@ -117,3 +124,11 @@ def _read(path: str | Path) -> bytes:
         return Path(path).read_bytes()
     except OSError:
         raise InputError(f"there is no key file {str(path)!r} that can be read") from None
+
+
+def made_now() -> dict[str, Any]:
+    """{"made_by": versions, "made_at": the moment in UTC, to the second}."""
+    return {
+        "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
+        "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }

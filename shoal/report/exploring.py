@@ -1,4 +1,8 @@
-"""The page and the picture of an exploration: loss against risk, the frontier marked, each point named."""
+"""The page and the picture of an exploration: loss against risk, the frontier marked, each point named.
+
+The page of a comparison: releases of one table side by side.
+
+The page of an attack: what a motivated intruder reaches on a release, beside what is reached without it."""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.errors import MissingDependencyError
-from shoal.report.rendering import part, rendered
+from shoal.model.cards import number
+from shoal.report.parts import listed, meanings, part, rendered, whole
+from shoal.report.parts import table as table_of_rows
 
 # Okabe and Ito's palette: told apart by people who see few colors.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
@@ -130,3 +136,200 @@ def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("missing values", policy["missing"]),
         ("effort of each point", str(policy["effort"])),
     ]
+
+
+def comparison_page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """The whole page.
+
+    found       ``Comparison.as_dict()``
+    head, rows  its main figures, a row for each release
+    """
+    kept = [i for i in range(len(head)) if any(row[i] is not None for row in rows)]
+    lines = [[head[i], *("–" if row[i] is None else row[i] for row in rows)] for i in kept[1:]]
+    readings = [f"{name.replace(chr(95), chr(32))}: {said}" for name, said in found["readings"].items()]
+    lead = (
+        f"{len(rows) - 1} {'release' if len(rows) == 2 else 'releases'} of a table of {found['rows']:,} rows, each "
+        "judged and used in the same way, beside the original. Of k and l more is better, of losses, errors and "
+        "distances less."
+    )
+    sections = [
+        ("Side by side", table_of_rows(("", *(row[0] for row in rows)), lines, 1, "Releases of one table")),
+        *([("What to look at", listed(found["notes"]))] if found["notes"] else []),
+        ("How stars and missing values were read", listed(readings)),
+        ("What the figures mean", meanings([(head[i], MEANINGS[head[i]]) for i in kept if head[i] in MEANINGS])),
+    ]
+    return whole(
+        "Releases compared", ", ".join(str(row[0]) for row in rows[1:]), "Releases of one table", lead, sections, found
+    )
+
+
+MEANINGS = {
+    "k": "rows of the smallest group of rows alike",
+    "k by wildcards": "the same where a star or a missing value may be anything",
+    "l": "one over the largest share of a sensitive value in a group",
+    "simultaneous l": "rows that differ in every sensitive column and among which every row lies in its group",
+    "k-map": "people of the population that the group which fits fewest fits",
+    "presence": "the largest share of a group in the people that it fits",
+    "loss (NCP)": "mean loss of a published value: 0 is the value itself, 1 is nothing left",
+    "share of values hidden": "cells of which nothing is left",
+    "query error, median": "counts of random ranges from the release against those from the original, half are nearer",
+    "query error, p90": "the same, nine of ten are nearer",
+    "distance of marginals": "how far each column's distribution moved, 0 not at all, 1 entirely",
+    "change of correlations": "mean change of the correlations between numbers",
+    "accuracy": "of a classifier that learned from the release, on rows of the original",
+    "AUC": "the same by rank: 0.5 is a coin, 1 is perfect",
+}
+
+
+TITLES = {
+    "linkage": "Linkage: whose row is this?",
+    "inference": "Inference: what is this person's value?",
+    "minimality": "Minimality: what was hidden because it had to be",
+    "downcoding": "Downcoding: what stood in a hidden cell",
+    "composition": "Composition: one person in several releases",
+    "files": "Files: order, metadata and what lies beside the release",
+}
+
+
+def attack_page(found: Mapping[str, Any]) -> str:
+    """The whole page, worst first.  found: ``Attack.as_dict()``"""
+    findings = sorted(found["findings"], key=_how_bad)
+    gains = [f for f in findings if f["gain"]]
+    rest = [f for f in findings if not f["gain"]]
+    sections = []
+    if gains:
+        sections.append(("What an intruder reaches, worst first", _overview(gains)))
+    if rest:
+        sections.append(("Where nothing is gained", _overview(rest)))
+    if lowers := _lowers(gains):
+        sections.append(("What would lower it", table_of_rows(("what", "which attacks"), lowers, 2)))
+    if found["notes"]:
+        sections.append(("What to know of these figures", listed(found["notes"])))
+    order = list(dict.fromkeys(f["attack"] for f in findings))
+    appendix = [(TITLES[attack], _section([f for f in findings if f["attack"] == attack])) for attack in order]
+    appendix.append(("What the figures mean", meanings(_MEANINGS)))
+    below = (
+        f"quasi-identifiers {', '.join(found['quasi_identifiers'])}"
+        + (f"; sensitive {', '.join(found['sensitive'])}" if found["sensitive"] else "")
+        + (f"; k = {found['k']}" if found["k"] > 1 else "")
+        + (f", l = {found['l']:g}" if found["l"] > 1 else "")
+    )
+    leaks = [_sentence(f) for f in gains if f["attack"] == "files"]
+    return whole(
+        "Attacks on a release", f"{found['rows']:,} rows", below, _lead(found, gains), sections, found, first=leaks,
+        appendix=appendix,
+    )  # fmt: skip
+
+
+def _how_bad(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
+    """For sorting, the worst first: gains about a person, by risk, then by how far above what is allowed."""
+    allowed = max([*finding["baselines"].values(), finding["promise"] or 0.0])
+    above = (finding["low"] or 0.0) - allowed
+    risk = finding["risk"] or 0.0
+    return not finding["gain"], finding["risk"] is None, -risk, -above
+
+
+def _lead(found: Mapping[str, Any], gains: list[Mapping[str, Any]]) -> str:
+    said = f"{len(found['findings'])} figures of attacks of the literature on a release of {found['rows']:,} rows. "
+    if not gains:
+        return said + "In none of them does the intruder do better than without the release, or than its model allows."
+    return (
+        f"{said}In {len(gains)} of them the intruder does better than without the release and than its privacy model "
+        f"allows. The worst: {_sentence(gains[0])}"
+    )
+
+
+def _sentence(finding: Mapping[str, Any]) -> str:
+    """A finding in a sentence."""
+    base = _base(finding)
+    without = "" if _is_found(finding) or not base else f", {_share(base)} without the release"
+    people = "" if _is_found(finding) else f" of {finding['people']:,}"
+    said = "found" if _is_found(finding) else f"{finding['measures']}, {_attack_figure(finding)}{people}"
+    more = [v for n, v in finding["details"].items() if n in _TOLD and v not in ("none", "")]
+    named = f" ({'; '.join(map(str, more))})" if _is_found(finding) and more else ""
+    return f"{finding['attack']}, {finding['name']}: {said}{without}{named}."
+
+
+_TOLD = ("columns", "order", "others", "files", "figures")
+
+
+def _overview(findings: list[Mapping[str, Any]]) -> Markup:
+    rows = [
+        (
+            f"{f['attack']}: {f['name']}",
+            _attack_figure(f),
+            _share(_base(f), "none"),
+            _share(f["promise"], "–"),
+            _share(f["risk"], "–"),
+        )
+        for f in findings
+    ]
+    return table_of_rows(("attack", "figure", "without the release", "allowed", "risk"), rows, 1)
+
+
+def _lowers(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """What would lower the figures, with the attacks it would lower."""
+    out: dict[str, list[str]] = {}
+    for f in findings:
+        if f["lowers"] and f["risk"] is not None and f["attack"] not in out.setdefault(f["lowers"], []):
+            out[f["lowers"]].append(f["attack"])
+    return [(what, ", ".join(attacks)) for what, attacks in out.items()]
+
+
+def _section(findings: list[Mapping[str, Any]]) -> Markup:
+    out = Markup("")
+    for f in findings:
+        spread = "" if _is_found(f) or f["low"] is None else f" ({_share(f['low'])} to {_share(f['high'])})"
+        lines: list[tuple[Any, Any]] = [
+            ("what the intruder knows", f["assumes"]),
+            (f["measures"], f"{_attack_figure(f)}{spread}"),
+            *((f"without it: {name}", _share(value)) for name, value in f["baselines"].items() if not _is_found(f)),
+        ]
+        if f["promise"] is not None:
+            lines.append(("what the privacy model allows", _share(f["promise"])))
+        if f["worst"] is not None:
+            lines.append((f"worst: {f['worst']['group']}", _share(f["worst"]["figure"])))
+        lines += [(name.replace("_", " "), _shown(value)) for name, value in f["details"].items()]
+        lines += [
+            ("better than without the release and than allowed", "yes" if f["gain"] else "no"),
+            ("people or guesses", f"{f['people']:,}"),
+            ("what would lower it", f["lowers"]),
+            ("paper", f["paper"]),
+        ]
+        title = f["name"][:1].upper() + f["name"][1:]
+        out += table_of_rows(("", ""), lines, 2, title)
+    return out
+
+
+def _base(finding: Mapping[str, Any]) -> float | None:
+    return max(finding["baselines"].values(), default=None)
+
+
+def _is_found(finding: Mapping[str, Any]) -> bool:
+    """Whether the figure says that something is there, and is no share."""
+    return bool(finding["measures"].startswith("1 where"))
+
+
+def _attack_figure(finding: Mapping[str, Any]) -> str:
+    if _is_found(finding):
+        return "found" if finding["figure"] else "not found"
+    return _share(finding["figure"])
+
+
+def _share(value: float | None, missing: str = "cannot be told") -> str:
+    """A share as a percentage of three digits."""
+    return missing if value is None else f"{100 * value:.3g}\u00a0%"
+
+
+def _shown(value: Any) -> str:
+    return "–" if value is None else str(number(value)) if isinstance(value, (int, float)) else str(value)
+
+
+_MEANINGS = [
+    ("figure", "the share of guesses that are right, or of people concerned; of files whether something is found"),
+    ("95 % interval", "where the share lies that a sample of people leaves open"),
+    ("without the release", "the same share for an intruder who has no release; the highest of several"),
+    ("allowed", "the share that the privacy model of the release allows: 1/k, 1/l"),
+    ("risk", "of the person it is worst for, or the share of claims that is right; what a threshold is compared with"),
+    ("gain", "the whole interval lies above all that is reached without the release, and above what is allowed"),
+]

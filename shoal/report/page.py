@@ -7,38 +7,34 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.report.assumptions import assumptions, attacks
 from shoal.report.exploring import picture
 from shoal.report.exploring import table as choices
 from shoal.report.parts import (
+    BOUNDS_PAGE,
+    MEASURES,
+    METHOD_PAGES,
+    UNITS,
     again,
+    certificate_words,
     code,
     decision,
     drawing,
     glossary,
     in_guide,
     listed,
+    model_words,
     paragraph,
+    part,
+    promise,
     proof,
+    share,
     table,
     term,
     whole,
 )
+from shoal.report.parts import theorem_words as explained
 from shoal.report.pictures import beside, class_sizes, heat, trade_off
-from shoal.report.rendering import part
-from shoal.report.request import asked, carried, left, stated
-from shoal.report.verdict import verdict, warnings
-from shoal.report.words import (
-    BOUNDS_PAGE,
-    MEASURES,
-    METHOD_PAGES,
-    UNITS,
-    certificate_words,
-    model_words,
-    promise,
-    share,
-)
-from shoal.report.words import theorem_words as explained
+from shoal.report.sections import asked, assumptions, attacks, carried, left, stated, verdict, warnings
 
 
 def page(figures: Mapping[str, Any]) -> str:

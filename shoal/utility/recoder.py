@@ -1,30 +1,225 @@
-"""A recoding found on one table and applied to others, in the manner of scikit-learn; nothing of it is imported."""
+"""A recoding found on one table and applied to others, in the manner of scikit-learn; nothing of it is imported.
+
+A recoder as files: what was asked and found as TOML, each hierarchy of rows as a CSV beside it.
+
+Values that a hierarchy of rows does not list, and the class that each is put into."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
+import json
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from shoal.engines.atomic import POLICY, TABLE, Piece, check_outputs, publish_together
 from shoal.engines.codes import as_text
+from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
-from shoal.engines.index import row_numbers
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.certificate import Certificate
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import Hierarchy, exact
+from shoal.model.notation import place, ruler_of, span
 from shoal.model.policy import GENERATED, Policy
 from shoal.pipeline import Fixed, anonymize, prepare
 from shoal.publishing.opening import like, opened
 from shoal.publishing.tables.earlier import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
-from shoal.utility.recoder_files import Kept
-from shoal.utility.recoder_files import read as read_kept
-from shoal.utility.recoder_files import write as write_kept
-from shoal.utility.unseen import placed
+
+FORMAT = 1
+_ASKED = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "max_suppressed", "effort", "seed")
+
+
+class SavedRecoder(NamedTuple):
+    """What a file holds of a recoder.
+
+    asked        the arguments but for hierarchies and highest levels;
+    hierarchies  per column, as ``Hierarchy.of`` takes them
+    levels       found for every quasi-identifier;  columns: those that come out
+    forms        per quasi-identifier the levels of its hierarchy and how it writes a whole number
+    """
+
+    asked: Mapping[str, Any]
+    hierarchies: Mapping[str, Any]
+    max_level: Mapping[str, int]
+    levels: Mapping[str, int]
+    columns: Sequence[str]
+    forms: Mapping[str, tuple[int, str]]
+
+
+def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
+    """All files together or none; the file of a hierarchy that was read from beside the recoder stays as it is."""
+    beside: dict[Path, str] = {}
+    trees: dict[str, Any] = {}
+    for name, source in kept.hierarchies.items():
+        tree = Hierarchy.of(source)
+        if tree.kind == "rows":
+            file = path.with_name(f"{path.stem}.{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.csv")
+            if file in beside:
+                file = file.with_name(f"{file.stem}.{len(beside)}.csv")
+            beside[file] = _rows(tree)
+            trees[name] = file.name
+        else:
+            trees[name] = tree.builder or _steps(tree)
+    top = {"recoder": FORMAT, **{n: kept.asked[n] for n in _ASKED}, "columns": list(kept.columns)}
+    tables = {
+        "levels": kept.levels,
+        "max_level": kept.max_level,
+        "hierarchies": trees,
+        "forms": {name: {"levels": height, "whole": shown} for name, (height, shown) in kept.forms.items()},
+    }
+    lines = ["# A recoding for shoal apply: the levels may be raised by hand.", *_lines(top)]
+    for name, table in tables.items():
+        if table:
+            lines += ["", f"[{name}]", *_lines(table)]
+    new = {file: text for file, text in beside.items() if not (file.is_file() and file.read_text("utf-8") == text)}
+    closed = check_outputs([(path, POLICY), *((file, TABLE) for file in new)], [], overwrite=overwrite)
+    texts = {path: "\n".join(lines) + "\n", **new}
+    publish_together([Piece(file, _filler(text)) for file, text in texts.items()], closed=closed)
+    return path
+
+
+def _filler(text: str) -> Any:
+    return lambda temporary: temporary.write_text(text, encoding="utf-8")
+
+
+def read_saved(path: Path) -> SavedRecoder:
+    """What ``write`` wrote.  Raises PolicyError for a file that is no recoder."""
+    try:
+        with open(path, "rb") as file:
+            held = tomllib.load(file)
+    except FileNotFoundError:
+        raise PolicyError(f"there is no recoder {str(path)!r}; Recoder.save or shoal fit writes one") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError):
+        raise PolicyError(f"{path.name!r} is not TOML, so it is no recoder; Recoder.save writes one") from None
+    if held.get("recoder") != FORMAT:
+        raise PolicyError(f"{path.name!r} is no recoder of format {FORMAT}; Recoder.save writes one")
+    odd = set(held) - {*_ASKED, "recoder", "columns", "levels", "max_level", "hierarchies", "forms"}
+    if odd:
+        raise PolicyError.unknown("setting of a recoder", min(odd), [*_ASKED, "columns", "levels", "hierarchies"])
+    trees = {name: _tree(source, path.parent) for name, source in _table(held, "hierarchies", path).items()}
+    levels, forms = _table(held, "levels", path), {}
+    for name, form in _table(held, "forms", path).items():
+        level = levels.get(name)
+        if type(level) is not int or not isinstance(form, Mapping) or not 0 <= level < form.get("levels", 0):
+            raise PolicyError(f"{path.name!r} has no level of {name!r} that its hierarchy has")
+        forms[name] = (form["levels"], str(form.get("whole", "")))
+    asked = {name: held[name] for name in _ASKED if name in held}
+    if set(levels) != set(forms) or set(levels) != set(asked.get("quasi_identifiers", ())):
+        raise PolicyError(f"{path.name!r} has other levels than quasi-identifiers")
+    return SavedRecoder(asked, trees, _table(held, "max_level", path), levels, held.get("columns", ()), forms)
+
+
+def _table(held: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
+    found = held.get(name, {})
+    if not isinstance(found, Mapping):
+        raise PolicyError(f"{path.name!r} has no table [{name}]")
+    return found
+
+
+def _rows(tree: Hierarchy) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=";", lineterminator="\n").writerows([*row, "*"] for row in tree.rows)
+    return out.getvalue()
+
+
+def _steps(tree: Hierarchy) -> dict[str, Any]:
+    """What no builder's text says: cuts, an origin, another filling."""
+    cuts = [[str(c) for c in step] if isinstance(step, tuple) else str(step) for step in tree.steps]
+    return {"kind": tree.kind, "steps": cuts, "origin": str(tree.origin), "fill": tree.fill}
+
+
+def _tree(source: Any, folder: Path) -> Any:
+    if isinstance(source, Mapping):
+        kind, steps = source.get("kind"), list(source.get("steps", ()))
+        if kind == "intervals":
+            cuts = [[exact(c) for c in step] if isinstance(step, list) else exact(step) for step in steps]
+            return Hierarchy.intervals(cuts, exact(source.get("origin", "0")))  # type: ignore[arg-type]
+        if kind == "prefixes":
+            return Hierarchy.prefixes([int(s) for s in steps] or None, str(source.get("fill", "*")))
+        raise PolicyError(f"a hierarchy of kind {kind!r} is none that a recoder holds")
+    return str(folder / source) if isinstance(source, str) and source.endswith(".csv") else source
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(name)} = {_toml(value)}" for name, value in table.items() if value is not None]
+
+
+def _toml(value: Any) -> str:
+    """A value in TOML: JSON's strings, numbers and lists are TOML's as well."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_lines(value)) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return _text(str(value))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def placed(frame: pl.DataFrame, name: str, tree: Hierarchy, level: int) -> tuple[pl.DataFrame, int, int]:
+    """The table with every unlisted value of a column replaced by a listed one of the class it is published as.
+
+    tree   a hierarchy of rows;  level: at which the column is published
+    A value without such a class becomes a missing one.  So does every unlisted value at level 0, where the listed one
+    would be false, and at the top, where all are starred.
+    Returns the table, the rows placed and the rows without a class.  O(n + new values listed).
+    """
+    texts = as_text(frame[name])
+    listed = {row[0]: row for row in tree.rows}
+    new = [v for v in texts.unique(maintain_order=True).drop_nulls().to_list() if v not in listed]
+    if not new:
+        return frame, 0, 0
+    plain = level in (0, len(tree.rows[0]))  # published as it is, or starred
+    known = {v: None if plain else near(v, tree) for v in new}
+    lost = [v for v, found in known.items() if found is None]
+    rows, without = int(texts.is_in(new).sum()), int(texts.is_in(lost).sum()) if lost else 0
+    if plain:
+        return frame.with_columns(frame[name].set(texts.is_in(new).fill_null(False), None)), 0, rows
+    out = texts.replace_strict(new, [known[v] for v in new], default=texts, return_dtype=pl.String)
+    with contextlib.suppress(pl.exceptions.PolarsError):  # of the kind that it was, where that holds the listed values
+        out = out.cast(frame.schema[name])
+    return frame.with_columns(out.alias(name)), rows - without, without
+
+
+def near(value: str, tree: Hierarchy) -> str | None:
+    """A listed value of the class that an unlisted one belongs to; None where there is none.
+
+    A class whose text is a range that holds it, the finest first; else the nearest number or date; else a value written
+    alike but for blanks and case.
+    """
+    ruler = ruler_of(row[0] for row in tree.rows)
+    at = place(value, "number")
+    if at is not None:
+        for level in range(1, len(tree.rows[0])):
+            for row in tree.rows:
+                found = span(row[level])
+                if found is not None and value in found:
+                    return row[0]
+    here = place(value, ruler)
+    if here is not None and np.isfinite(here):
+        places = np.array([place(row[0], ruler) for row in tree.rows], float)
+        return tree.rows[int(np.nanargmin(np.abs(places - here)))][0]
+    bare = value.strip().casefold()
+    return next((row[0] for row in tree.rows if row[0].strip().casefold() == bare), None)
+
 
 STAR = "*"
 
@@ -218,13 +413,13 @@ class Recoder:
             **dict(self.hierarchies or {}),
             **{n: t for n, t in self._trees.items() if n in (self.hierarchies or {})},
         }
-        kept = Kept(self.get_params(), trees, self.max_level or {}, self.levels_, self.columns_, self._kinds)
-        return write_kept(kept, Path(path), overwrite=overwrite)
+        kept = SavedRecoder(self.get_params(), trees, self.max_level or {}, self.levels_, self.columns_, self._kinds)
+        return write_saved(kept, Path(path), overwrite=overwrite)
 
     @classmethod
     def read(cls, path: str | Path) -> Recoder:
         """A recoder that ``save`` wrote.  Raises PolicyError for a file that is none."""
-        kept = read_kept(Path(path))
+        kept = read_saved(Path(path))
         made = cls(**kept.asked, hierarchies=kept.hierarchies or None, max_level=kept.max_level or None)
         asked = made._policy()
         made._trees = {n: Hierarchy.of(asked.hierarchies.get(n, "stars")) for n in asked.quasi_identifiers}

@@ -1,18 +1,283 @@
-"""A project: a folder with the request as TOML and its hierarchies, never the data; opened again where it was left."""
+"""A project: a folder with the request as TOML and its hierarchies, never the data; opened again where it was left.
+
+What a window works on: a table's place, its columns, the request so far, what was done before it, and releases.
+
+What was clicked, as a policy in TOML, a Python script, a notebook and a command line: each makes the release again.
+
+With the seed and the secret of the release the same bytes come out, on every way."""
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import re
+import secrets
+import shlex
 import shutil
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 
 import shoal
-from shoal.workbench.repeat import toml
-from shoal.workbench.task import Task
+
+ROLES = {
+    "quasi_identifiers": ("Quasi-identifier", "others may know it about a person; recoded"),
+    "sensitive": ("Sensitive", "no one may learn it about a person; published as it is, protected by groups"),
+    "identifiers": ("Identifier", "names a person; removed"),
+    "insensitive": ("Insensitive", "published as it is"),
+}
+PEOPLE = ("person", "household", "population_weights")
+
+
+@dataclass
+class Task:
+    """One piece of work, in one window or several of the same address.
+
+    folder    private, of this piece of work alone; goes when the workbench ends
+    source    {"path", "separator", "encoding", "table", "query"} of the table; {} before one is opened
+    columns   what is known of every column;  rows number of rows;  dangerous what singles people out
+    settings  the request: keywords of ``shoal.Policy``, plain values only
+    releases  what was made, the newest last
+    """
+
+    folder: Path
+    name: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    source: dict[str, Any] = field(default_factory=dict)
+    columns: list[dict[str, Any]] = field(default_factory=list)
+    rows: int = 0
+    dangerous: list[dict[str, Any]] = field(default_factory=list)
+    why: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    releases: list[dict[str, Any]] = field(default_factory=list)
+    points: list[dict[str, Any]] = field(default_factory=list)
+    project: Path | None = None
+    _undone: list[dict[str, Any]] = field(default_factory=list)
+    _done: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The table's file name."""
+        return Path(self.source["path"]).name if self.source else ""
+
+    def opened(self, source: dict[str, Any], found: dict[str, Any]) -> None:
+        """Take a table that was looked at, with the roles and models proposed."""
+        self.source, self.rows = dict(source), found["rows"]
+        self.columns, self.dangerous, self.why = found["columns"], found["dangerous"], found["why"]
+        self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
+        self._done, self._undone, self.releases, self.points = [], [], [], []
+
+    def role(self, column: str) -> str:
+        """The role a column has now: a keyword of ``Policy``."""
+        if any(self.settings.get(what) == column for what in PEOPLE):
+            return "identifiers"
+        return next((r for r in ROLES if column in self.settings.get(r, ())), "insensitive")
+
+    def named(self, role: str) -> list[str]:
+        """The columns with a role, in the table's order."""
+        return [c["name"] for c in self.columns if self.role(c["name"]) == role]
+
+    def change(self, **values: Any) -> None:
+        """Set or, by None, take out settings; what stood there before can come back."""
+        self._done.append(copy.deepcopy(self.settings))
+        self._undone.clear()
+        for name, value in values.items():
+            if value is None or (value in ({}, []) and name not in ROLES):
+                self.settings.pop(name, None)
+            else:
+                self.settings[name] = value
+
+    def give_role(self, column: str, role: str) -> None:
+        """One role for one column; what a former role brought with it goes."""
+        values: dict[str, Any] = {
+            r: [n for n in self._ordered({*self.settings.get(r, ()), *([column] if r == role else [])})
+                if n != column or r == role]
+            for r in ROLES
+        }  # fmt: skip
+        values |= {what: None for what in PEOPLE if self.settings.get(what) == column}
+        for by_column in ("hierarchies", "weights", "max_level", "range_step"):
+            held = self.settings.get(by_column)
+            if held and column in held and role != "quasi_identifiers":
+                values[by_column] = {n: v for n, v in held.items() if n != column}
+        if role != "sensitive" and not values["sensitive"]:  # what speaks of sensitive columns has none to speak of
+            known = shoal.choices()["models"]
+            values |= {m: None for m in known if m in self.settings and known[m]["speaks"] in ("column", "tuples")}
+        self.change(**values)
+
+    def _ordered(self, names: set[str]) -> list[str]:
+        return [c["name"] for c in self.columns if c["name"] in names]
+
+    def undo(self) -> bool:
+        """Back by one change; False where there is none."""
+        if not self._done:
+            return False
+        self._undone.append(self.settings)
+        self.settings = self._done.pop()
+        return True
+
+    def redo(self) -> bool:
+        """Forward again."""
+        if not self._undone:
+            return False
+        self._done.append(self.settings)
+        self.settings = self._undone.pop()
+        return True
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._done)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._undone)
+
+    def asked(self) -> dict[str, Any]:
+        """The request as ``Policy`` takes it; hierarchies that the way to publish cannot use are left out."""
+        asked = dict(self.settings)
+        if asked.get("publish") not in ("hierarchy", "centers"):
+            kept = {n: h for n, h in asked.get("hierarchies", {}).items() if n in asked.get("sensitive", ())}
+            asked.pop("hierarchies", None)
+            if kept:
+                asked["hierarchies"] = kept
+        if asked.get("publish") != "ranges":
+            asked.pop("range_step", None)
+        return {n: v for n, v in asked.items() if v is not None}
+
+    def sentence(self) -> str:
+        """What has been chosen so far, in one sentence."""
+        if not self.source:
+            return "No table is open yet."
+        quasi, sensitive = self.named("quasi_identifiers"), self.named("sensitive")
+        removed = self.named("identifiers")
+        if not quasi:
+            return f"{self.title}: {self.rows:,} rows. No column is a quasi-identifier yet: what may others know?"
+        try:
+            policy = shoal.Policy.of(self.asked())
+        except shoal.ShoalError as error:
+            return f"{self.title}: {error}."
+        words = [f"{m.words()}{f' of {m.column}' if m.column else ''}" for m in policy.privacy]
+        models = "; ".join(w for w in words if not any(w != other and other.startswith(f"{w},") for other in words))
+        way = shoal.choices()["publish"][policy.publish]
+        parts = [f"{self.title}, {self.rows:,} rows, as {way} of {_listed(quasi)}, so that {models}"]
+        if sensitive:
+            parts.append(f"{_listed(sensitive)} {'are' if len(sensitive) > 1 else 'is'} sensitive")
+        if removed:
+            parts.append(f"{_listed(removed)} {'leave' if len(removed) > 1 else 'leaves'} the table")
+        return "; ".join(parts) + "."
+
+
+def unknown(settings: dict[str, Any], columns: list[str]) -> list[str]:
+    """The columns that a request names and a table does not have."""
+    named = [name for role in ROLES for name in settings.get(role, ())]
+    named += [settings[what] for what in PEOPLE if settings.get(what)]
+    return [name for name in dict.fromkeys(named) if name not in columns]
+
+
+class Bench:
+    """All pieces of work of one server, by their names, and where their files lie.
+
+    folder  private to this user; removed when the server ends
+    first   table or project that the first window opens with; demo: it opens with the survey
+    """
+
+    def __init__(self, folder: Path, first: str | None = None, demo: bool = False) -> None:
+        self.folder, self.first, self.demo = folder, first, demo
+        self.tasks: dict[str, Task] = {}
+
+    def new(self) -> Task:
+        """A piece of work of its own for a new window."""
+        task = Task(self.folder)
+        task.folder = self.folder / task.name
+        task.folder.mkdir(mode=0o700)
+        self.tasks[task.name] = task
+        return task
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence: the first four, and how many more."""
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def toml(settings: Mapping[str, Any], title: str = "") -> str:
+    """A policy file: plain settings first, then tables such as [hierarchies]."""
+    plain = {n: v for n, v in settings.items() if not isinstance(v, Mapping)}
+    nested = {n: v for n, v in settings.items() if isinstance(v, Mapping) and v}
+    lines = [f"# {title}"] if title else []
+    lines += [f"{_key(n)} = {_value(v)}" for n, v in plain.items() if v is not None]
+    for name, held in nested.items():
+        lines += ["", f"[{_key(name)}]", *(f"{_key(n)} = {_value(v)}" for n, v in held.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    bare = name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
+    return name if bare else _text(name)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(n)} = {_value(v)}" for n, v in value.items()) + "}"
+    return _text(str(value))
+
+
+def script(table: str, settings: Mapping[str, Any], output: str, secret: str | None, reading: Mapping[str, Any]) -> str:
+    """A Python script that makes the release, its certificate and its report."""
+    given = "\n".join(
+        f"    {name}={pformat(value, width=100, sort_dicts=False).replace(chr(10), chr(10) + '    ')},"
+        for name, value in {**settings, **reading}.items()
+    )
+    key = "" if secret is None else f"    secret=Path({secret!r}).read_bytes(),  # the same rows in the same order\n"
+    path = "from pathlib import Path\n\n" if secret is not None else ""
+    stem = Path(output).stem
+    return (
+        f"{path}import shoal\n\n"
+        f"release = shoal.anonymize(\n    {table!r},\n{given}\n{key})\n"
+        f"certificate = release.write({output!r})\n"
+        f"release.report({str(Path(output).with_name(f'{stem}.report.html'))!r})\n"
+        f"print(shoal.verify({output!r}, certificate))\n"
+    )
+
+
+def notebook(code: str) -> str:
+    """The same script as a Jupyter notebook (nbformat 4.5), a cell for each step."""
+    made, _, after = code.partition("certificate = ")
+    words = "The release is made, checked on the bytes written, and checked again against its certificate."
+    cells = [_cell("n0", "markdown", "# A release made with shoal\n\n" + words), _cell("n1", "code", made.strip())]
+    cells.append(_cell("n2", "code", ("certificate = " + after).strip()))
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+
+
+def _cell(name: str, kind: str, text: str) -> dict[str, Any]:
+    cell: dict[str, Any] = {"id": name, "cell_type": kind, "metadata": {}, "source": text.splitlines(keepends=True)}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def command(table: str, policy: str, output: str, secret: str | None, reading: Mapping[str, Any]) -> str:
+    """The command line that makes the same release of the policy file."""
+    stem = Path(output).stem
+    words = ["shoal", "anonymize", table, "--policy", policy, "-o", output]
+    words += [] if secret is None else ["--secret", secret]
+    words += ["--report", str(Path(output).with_name(f"{stem}.report.html"))]
+    for name, value in reading.items():
+        words += [f"--{name}", str(value)]
+    return shlex.join(words)
+
 
 READING = ("separator", "encoding", "table", "query")
 LEFT_OUT = "the query names values of the table, so the project does not keep it; opening the project asks for it"

@@ -10,8 +10,17 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.projects import READING, handed_over, save_project, with_hierarchies, write_text
-from shoal.workbench.repeat import command, notebook, script, toml
+from shoal.workbench.projects import (
+    READING,
+    command,
+    handed_over,
+    notebook,
+    save_project,
+    script,
+    toml,
+    with_hierarchies,
+    write_text,
+)
 
 SECRET = "secret.key"
 

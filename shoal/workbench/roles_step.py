@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.task import ROLES
+from shoal.workbench.projects import ROLES
 
 
 def draw(window: Any) -> None:

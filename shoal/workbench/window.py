@@ -23,8 +23,7 @@ from shoal.workbench import (
     release_step,
     roles_step,
 )
-from shoal.workbench.projects import read_project
-from shoal.workbench.task import ROLES, Bench, Task, unknown
+from shoal.workbench.projects import ROLES, Bench, Task, read_project, unknown
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Any] = {

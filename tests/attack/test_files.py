@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.attacks.beside import fillings
+from shoal.attacks.public_files import fillings
 from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
 
 BESIDE, TOTALS = "files, what lies beside the release", "files, hidden cells that totals tell"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shoal.attacks.forced import Hidden, concentration, posterior, rates, weigh
+from shoal.attacks.minimality import Hidden, concentration, posterior, rates, weigh
 
 
 def could_stand(rows: Counter[int], k: int, l: float) -> bool:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.attacks.originals import agreeing
+from shoal.attacks.public_files import agreeing
 from shoal.attacks.reading import read
 from tests.attack.test_attack import by_name
 

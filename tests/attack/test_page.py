@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 import shoal
-from shoal.attacks.finding import Finding
-from shoal.report.attacking import page
+from shoal.attacks.reading import Finding
+from shoal.report.exploring import attack_page
 
 
 def finding(attack: str, name: str, figure: float, base: float, risk: float | None, **more: Any) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def finding(attack: str, name: str, figure: float, base: float, risk: float | No
 
 
 def made(findings: list[dict[str, Any]]) -> str:
-    return page({"internal": False, "rows": 100, "k": 2, "l": 2.0, "quasi_identifiers": ["a"], "sensitive": ["s"],
+    return attack_page({"internal": False, "rows": 100, "k": 2, "l": 2.0, "quasi_identifiers": ["a"],
+                 "sensitive": ["s"],
                  "findings": findings, "notes": []})  # fmt: skip
 
 

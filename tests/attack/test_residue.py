@@ -169,7 +169,7 @@ def test_planted_in_a_parquet_file(name: str, tmp_path: Path) -> None:
 def test_statistics_of_other_rows(tmp_path: Path) -> None:
     """Ends and counts that were taken before values were starred."""
     pytest.importorskip("pyarrow")
-    from shoal.attacks.residue import Residue, _statistics
+    from shoal.attacks.files import Residue, _statistics
 
     class Statistics:
         has_min_max, min, max = True, 0, 99
@@ -218,7 +218,7 @@ def test_bytes_that_nothing_refers_to(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     from types import SimpleNamespace as Made
 
-    from shoal.attacks.residue import _between
+    from shoal.attacks.files import _between
 
     def column(begin: int, size: int) -> Any:
         return Made(dictionary_page_offset=None, data_page_offset=begin, total_compressed_size=size, file_offset=0,

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal.engines.targets import named_after
+from shoal.engines.atomic import named_after
 from tests.commands import run
 
 FRAME = pl.DataFrame({"age": [30, 31, 30, 31] * 5, "town": ["Ulm", "Bonn"] * 10, "ill": ["a", "b", "c", "d"] * 5})

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.anonymize import anonymize
 from shoal.cli.audit import audit
-from shoal.cli.models import with_options
+from shoal.cli.options import with_options
 from shoal.judge import models
 from shoal.model import privacy
 from shoal.model.shorthands import SHORTHANDS, Shorthand

@@ -228,8 +228,7 @@ TABLES = {
 def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, name: str) -> None:
     table = tmp_path / "fair.csv" if name == "fair" else DATA / name
     if name == "fair":
-        from shoal.engines.records import fair_survey
-        from shoal.engines.store import store
+        from shoal.engines.store import fair_survey, store
 
         store(fair_survey(), table)
         wanted = {"age": "quasi-identifier", "affairs": "sensitive", "occupation": "quasi-identifier"}

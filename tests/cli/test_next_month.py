@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shoal.report.assumptions import attacks
+from shoal.report.sections import attacks
 from tests.commands import run
 
 ROOT = Path(__file__).parents[2]

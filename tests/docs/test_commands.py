@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.cli.app import PAGES, sections
 from shoal.cli.commands import program
-from shoal.cli.examples import PAGES
-from shoal.cli.sections import sections
 from tests.commands import run
 
 ROOT = Path(__file__).parents[2]

@@ -17,8 +17,7 @@ import pytest
 
 import shoal
 from shoal.engines import atomic
-from shoal.engines.atomic import Piece, clear_stale, publish_text, publish_together
-from shoal.engines.targets import check_place
+from shoal.engines.atomic import Piece, check_place, clear_stale, publish_text, publish_together
 from shoal.errors import InputError, VerificationError
 from tests.commands import python
 

@@ -13,10 +13,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.elsewhere import open_file
-from shoal.engines.files import read_table
-from shoal.engines.open import open_table
-from shoal.engines.structure import examine
+from shoal.engines.csv import examine
+from shoal.engines.open import open_file, open_table
+from shoal.engines.store import read_table
 from shoal.errors import InputError, PolicyError
 from tests.fuzz.csv_bytes import bent, outcome
 
@@ -80,7 +79,7 @@ def test_what_breaks_the_rules_is_refused_by_line_and_column(
 
 @pytest.mark.parametrize("size", [4, 5, 7, 16, 1 << 18])
 def test_every_slice_gives_the_same_structure(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr("shoal.engines.structure._SLICE", size)
+    monkeypatch.setattr("shoal.engines.csv._SLICE", size)
     for content, says in REFUSED:
         if "UTF-16" in says or "by ','" in says or "no rows" in says:
             continue
@@ -97,14 +96,14 @@ def test_every_slice_gives_the_same_structure(monkeypatch: pytest.MonkeyPatch, s
 def test_a_slice_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b'a,"b"\r\n"1","x""y"\r\n\r\n\r\n"",""\r\n\r\n'
     for size in range(4, len(text) + 1):
-        monkeypatch.setattr("shoal.engines.structure._SLICE", size)
+        monkeypatch.setattr("shoal.engines.csv._SLICE", size)
         found = examine(io.BytesIO(text), ",", "t.csv")
         assert (found.names, found.records, found.blank.tolist(), found.crlf) == (("a", "b"), 2, [1, 2, 4], 6)
 
 
 def test_a_record_without_end_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.engines.structure._SLICE", 16)
-    monkeypatch.setattr("shoal.engines.structure._LONGEST", 1 << 10)
+    monkeypatch.setattr("shoal.engines.csv._SLICE", 16)
+    monkeypatch.setattr("shoal.engines.csv._LONGEST", 1 << 10)
 
     class Endless(io.RawIOBase):
         read_so_far = 0

@@ -13,10 +13,10 @@ import pytest
 import shoal
 from shoal.engines.codes import Coded
 from shoal.engines.frames import FrameTable
-from shoal.engines.order import Lot
+from shoal.engines.order import ShuffleKey
 from shoal.engines.table import Replacement
 from shoal.errors import ShoalError
-from shoal.model.partition import Partition
+from shoal.model.histogram import Partition
 
 SECRET = b"sixteen bytes or more"
 ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 1}
@@ -67,8 +67,10 @@ def test_every_order_is_as_likely() -> None:
     star = [Replacement("a", pl.Series(["*"]), np.zeros(1, np.int64))]
     seen: Counter = Counter()
     for key in range(1200):
-        lot = Lot(b"", key.to_bytes(32, "big"), True)
-        made = table.place(cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], [], lot, False).frame
+        shuffle_key = ShuffleKey(b"", key.to_bytes(32, "big"), True)
+        made = table.place(
+            cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], [], shuffle_key, False
+        ).frame
         assert set(made["a"]) == {"*"}
         seen[tuple(made["s"])] += 1
     assert len(seen) == 6
@@ -80,5 +82,5 @@ def test_a_partition_of_other_rows_deals_nothing() -> None:
     star = [Replacement("a", pl.Series(["*"]), np.zeros(1, np.int64))]
     other = Partition.of(np.array([0, 1]), np.zeros(2), np.array([2, 1]))
     with pytest.raises(ShoalError, match="the partition places"):
-        table.place(cells, other, star, [], [], Lot.of(None), False)
+        table.place(cells, other, star, [], [], ShuffleKey.of(None), False)
     assert isinstance(cells.quasi[0], Coded)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.engines.elsewhere import ENGINES, Engine
+from shoal.engines.open import ENGINES, Engine
 from tests.commands import run
 
 TOY = """

@@ -12,10 +12,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.atomic import publish_file
-from shoal.engines.files import one_character, read_table, separator_of
-from shoal.engines.store import refuse_for_excel, store
-from shoal.engines.targets import TABLE, check_outputs
+from shoal.engines.atomic import TABLE, check_outputs, publish_file
+from shoal.engines.store import one_character, read_table, refuse_for_excel, separator_of, store
 from shoal.errors import InputError, PolicyError
 
 

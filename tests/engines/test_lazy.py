@@ -260,7 +260,7 @@ def test_no_part_of_a_secret_is_shown_or_told_as_the_source(monkeypatch, address
 def test_no_bar_of_the_engine_stands_in_what_is_printed() -> None:
     code = (
         "from shoal.engines.duck import connect\n"
-        "from shoal.engines.scope import Scope\n"
+        "from shoal.engines.source import Scope\n"
         "print(connect(Scope()).sql(\"select current_setting('enable_progress_bar')\").fetchall())"
     )  # a program without a file of its own is one that somebody types, to DuckDB
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -388,8 +388,8 @@ def test_a_spark_frame_comes_back_as_one(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_spark_reads_what_is_there(spark: Any, tmp_path: Path) -> None:
-    from shoal.engines.elsewhere import open_file
-    from shoal.engines.files import read_table
+    from shoal.engines.open import open_file
+    from shoal.engines.store import read_table
 
     raw = '\ufeff\n"a ""x""",b,__shoal_key_0\n#5,"x\n, y",\n\n" p ","",é\nNULL,"""q""",\\N\n'.encode()
     path = tmp_path / "p[1]*.csv"

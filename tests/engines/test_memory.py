@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import memory
-from shoal.engines.memory import CELL, DRIVER, DUCKDB, available, refuse_too_many, too_little, words
+from shoal.engines import source
+from shoal.engines.source import CELL, DRIVER, DUCKDB, available, refuse_too_many, too_little, words
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,10 +23,10 @@ class OutOfMemoryException(Exception):
 def test_a_search_that_cannot_fit_is_refused_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"age": list(range(40)), "ill": ["a", "b"] * 20})
     asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "k": 5, "effort": "fast"}
-    monkeypatch.setattr(memory, "available", lambda: 40 * CELL)
+    monkeypatch.setattr(source, "available", lambda: 40 * CELL)
     assert shoal.anonymize(frame, **asked).audit.k >= 5
     said: list[str] = []
-    monkeypatch.setattr(memory, "available", lambda: 40 * CELL - 1)
+    monkeypatch.setattr(source, "available", lambda: 40 * CELL - 1)
     with pytest.raises(
         shoal.InputError, match=r"the search over 40 cells takes about 0\.0 GB of memory \(1 KB a cell\)"
     ):

@@ -14,8 +14,8 @@ import pytest
 
 import shoal
 from shoal.engines.codes import encode
-from shoal.engines.oddities import codes
 from shoal.engines.propose import propose
+from shoal.engines.recognize import codes
 from shoal.errors import InputError
 
 ROWS = {

@@ -15,9 +15,10 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, source, system
-from shoal.engines.parts import parts_of
-from shoal.engines.targets import RECORD, TABLE, check_outputs
+from shoal.engines import atomic, source
+from shoal.engines import atomic as system
+from shoal.engines.atomic import RECORD, TABLE, check_outputs
+from shoal.engines.source import parts_of
 from shoal.errors import InputError, PolicyError
 from tests.commands import python
 

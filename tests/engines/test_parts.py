@@ -16,7 +16,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, duck, partwise, system
+from shoal.engines import atomic, duck, store
+from shoal.engines import atomic as system
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import partwise as publishing
 from tests.commands import started
@@ -61,9 +62,9 @@ def rows_in(path: Path) -> Counter:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices of a hundred rows, so that a small table has several."""
-    monkeypatch.setattr(partwise, "PART_ROWS", 100)
+    monkeypatch.setattr(store, "PART_ROWS", 100)
     monkeypatch.setattr(publishing, "PART_ROWS", 100)
-    monkeypatch.setattr(partwise, "BATCH", 70)  # the last slice is then a short one
+    monkeypatch.setattr(store, "BATCH", 70)  # the last slice is then a short one
 
 
 @pytest.mark.usefixtures("small")
@@ -365,7 +366,7 @@ def test_what_was_not_decided_never_gets_its_name(
     """A writer that changes one row among nine hundred is caught by the count of what stands on disk."""
     folder = in_parts(people(carried=carried), tmp_path / "in", "parquet")
     release = shoal.anonymize(folder, insensitive=["note"] if carried else [], **ASKED)
-    whole = partwise.store
+    whole = store.store
 
     def spoiled(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
         if spoil == "lose":
@@ -379,7 +380,7 @@ def test_what_was_not_decided_never_gets_its_name(
             frame = frame.with_columns(s=pl.concat([pl.Series([other]), frame["s"][1:]]))
         whole(frame, path, separator)
 
-    monkeypatch.setattr(partwise, "store", spoiled)
+    monkeypatch.setattr(store, "store", spoiled)
     with pytest.raises(VerificationError):
         release.write(tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
@@ -433,7 +434,7 @@ def test_folders_exchange_names_or_nothing_happens(tmp_path: Path, monkeypatch: 
 KILLED = """
 import sys, os, shoal
 from pathlib import Path
-from shoal.engines import partwise
+from shoal.engines import store as partwise
 from shoal.publishing.tables import partwise as publishing
 partwise.PART_ROWS = publishing.PART_ROWS = 100
 release = shoal.anonymize(Path(sys.argv[1]), quasi_identifiers=["a", "b"], sensitive=["s"], k=3, effort="fast", seed=1)

@@ -13,10 +13,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.carried import counts_of
-from shoal.engines.going_around import period_of
 from shoal.engines.propose import propose
-from shoal.engines.recognize import by_name, by_values
+from shoal.engines.recognize import by_name, by_values, period_of
+from shoal.engines.unassigned import counts_of
 from shoal.errors import InputError
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

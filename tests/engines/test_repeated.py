@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.engines import repeated
+from shoal.engines import open
 from shoal.engines.open import open_table
 from shoal.engines.source import locate
 from shoal.errors import InputError
@@ -27,13 +27,13 @@ ASKED: dict[str, Any] = {**ROLES, "k": 3, "effort": "fast", "seed": 1, "secret":
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a test are small ones."""
-    monkeypatch.setattr(repeated, "LEAST", 0)
+    monkeypatch.setattr(open, "LEAST", 0)
 
 
 @pytest.fixture
 def by_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From now on every file is read row by row."""
-    return lambda: monkeypatch.setattr(repeated, "LEAST", 1 << 60)
+    return lambda: monkeypatch.setattr(open, "LEAST", 1 << 60)
 
 
 def people(separator: str = ",", end: str = "\n", rows: int = 300) -> str:
@@ -140,7 +140,7 @@ BENT = [b"\n", b",", b'"', b"\r", b"\r\n", b"\0", b"\xff", b"\xef\xbb\xbf", b" "
 
 
 def test_lines_are_what_a_slow_reader_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated, "_SHARE", 2.0)
+    monkeypatch.setattr(open, "_SHARE", 2.0)
     path, counted = tmp_path / "t.csv", 0
     for seed in range(60):
         draw = random.Random(seed)
@@ -152,7 +152,7 @@ def test_lines_are_what_a_slow_reader_reads(tmp_path: Path, monkeypatch: pytest.
             raw = raw[:at] + draw.choice(BENT) + raw[at + draw.randint(0, 1) :]
         path.write_bytes(raw)
         told = csv_bytes.read(raw)
-        table = repeated.read_repeated(locate(path), ",", None, told[0] if told else list("abcd"))
+        table = open.read_repeated(locate(path), ",", None, told[0] if told else list("abcd"))
         if table is None:
             continue
         assert told is not None, raw
@@ -179,25 +179,25 @@ def test_a_column_without_a_role_and_lines_that_differ(tmp_path: Path) -> None:
 
 def test_readers_that_count_other_lines_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "t.csv", people())
-    count = repeated._counted
-    monkeypatch.setattr(repeated, "_counted", lambda *asked: (lambda f: (f[0], f[1] + (f[1] == 1)))(count(*asked)))
+    count = open._counted
+    monkeypatch.setattr(open, "_counted", lambda *asked: (lambda f: (f[0], f[1] + (f[1] == 1)))(count(*asked)))
     assert kind(path) == "FrameTable"
 
 
 def test_a_file_that_changes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "t.csv", people())
-    count = repeated._counted
+    count = open._counted
 
     def meanwhile(*asked: Any) -> Any:
         found = count(*asked)
         write(path, people(rows=301))
         return found
 
-    monkeypatch.setattr(repeated, "_counted", meanwhile)
+    monkeypatch.setattr(open, "_counted", meanwhile)
     with pytest.raises(InputError, match="changed while it was read"):
         kind(path)
     monkeypatch.undo()
-    monkeypatch.setattr(repeated, "LEAST", 0)
+    monkeypatch.setattr(open, "LEAST", 0)
     table = open_table(path, coded=["town", "age", "ill"])
     write(path, people(rows=302))
     with pytest.raises(InputError, match="changed while it was read"):

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.order import Lot, shuffled
+from shoal.engines.order import ShuffleKey, shuffled
 
 SECRET = b"sixteen bytes or more"
 N = 120
@@ -132,18 +132,18 @@ def test_records_assigned_to_a_former_answer_are_unrelated(tmp_path: Path) -> No
 
 def test_the_order_hangs_on_nothing_but_what_is_shown() -> None:
     """Rows that came in another order leave in the same one; another row, name or secret draws all anew."""
-    frame, lot = people(1000, "work"), Lot.of(SECRET)
-    shown = frame[shuffled(frame.get_columns(), lot)].rows()
+    frame, shuffle_key = people(1000, "work"), ShuffleKey.of(SECRET)
+    shown = frame[shuffled(frame.get_columns(), shuffle_key)].rows()
     turned = frame.reverse()
-    assert turned[shuffled(turned.get_columns(), lot)].rows() == shown
+    assert turned[shuffled(turned.get_columns(), shuffle_key)].rows() == shown
     for other in (frame.rename({"work": "rent"}), frame.with_columns(work=pl.lit("1")), frame[:-1]):
-        moved = other[shuffled(other.get_columns(), lot)]
+        moved = other[shuffled(other.get_columns(), shuffle_key)]
         assert sum(a == b for a, b in zip(moved["s"], (r[1] for r in shown), strict=False)) < 10
-    other_secret = frame[shuffled(frame.get_columns(), Lot.of(SECRET * 2))]
+    other_secret = frame[shuffled(frame.get_columns(), ShuffleKey.of(SECRET * 2))]
     assert sum(a == b for a, b in zip(other_secret.rows(), shown, strict=True)) < 10
 
 
 def test_equal_rows_are_scattered() -> None:
     frame = pl.DataFrame({"a": ["x", "y"] * 200})
-    made = frame[shuffled(frame.get_columns(), Lot.of(SECRET))]["a"].to_list()
+    made = frame[shuffled(frame.get_columns(), ShuffleKey.of(SECRET))]["a"].to_list()
     assert 120 < sum(a != b for a, b in itertools.pairwise(made)) < 280

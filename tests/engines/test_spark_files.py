@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.engines import spark as engine
-from shoal.engines.scope import Scope
+from shoal.engines.source import Scope
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 from shoal.pipeline import prepare
 from tests.engines.test_parts import ASKED, SECRET, in_parts, people, rows_in

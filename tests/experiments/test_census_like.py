@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.experiments.census_like import DOMAINS, SENSITIVE, census_like
+from shoal.experiments.l_diversity import DOMAINS, SENSITIVE, census_like
 
 
 def test_every_value_of_every_domain_occurs_and_no_other():

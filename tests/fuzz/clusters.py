@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 import shoal
-from shoal.engines.features import Asked, Features
+from shoal.engines.features import FeatureColumns, Features
 from shoal.judge.file import seal
 from tests.fuzz.certificates import bent
 from tests.kept import kept, verify
@@ -77,7 +77,7 @@ def drawn(rng: random.Random) -> tuple[shoal.Crosswalk, pl.DataFrame]:
     trees = {"job": TREE} if "tree" in kinds else {}
     features = Features.of(
         frame,
-        Asked(
+        FeatureColumns(
             columns,
             place=place,
             hierarchies=trees,

@@ -133,11 +133,11 @@ def outcome(raw: bytes, path: Path, engine: str = "polars") -> str:
 def _found(path: Path, engine: str) -> tuple[Table | None, str]:
     try:
         if engine == "polars":
-            from shoal.engines.files import read_table
+            from shoal.engines.store import read_table
 
             frame = read_table(path, separator=",")
             return (frame.columns, frame.rows()), ""
-        from shoal.engines.elsewhere import open_file
+        from shoal.engines.open import open_file
 
         table = open_file(path, engine, separator=",")
         return (table.columns, table.native.fetchall()), ""

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.kernels.gathering.climb import excess
-from shoal.problems.gathering import exact, prices, search, three_step
+from shoal.kernels.gathering.duals import excess
+from shoal.problems.gathering import exact, search
+from shoal.problems.gathering import search as prices
+from shoal.problems.gathering import search as three_step
+from shoal.problems.gathering.search import Distances, procedure_one, tight, unshare
 from shoal.problems.gathering.space import space_of
-from shoal.problems.gathering.three_step import Distances, procedure_one, tight, unshare
 from tests.amount import thinned
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, diverse
@@ -296,7 +298,7 @@ def test_every_step_of_the_theorems_on_thousands_of_metrics():
         kept = final.labels >= 0
         assert (np.bincount(final.labels[kept]) >= r).all()
         assert (~kept).sum() <= out
-        assert three_step.cost(final) <= 6 * total * ALIKE
+        assert three_step.priced_cost(final) <= 6 * total * ALIKE
         assert max(d[np.ix_(*2 * [final.labels == c])].max() for c in range(final.center.size)) <= 18 * cap
 
 

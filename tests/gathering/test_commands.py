@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal.problems.gathering as gathering
-from shoal.engines.features import Asked, Features
+from shoal.engines.features import FeatureColumns, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.crosswalks.centers import publish
 from tests.commands import python, run
@@ -325,7 +325,7 @@ def test_coordinates_in_a_plane(visits):
 
 def test_features_from_a_frame_in_code(visits):
     frame = pl.read_csv(visits / "t.csv", infer_schema=False)
-    asked = Asked(
+    asked = FeatureColumns(
         ["zip", "job"], hierarchies={"job": str(visits / "jobs.csv")}, coordinates={"zip": visits / "zips.csv"}
     )
     f = Features.of(frame, asked)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.catalogue import names
-from shoal.problems.gathering import anywhere, exact, local, remote
+from shoal.problems.gathering import exact, remote, threshold
+from shoal.problems.gathering import remote as anywhere
 from shoal.problems.gathering.space import space_of
 from tests.oracles.gathering import distances, diverse, gather_optimum
 
@@ -312,7 +313,7 @@ def test_free_centers_need_the_wider_balls_for_a_factor_of_four():
     up = [(1.97, 1.999)] * 2 + [(-1.97, -1.999)] * 2
     points = np.array([*side, *[(-x, y) for x, y in side], (0.0, 0.0), *up])
     space = space_of(points)
-    narrow = local.disjoint(space, 3, 0, local.Lists.of(space, 3))
+    narrow = threshold.disjoint(space, 3, 0, threshold.Lists.of(space, 3))
     assert anywhere.recenter(points, narrow.labels, narrow.center.size, narrow.center)[1].max() > 4 * 1.4033
     for method in ("disjoint", "local"):
         found = shoal.gathering.gather(points, 3, method=method, centers="anywhere")

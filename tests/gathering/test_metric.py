@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InputError, PolicyError
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, Category, Metric, Number, Place, on_sphere, project
-from shoal.problems.gathering.encoding import FEW
-from shoal.problems.gathering.space import Space, space_of
+from shoal.problems.gathering.space import FEW, Space, space_of
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.kernels.gathering import duals
-from shoal.problems.gathering.three_step import Distances, Priced, cost, procedure_one, tight, unshare
+from shoal.problems.gathering.search import Distances, Priced, priced_cost, procedure_one, tight, unshare
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum, satisfiable
 
@@ -100,9 +100,9 @@ def test_sharing_after_procedure_one_is_no_constant_factor():
         points, r, best = families.shared_idle_point(r)
         table = Distances(shoal.problems.gathering.space.space_of(points))
         none = np.zeros(table.n)
-        printed = cost(unshare(table.distances, table.ranked, r, procedure_one(table, r, none, float(r))))
+        printed = priced_cost(unshare(table.distances, table.ranked, r, procedure_one(table, r, none, float(r))))
         assert printed == pytest.approx((r + 2) * (r + 1))
-        repaired = cost(unshare(table.distances, table.ranked, r, tight(table, r, none, float(r))))
+        repaired = priced_cost(unshare(table.distances, table.ranked, r, tight(table, r, none, float(r))))
         assert repaired <= 2 * best
         found = shoal.gathering.cellular(points, r)
         assert found.cost == pytest.approx(best)
@@ -119,7 +119,7 @@ def test_a_leftover_goes_with_an_open_cluster_no_wider_than_itself():
         shared += members.size * table.distances[v, members].max()
     found = unshare(table.distances, table.ranked, r, Priced(labels, center, np.zeros(table.n)))
     assert np.bincount(found.labels).min() >= r
-    assert cost(found) <= 6 * shared
+    assert priced_cost(found) <= 6 * shared
 
 
 def stepped(d, r, fixed, share, steps=4000):

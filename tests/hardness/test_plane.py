@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from shoal import hardness
 from shoal.errors import InputError
 from shoal.hardness import Formula, Triples
-from shoal.hardness.planar import Plan
-from shoal.hardness.plane import Drawing
+from shoal.hardness.planar import Drawing, Plan
 from tests.oracles import hardness as oracle
 
 SOURCES = [

@@ -14,16 +14,16 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.atomic import check_folder
 from shoal.engines.features import codes_of
-from shoal.engines.targets import check_folder
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.finding import Finding
 from shoal.judge.places.tiles import judge_outlines
-from shoal.judge.tables.parts import read_manifest
+from shoal.judge.tables.large import read_manifest
 from shoal.model.certificate import Certificate
-from shoal.problems.catalogue import kinds
-from shoal.utility.proving import judged
+from shoal.problems.catalogue import crosswalk_problems
+from shoal.utility.explore import judged
 from tests.amount import thinned
 from tests.fuzz.certificates import bent
 from tests.kept import kept, prove, verify
@@ -227,7 +227,7 @@ def answers(kind: str) -> tuple[shoal.Crosswalk, Any]:
     return shoal.release(found, PLACES, columns=["x", "y"], sensitive=["s"]), PLACES
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", crosswalk_problems())
 def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp_path: Path, kind: str) -> None:
     crosswalk, source = answers(kind)
     out = tmp_path / "out.csv"
@@ -267,10 +267,10 @@ def _put(place: str, value: Any) -> Any:
 
 
 LIES: list[tuple[str, str, Any]] = [
-    *((kind, "release.bytes", 1) for kind in kinds()),
-    *((kind, "release.rows", 1) for kind in kinds()),
-    *((kind, "certificate.unit", "bananas") for kind in kinds() if kind != "regions"),
-    *((kind, "certificate.guarantee", {"additive": 1.0}) for kind in kinds()),
+    *((kind, "release.bytes", 1) for kind in crosswalk_problems()),
+    *((kind, "release.rows", 1) for kind in crosswalk_problems()),
+    *((kind, "certificate.unit", "bananas") for kind in crosswalk_problems() if kind != "regions"),
+    *((kind, "certificate.guarantee", {"additive": 1.0}) for kind in crosswalk_problems()),
     ("labels", "parameters.objective", "own"), ("labels", "certificate.details.groups", 3),
     ("intervals", "parameters.objective", "own"), ("intervals", "certificate.details.largest_group", 99),
     ("tiles", "parameters.sensitive", None), ("tiles", "parameters.coordinates", "flat"),
@@ -289,7 +289,7 @@ LIES: list[tuple[str, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", crosswalk_problems())
 def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> None:
     crosswalk, source = answers(kind)
     out = tmp_path / "out.csv"

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.judge.tables.parts import hash_of
+from shoal.judge.tables.large import hash_of
 from tests.kept import kept, resealed, verify
 
 WORK = [

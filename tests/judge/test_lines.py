@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.judge.multiset import same_counts
-from shoal.judge.tables import parts
-from shoal.judge.tables.parts import count_release
+from shoal.judge.file import same_counts
+from shoal.judge.tables import large
+from shoal.judge.tables.large import count_release
 
 PIECES = ["x", "y", "z", "é", "", " ", "*", "7", "07", "a\x01b", "a,b", 'a"b', "a\nb", "a\r\nb", "#"]
 
@@ -55,8 +55,8 @@ def test_as_often_as_another_reader_counts(tmp_path: Path, seed: int) -> None:
 def test_lines_are_counted_where_lines_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which files go that way; a quote, a carriage return or a header in another form keeps one from it."""
     found: list[bool] = []
-    own = parts._count_lines
-    monkeypatch.setattr(parts, "_count_lines", lambda *a: found.append((held := own(*a)) is not None) or held)
+    own = large._count_lines
+    monkeypatch.setattr(large, "_count_lines", lambda *a: found.append((held := own(*a)) is not None) or held)
     for text in ("a,b\n1,x\n1,x\n,\n", 'a,b\n"1",x\n', "a,b\r\n1,x\r\n", '"a",b\n1,x\n', "a,b\n1\x01,x\n"):
         (tmp_path / "t.csv").write_text(text, newline="")
         assert count_release(tmp_path / "t.csv", ["b", "a"]).counts.sum() == text.count("\n") - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.judge.nested import judge_hierarchy
+from shoal.judge.crosswalk import judge_hierarchy
 
 COUNTS = {"a": 2, "b": 3, "c": 4, "d": 1}
 ROWS = [["a", "a..b", "*"], ["b", "a..b", "*"], ["c", "c..d", "*"], ["d", "c..d", "*"]]

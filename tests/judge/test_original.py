@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.judge.file import seal
-from shoal.judge.tables.parts import hash_of
+from shoal.judge.tables.large import hash_of
 from tests.kept import kept, verify
 
 TREE = [["a", "ab"], ["b", "ab"], ["c", "cd"], ["d", "cd"]]

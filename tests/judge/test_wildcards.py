@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.judge.tables.wildcards import frequencies
+from shoal.judge.tables.privacy import frequencies
 from tests.commands import run
 
 CELL = st.sampled_from(["a", "b", "c", "*", None])

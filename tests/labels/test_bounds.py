@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.problems.labels import lower_bound
-from shoal.problems.labels.bounds import distinct, most_bins
+from shoal.problems.labels.instance import distinct, most_bins
 from tests.families.labels import BOUNDS
 from tests.oracles.labels import least_largest, most_groups
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import polars as pl
 import pytest
 
-from shoal.report.bins_picture import as_svg, as_text
+from shoal.report.pictures import as_svg, as_text
 from tests.commands import run
 
 ROWS = [("Smith", 9), ("Ng", 2), ("Adams", 3), ("Baker", 3), ("Ng", 1), ("", 2), ("Zoe", 0)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.catalogue import names
-from shoal.problems.labels.five_halves import five_halves_labels, three_parts
+from shoal.problems.labels.approximations import five_halves_labels, three_parts
 from shoal.problems.labels.instance import instance
 from tests.families.labels import CASES, nearly_full
 from tests.oracles.labels import least_largest, loads_of

@@ -8,10 +8,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels.labels.packings import walk
-from shoal.problems.labels.bounds import Bound
-from shoal.problems.labels.instance import instance
-from shoal.problems.labels.packing import Budget, list_fillings, search
+from shoal.kernels.labels import walk
+from shoal.problems.labels.balance import Budget, list_fillings, search
+from shoal.problems.labels.instance import Bound, instance
 from tests.families.labels import three_partition
 from tests.oracles.labels import least_largest
 

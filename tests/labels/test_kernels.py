@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.labels.bins import fill, pour, rebalance
+from shoal.kernels.labels import fill, pour, rebalance
 from shoal.problems.labels.balance import balanced
 from shoal.problems.labels.instance import instance
 

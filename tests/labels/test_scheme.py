@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.labels.scheme import types_of_bins
+from shoal.problems.labels.approximations import types_of_bins
 from tests.oracles.labels import least_largest
 
 cover = shoal.labels.cover

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.problems.labels import sums
+from shoal.problems.labels import covering
 from shoal.problems.labels.instance import instance
 from tests.commands import run
 from tests.oracles.labels import cheapest_cut, loads_of, partitions
@@ -38,7 +38,7 @@ def test_small_lists_are_optimal_and_the_search_keeps_its_bound(objective, sizes
     best = least(sizes, k, objective)
     with pytest.MonkeyPatch.context() as patch:
         if searched:
-            patch.setattr(sums, "SMALL", 0)
+            patch.setattr(covering, "SMALL", 0)
         found = cover(sizes, k, objective=objective)
     loads = loads_of(sizes, found.labels.tolist())
     assert found.loads.tolist() == loads
@@ -53,9 +53,9 @@ def test_small_lists_are_optimal_and_the_search_keeps_its_bound(objective, sizes
 
 def test_the_bound_on_squares_levels_what_the_large_labels_leave():
     # k = 10: at most three groups, one of them with the 30; 25 more in two
-    assert sums.least_sum(instance([30, 10, 8, 7], 10), "squares")[0] == 30**2 + 12**2 + 13**2
-    assert sums.least_sum(instance([30, 10, 8, 7], 10), "count")[0] == 55 - 30
-    assert sums.least_sum(instance([5, 5, 5], 4), "squares")[0] == 75
+    assert covering.least_sum(instance([30, 10, 8, 7], 10), "squares")[0] == 30**2 + 12**2 + 13**2
+    assert covering.least_sum(instance([30, 10, 8, 7], 10), "count")[0] == 55 - 30
+    assert covering.least_sum(instance([5, 5, 5], 4), "squares")[0] == 75
 
 
 def test_real_lists_are_met_or_nearly_so():

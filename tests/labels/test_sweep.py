@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.kernels.labels.sweep import overfull
+from shoal.kernels.labels import overfull
 from tests.labels.test_covering import cover
 from tests.oracles.labels import least_largest, loads_of
 

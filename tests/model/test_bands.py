@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.engines.codes import encode
-from shoal.judge.originals.distinct import _line
-from shoal.judge.tables.counted import _natural_order
-from shoal.model.bands import ends, in_order
+from shoal.judge.counted import _natural_order
+from shoal.judge.originals.covering import _line
+from shoal.model.notation import ends, in_order
 from tests.commands import run
 
 DECADES = [f"[{10 * i}-{10 * i + 10})" for i in range(12)]

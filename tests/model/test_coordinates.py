@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.model.coordinates import codes, in_degrees, kind_of
+from shoal.model.metric import codes, in_degrees, kind_of
 
 
 @pytest.mark.parametrize(

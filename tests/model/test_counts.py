@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.counts import threshold, whole
+from shoal.model.arguments import threshold, whole
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.model import loss
-from shoal.model.histogram import Histogram
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.loss import View, measures
-from shoal.model.partition import Partition
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.recoding.levels import FORBIDDEN
 

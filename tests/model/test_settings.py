@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import get_type_hints
 
-from shoal.model.policy import Policy
-from shoal.model.settings import ModelSettings, PolicySettings, Settings
+from shoal.model.policy import ModelSettings, Policy, PolicySettings, Settings
 from shoal.model.shorthands import SHORTHANDS
 
 

@@ -42,7 +42,7 @@ def facts_of(module):
 
 
 @pytest.mark.parametrize(
-    ("where", "method"), [("certify", "hilbert"), ("papers.three_phase", "three_phase"), ("search.bounds", "cascade")]
+    ("where", "method"), [("bounds.certify", "hilbert"), ("three_phase", "three_phase"), ("bounds.bounds", "cascade")]
 )
 def test_bounds_of_tables(monkeypatch, where, method):
     module = import_module(f"shoal.problems.tables.{where}")
@@ -53,7 +53,7 @@ def test_bounds_of_tables(monkeypatch, where, method):
 
 @pytest.mark.parametrize("recoding", [Recoding.stars(TABLE), Recoding((Ranges.of(np.arange(4) ** 1.5),), "ncp")])
 def test_the_dual_of_matching(monkeypatch, recoding):
-    module = import_module("shoal.problems.tables.papers.matching")
+    module = import_module("shoal.problems.tables.methods.matching")
     ship = module.transported
     monkeypatch.setattr(module, "transported", lambda *a: (*ship(*a)[:4], ship(*a)[4] + 2**40))
     with pytest.raises(CertificateError, match="above the cost"):
@@ -61,7 +61,7 @@ def test_the_dual_of_matching(monkeypatch, recoding):
 
 
 def test_whole_number_losses(monkeypatch):
-    module = import_module("shoal.problems.tables.papers.two_anonymity")
+    module = import_module("shoal.problems.tables.exact.two_anonymity")
     solve = module.solve
     monkeypatch.setattr(module, "solve", lambda *a: replace(solve(*a), lower=solve(*a).upper + 1))
     with pytest.raises(CertificateError, match="above the cost"):
@@ -69,7 +69,7 @@ def test_whole_number_losses(monkeypatch):
 
 
 def test_intervals(monkeypatch):
-    module = import_module("shoal.problems.intervals.cutting")
+    module = import_module("shoal.problems.intervals")
     solve = module.solve
     monkeypatch.setattr(module, "solve", lambda *a: (*solve(*a)[:2], solve(*a)[2] + 1))
     with pytest.raises(CertificateError, match="above the cost"):
@@ -82,7 +82,7 @@ def test_clusters(monkeypatch):
     monkeypatch.setattr(module, "_bound", lambda *_: (1e6, "forced"))
     with pytest.raises(CertificateError, match="forced"):
         shoal.gathering.gather(points, 2)
-    prices = import_module("shoal.problems.gathering.prices")
+    prices = import_module("shoal.problems.gathering.search")
     monkeypatch.setattr(prices, "bound", lambda *_: 1e6)
     with pytest.raises(CertificateError, match="raised prices"):
         shoal.gathering.cellular(points, 2, seed=0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from tests.oracles.tables import eligible, least_total

@@ -11,8 +11,8 @@ import pytest
 import shoal
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.judge.tables.safe_harbor import breach
-from shoal.model.safe_harbor import Harbor
+from shoal.judge.tables.shown import breach
+from shoal.model.shorthands import Harbor
 
 NOW = datetime.datetime.now(datetime.UTC).year
 

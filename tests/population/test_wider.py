@@ -18,8 +18,7 @@ from shoal.model.privacy import Requirement, restore
 from shoal.model.privacy.base import said
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
-from shoal.problems.tables.others.forms import Forms, raised
-from shoal.problems.tables.others.sharing import Sharing, enough, shared
+from shoal.problems.tables.generalizations import Forms, Sharing, enough, raised, shared
 from tests.amount import ALL
 from tests.oracles.models import least_beside
 from tools.oracle_models import drawn

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.publishing.crosswalks.judging import findings
+from shoal.publishing.judging import findings
 
 
 def tiles_of(folder, **how):

@@ -24,7 +24,7 @@ from shoal.engines import store as storing
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import Stated
 from shoal.judge.file import seal
-from shoal.judge.places.cluster_distance import features_of
+from shoal.judge.places.cluster_cover import features_of
 from shoal.judge.places.clusters import judge_clusters, spreads
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
@@ -474,7 +474,7 @@ def test_who_publishes_records_is_told_so() -> None:
 def test_a_circle_holds_what_is_within_its_radius(lat: float, lng: float, radius: float) -> None:
     from matplotlib.path import Path as Outline
 
-    from shoal.report.circles import circle
+    from shoal.report.clusters import circle
 
     rng = np.random.default_rng(3)
     parts = circle(lat, lng, radius)
@@ -546,12 +546,12 @@ def test_the_picture_shows_pairs_of_columns(tmp_path: Path) -> None:
 
 
 def test_coordinates_and_hierarchies_are_checked_where_they_are_at_hand(tmp_path: Path) -> None:
-    from shoal.engines.features import Asked, Features
+    from shoal.engines.features import FeatureColumns, Features
 
     zips = pl.DataFrame({"code": ["01", "02", "03"], "lat": [40.0, 40.1, 47.0], "lng": [-70.0, -70.0, -80.0]})
     tree = [["nurse", "health"], ["smith", "metal"], ["welder", "metal"]]
     frame = pl.DataFrame({"zip": ["01", "02", "03"] * 8, "job": ["nurse", "smith", "welder", "smith"] * 6})
-    told = Features.of(frame, Asked(["zip", "job"], hierarchies={"job": tree}, coordinates={"zip": zips}))
+    told = Features.of(frame, FeatureColumns(["zip", "job"], hierarchies={"job": tree}, coordinates={"zip": zips}))
     found = shoal.gathering.gather(tuple(told.values), r=5, metric=told.metric)
     made = shoal.release(found, frame, columns=["zip", "job"], hierarchies={"job": tree}, coordinates={"zip": zips})
     beside = kept(made.write(tmp_path / "c.csv"))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.engines import store as storing
-from shoal.engines.features import Asked, Features
+from shoal.engines.features import FeatureColumns, Features
 from shoal.errors import InputError, PolicyError, VerificationError
 from tests.commands import run
 from tests.kept import kept, verify
@@ -134,7 +134,7 @@ def test_sensitive_values_that_look_alike_or_are_missing_are_told() -> None:
 
 def test_places_that_are_codes_are_told_of_clusters() -> None:
     table = pl.DataFrame({"lat": [40.0, 41.0, 0.0, 77.7777], "lng": [8.0, 9.0, 0.0, 77.7777]})
-    features = Features.of(table, Asked((), place=("lat", "lng")))
+    features = Features.of(table, FeatureColumns((), place=("lat", "lng")))
     found = shoal.gathering.gather(tuple(features.values), 2, metric=features.metric)
     made = shoal.release(found, table, columns=[], place=("lat", "lng"))
     assert made.warnings[-1].startswith("2 rows with codes for coordinates")
@@ -434,7 +434,9 @@ ODD: dict[str, Any] = {
     "records of places": lambda v: shoal.tiles.split(POINTS, 3, [1] * 11 + [f"{v}x"]),
     "weights": lambda v: shoal.regions.merge(LINE, [3] * 11 + [v], 5),
     "costs": lambda v: shoal.gathering.cellular(POINTS, 2, [1.0] * 11 + [-v]),
-    "codes": lambda v: Features.of(pl.DataFrame({"zip": ["1", str(v)]}), Asked(["zip"], coordinates={"zip": CODED})),
+    "codes": lambda v: Features.of(
+        pl.DataFrame({"zip": ["1", str(v)]}), FeatureColumns(["zip"], coordinates={"zip": CODED})
+    ),
 }
 
 

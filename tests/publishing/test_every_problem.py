@@ -47,7 +47,7 @@ MAKER = """
 import polars as pl
 
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.judging import Sources
+from shoal.publishing.judging import Sources
 
 
 def piles(answer, frame, read, *, name):

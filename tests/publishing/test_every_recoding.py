@@ -14,7 +14,7 @@ import pytest
 import shoal
 from shoal.judge import recodings as judge_recodings
 from shoal.model import recoding
-from shoal.model.ways import WAYS, Way
+from shoal.model.shorthands import RECODINGS, RecodingEntry
 from shoal.problems.catalogue import names
 from tests.commands import run
 
@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model.meaning import Members
+from shoal.model.notation import Members
 from shoal.model.recoding.column import ColumnRecoding, Slot
 from shoal.model.recoding.levels import Levels
 
@@ -117,7 +117,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "at_most.py").write_text(TOY.replace("SHAPE", request.param))
     monkeypatch.setattr(recoding, "__path__", [*recoding.__path__, str(tmp_path)])
     monkeypatch.setattr(judge_recodings, "__path__", [*judge_recodings.__path__, str(tmp_path / "judge")])
-    monkeypatch.setitem(WAYS, "at_most", Way("at_most", "AtMost", "the highest value of a group"))
+    monkeypatch.setitem(RECODINGS, "at_most", RecodingEntry("at_most", "AtMost", "the highest value of a group"))
     for name in ("shoal.model.recoding.at_most", "shoal.judge.recodings.at_most"):
         monkeypatch.setitem(sys.modules, name, None)  # put back, that is taken out again, at the end
         monkeypatch.delitem(sys.modules, name)

@@ -14,7 +14,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Ranges, Recoding
 from shoal.problems import tables
-from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.groups import good_groups
 from shoal.publishing.tables import minimality
 
 

@@ -19,7 +19,7 @@ import shoal
 from shoal.errors import PolicyError
 from shoal.judge.originals.covering import Reading
 from shoal.judge.originals.covering import column as covering
-from shoal.judge.tables.grid import on_grid
+from shoal.judge.recodings.ranges import on_grid
 from tests.commands import run
 from tests.kept import kept
 from tests.oracles.tables import partitions

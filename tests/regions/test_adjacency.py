@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from shoal.engines import geography as geo
-from shoal.engines.adjacency import adjacency
-from shoal.engines.shapes import neighbors
+from shoal.engines.shapes import adjacency, neighbors
 from shoal.errors import InputError, PolicyError
 from tests.regions.test_geography import grid, named, square
 

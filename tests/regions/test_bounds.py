@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.kernels.regions.areas import Areas
-from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
-from shoal.kernels.regions.separators import separator
-from shoal.problems.regions.graph import graph
+from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets, separator
 from shoal.problems.regions.packing import pack
+from shoal.problems.regions.task import graph
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=30)

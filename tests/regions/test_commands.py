@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.judge.file import seal
-from shoal.judge.tables.parts import hash_of
+from shoal.judge.tables.large import hash_of
 from tests import commands
 from tests.commands import Done
 from tests.regions.test_geography import grid
@@ -91,7 +91,7 @@ def test_crosswalk_keeps_ids_and_the_boundary(everything):
 
 @pytest.mark.skipif(not importlib.util.find_spec("shapely"), reason="measured with the extra geo")
 def test_an_outline_of_many_corners_is_measured_all_the_same():
-    from shoal.engines.outlines import measures
+    from shoal.engines.shapes import measures
 
     turn = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
     made = measures([[np.column_stack([np.cos(turn), np.sin(turn)])]], degrees=False)

@@ -10,9 +10,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array, vstack
 
 from shoal.problems.regions import merge
-from shoal.problems.regions.graph import graph
-from shoal.problems.regions.grow import grown
-from shoal.problems.regions.task import Clock, Districting
+from shoal.problems.regions.sets import grown
+from shoal.problems.regions.task import Clock, Districting, graph
 from tests.oracles.regions import connected, meets
 
 SIDE = 6

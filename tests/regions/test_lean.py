@@ -6,13 +6,12 @@ import networkx
 import numpy as np
 import pytest
 
-from shoal.kernels.regions.areas import Areas
+from shoal.kernels.regions.areas import Areas, workspace
 from shoal.kernels.regions.recombine import COUNT, OVER, SQUARES, Aim, Cooling, _recombine
-from shoal.kernels.regions.tree_workspace import workspace
 from shoal.kernels.uncompiled import plain
-from shoal.problems.regions import dives
-from shoal.problems.regions.graph import components, graph
+from shoal.problems.regions import packing
 from shoal.problems.regions.packing import _Master
+from shoal.problems.regions.task import components, graph
 
 
 def _pairs(side: int) -> list[tuple[int, int]]:
@@ -70,11 +69,11 @@ def test_the_first_dive_in_order_is_the_answer_on_any_number_of_cores(cores, mon
             second.wait(10 if cores > 1 else 0)
         if number == 3:
             second.set()
-        return dives._Dive(np.eye(9)[number] if number > 1 else None, 1)
+        return packing._Dive(np.eye(9)[number] if number > 1 else None, 1)
 
-    monkeypatch.setattr(dives, "_dive", dive)
+    monkeypatch.setattr(packing, "_dive", dive)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
-    assert dives.dived(_Master(1).highs, 1, 100).tolist() == np.eye(9)[2].tolist()
+    assert packing.dived(_Master(1).highs, 1, 100).tolist() == np.eye(9)[2].tolist()
     assert cores > 1 or begun == [0, 1, 2]
 
 
@@ -83,11 +82,11 @@ def test_dives_end_after_so_many_programs(monkeypatch):
 
     def dive(model, basis, wanted, number, stop):
         begun.append(number)
-        return dives._Dive(None, 10)
+        return packing._Dive(None, 10)
 
-    monkeypatch.setattr(dives, "_dive", dive)
+    monkeypatch.setattr(packing, "_dive", dive)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    assert dives.dived(_Master(1).highs, 1, 45) is None
+    assert packing.dived(_Master(1).highs, 1, 45) is None
     assert begun == [0, 1, 2, 3, 4]
 
 
@@ -98,8 +97,8 @@ def test_a_dive_ends_at_a_packing_from_either_start():
     master.solve()
     model, basis = master.highs.getModel(), master.highs.getBasis()
     for number in range(6):
-        shares = dives._dive(model, basis, 3, number, threading.Event()).shares
+        shares = packing._dive(model, basis, 3, number, threading.Event()).shares
         assert shares is not None
         chosen = [v for s in np.flatnonzero(shares > 0.5) for v in master.sets[s].tolist()]
         assert len(chosen) == len(set(chosen)) == 6
-        assert dives._dive(model, basis, 4, number, threading.Event()).shares is None
+        assert packing._dive(model, basis, 4, number, threading.Event()).shares is None

@@ -12,12 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError, PolicyError
-from shoal.report import circles, tile_map
-from shoal.report.bins_picture import as_svg, as_text
-from shoal.report.dissolve import dissolve, geojson, turned
+from shoal.report import clusters, maps
 from shoal.report.maps import SHADES, UNDER, draw
-from shoal.report.outlines import outline
-from shoal.report.sheet import COLORS, albers, colors, seam, sheet_of, unwrapped
+from shoal.report.outlines import dissolve, geojson, outline, turned
+from shoal.report.pictures import COLORS, albers, as_svg, as_text, colors, seam, sheet_of, unwrapped
 
 
 def square(x, y, side=1.0):
@@ -215,7 +213,7 @@ def lab(color, seen):
 def test_colors_are_told_apart_by_everybody(seen):
     apart = min(np.linalg.norm(lab(a, seen) - lab(b, seen)) for a, b in itertools.combinations(COLORS, 2))
     assert apart > 6  # about three times what is just noticed
-    for scale in ((UNDER, *SHADES), tile_map.COLORS):
+    for scale in ((UNDER, *SHADES), maps.TILE_COLORS):
         light = [lab(c, seen)[0] for c in scale]
         assert all(a - b > 3 for a, b in itertools.pairwise(light))  # darker from step to step, for print too
 
@@ -286,7 +284,7 @@ def test_one_giant_leaves_the_others_their_height():
 
 def test_circles_are_a_page_for_keys_and_readers(tmp_path):
     centers, said = np.array([[-17.0, 179.9], [-16, 170]]), ["<i>12</i> records", "11 records @@ink@@"]
-    circles.draw(tmp_path / "c.html", centers, np.array([40.0, 0.0]), said, title="C & D")
+    clusters.draw_circles(tmp_path / "c.html", centers, np.array([40.0, 0.0]), said, title="C & D")
     text = (tmp_path / "c.html").read_text(encoding="utf-8")
     assert not re.search(r"(src|href)=|url\(|https?://", text)
     assert "<i>12" not in text
@@ -301,7 +299,9 @@ def test_circles_over_each_other_are_filled_the_thinner(tmp_path):
     """Where two hundred lie over one place a reader still sees that they are many; lone ones are as before."""
 
     def opaque(centers):
-        circles.draw(tmp_path / "c.html", centers, np.full(len(centers), 1.0), [""] * len(centers), geographic=False)
+        clusters.draw_circles(
+            tmp_path / "c.html", centers, np.full(len(centers), 1.0), [""] * len(centers), geographic=False
+        )
         return float(
             re.search(r"#circles path \{ fill: #\w+; fill-opacity: ([\d.]+)", (tmp_path / "c.html").read_text())[1]
         )

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.catalogue import names
-from shoal.problems.regions.graph import graph
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Districting
+from shoal.problems.regions.task import Districting, graph
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=25)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.problems.regions import merge
-from shoal.problems.regions.most import OTHERS, most_regions
+from shoal.problems.regions.answer import OTHERS, most_regions
 from shoal.problems.regions.packing import _Master
 from shoal.problems.regions.task import Districting, Found
 

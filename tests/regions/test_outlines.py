@@ -12,11 +12,11 @@ import pytest
 
 import shoal
 from shoal.engines import geography
-from shoal.engines.outlines import measures
+from shoal.engines.shapes import measures
 from shoal.errors import PolicyError
 from shoal.judge.places import outline_measures as judged
-from shoal.judge.tables.parts import hash_of
-from shoal.report.dissolve import dissolve
+from shoal.judge.tables.large import hash_of
+from shoal.report.outlines import dissolve
 from tests import commands
 from tests.kept import resealed, verify
 from tests.regions.test_geography import grid

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.regions.light_sets import light_sets
-from shoal.problems.regions import answer, auto, bounds, merge, prices
-from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.graph import graph
+from shoal.kernels.regions.connected import light_sets
+from shoal.problems.regions import answer, bounds, merge
+from shoal.problems.regions import answer as auto
+from shoal.problems.regions import bounds as prices
+from shoal.problems.regions.bounds import count_bound, price_areas, priced
 from shoal.problems.regions.packing import UNIT
-from shoal.problems.regions.prices import price_areas, priced
-from shoal.problems.regions.task import Districting
+from shoal.problems.regions.task import Districting, graph
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=60)

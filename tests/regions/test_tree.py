@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.regions.graph import connected_parts, graph, structure
-from shoal.problems.regions.slender import exchanged, hamiltonian_path, matched
+from shoal.problems.regions.search import exchanged, hamiltonian_path, matched
+from shoal.problems.regions.task import connected_parts, graph, structure
 from tests.families import regions as family
 from tests.oracles import regions as oracle
 
@@ -215,7 +215,7 @@ def test_what_hangs_on_one_area_bounds_the_heaviest_region():
 @given(st.integers(3, 8), st.data())
 @QUICK
 def test_hanging_weights_by_taking_each_vertex_out(n, data):
-    from shoal.kernels.regions.separators import hanging
+    from shoal.kernels.regions.connected import hanging
 
     pairs = [(a, b) for b in range(n) for a in range(b)]
     edges = data.draw(st.lists(st.sampled_from(pairs), max_size=2 * n, unique=True))

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.apart import apart
+from shoal.engines.shapes import disconnected
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.publishing.crosswalks.judging import findings
+from shoal.publishing.judging import findings
 from tests.commands import run
 from tests.kept import kept, prove
 
@@ -104,10 +104,10 @@ def test_water_keeps_boundaries_and_maxima_and_has_no_weight():
 def test_sets_of_empty_areas_are_no_islands():
     edges = np.array([[0, 1], [1, 2], [3, 4], [5, 6]])
     empty = np.array([False, False, False, True, True, False, True, True])
-    found = apart([*"abcdefgh"], edges, empty=empty)
+    found = disconnected([*"abcdefgh"], edges, empty=empty)
     assert found.facts["islands"] == 1
     assert found.facts["isolated_empty"]["first"] == ["h"]
-    assert apart([*"abcdefgh"], edges).facts == {"islands": 2, "isolated": {"count": 1, "first": ["h"]}}
+    assert disconnected([*"abcdefgh"], edges).facts == {"islands": 2, "isolated": {"count": 1, "first": ["h"]}}
 
 
 LAKES = pl.DataFrame({

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.words import theorem_words
+from shoal.report.parts import theorem_words
 from tests.commands import run
 from tests.kept import kept
 from tests.report.links import dead_links
@@ -140,7 +140,7 @@ def test_before_counts_what_the_source_has(tmp_path: Path) -> None:
 def test_what_was_left_out_is_said() -> None:
     made, _ = made_of("gather")
     out = made.facts["left_out"]
-    from shoal.report.answer_words import answer
+    from shoal.report.crosswalk import answer
 
     assert out > 0
     assert f"{out} record" in answer(made.figures())
@@ -210,7 +210,7 @@ def test_a_picture_that_matplotlib_cannot_draw_is_said(monkeypatch, tmp_path):
 
 def test_limits_name_ways_out_that_are_there():
     """Labels and intervals know no l; clusters say how far apart one unit is."""
-    from shoal.report.answer_words import assumptions, limits
+    from shoal.report.crosswalk import assumptions, limits
 
     for kind in ("labels", "intervals", "regions", "gather"):
         told = made_of(kind)[0].figures()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.meaning import known_values, meanings, places, ruler_of
-from shoal.publishing.bins import bins_of, places_in, possible, shares_of
-from shoal.utility.decode import Column
+from shoal.model.notation import known_values, meanings, places, ruler_of
+from shoal.publishing.decode import Column
+from shoal.publishing.tables.figures import bins_of, places_in, possible, shares_of
 
 
 def column(texts: list[str | None], publish: str = "ranges") -> Column:

@@ -16,10 +16,10 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 import shoal
-from shoal.model.meaning import Members
-from shoal.publishing.bins import distribution, round_to
-from shoal.report.rendering import part, rendered
-from shoal.utility.decode import Column
+from shoal.model.notation import Members
+from shoal.publishing.decode import Column
+from shoal.publishing.tables.figures import distribution, round_to
+from shoal.report.parts import part, rendered
 from tests.report.links import dead_links
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.publishing.bins import disclosed
+from shoal.publishing.tables.figures import disclosed
 
 
 def released(frame: pl.DataFrame, **asked: Any) -> tuple[shoal.Release, dict[str, Any]]:

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.model.meaning import Members
-from shoal.problems.tables.search.bounds import ARGUMENTS
-from shoal.publishing.bins import possible, shares_of
-from shoal.publishing.people.forms import ARGUMENT, PROGRAM
-from shoal.report.words import BOUNDS, share, theorem_words
-from shoal.utility.decode import Column
+from shoal.model.notation import Members
+from shoal.problems.tables.bounds.bounds import ARGUMENTS
+from shoal.publishing.decode import Column
+from shoal.publishing.people.population import ARGUMENT, PROGRAM
+from shoal.publishing.tables.figures import possible, shares_of
+from shoal.report.parts import BOUNDS, share, theorem_words
 
 RNG = np.random.default_rng(5)
 FRAME = pl.DataFrame(
@@ -71,7 +71,7 @@ def test_the_figures_are_those_of_the_release_file(tmp_path, publish):
 
 
 def test_combinations_on_few_rows_are_not_named():
-    from shoal.publishing.tables.patterns import together
+    from shoal.publishing.tables.figures import together
 
     release = shoal.anonymize(FRAME, quasi_identifiers=NAMES, k=3, effort="fast", seed=1)
     every = together(release._placement.expected, 1)

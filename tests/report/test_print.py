@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.publishing.bins import pictured
+from shoal.publishing.decode import Decoded
+from shoal.publishing.tables.figures import pictured
 from shoal.report.parts import ACROSS, table
-from shoal.utility.decode import Decoded
 
 RNG = np.random.default_rng(3)
 CODES = [1, 2, 3, 6, 18, 22, 28]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.verdict import verdict, warnings
+from shoal.report.sections import verdict, warnings
 from tests.commands import run
 from tests.report.links import dead_links
 

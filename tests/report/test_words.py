@@ -11,16 +11,9 @@ import pytest
 from shoal.model.cards import floored
 from shoal.model.certificate import Certificate
 from shoal.model.policy import Policy
-from shoal.problems.catalogue import CATALOGUE, kinds, names
-from shoal.report.assumptions import assumptions, attacks
-from shoal.report.words import (
-    BOUNDS_PAGE,
-    METHOD_PAGES,
-    PROOFS,
-    certificate_words,
-    promise,
-    proved,
-)
+from shoal.problems.catalogue import CATALOGUE, crosswalk_problems, names
+from shoal.report.parts import BOUNDS_PAGE, METHOD_PAGES, PROOFS, certificate_words, promise, proved
+from shoal.report.sections import assumptions, attacks
 
 
 def warned(**asked: Any) -> bool:
@@ -90,7 +83,7 @@ def test_a_length_is_said_to_be_one() -> None:
 
 def test_pages_of_the_guide_have_the_sections_that_reports_name():
     assert set(METHOD_PAGES) == set(names("tables")) - {"auto"}
-    proofs = [CATALOGUE[kind].proofs for kind in kinds()]
+    proofs = [CATALOGUE[kind].proofs for kind in crosswalk_problems()]
     for page, section in [BOUNDS_PAGE, *METHOD_PAGES.values(), *PROOFS.values(), *proofs]:
         text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8").replace("`", "")
         assert not section or f"# {section}\n" in text

@@ -18,7 +18,7 @@ import polars as pl
 
 import shoal
 from shoal.publishing.series import again, increment, views
-from shoal.publishing.series.ledger import Keyed, Ledger
+from shoal.publishing.series_folder import Keyed, Ledger
 from tests.series.common import Row, frame, policy
 
 PARTS = 12

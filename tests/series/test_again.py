@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.publishing.series.ledger import Keyed, Ledger
+from shoal.publishing.series_folder import Keyed, Ledger
 from tests.series.common import Row, frame, policy
 from tests.series.intruder import Lives, TooMany, lives_of, never_above, whole_tables
 
 
 def ledger_of(series: shoal.Series, number: int) -> Ledger:
-    from shoal.publishing.series.folder import open_series
+    from shoal.publishing.series_folder import open_series
 
     held = open_series(series.place)
     return Ledger.read(

@@ -200,7 +200,7 @@ def test_an_error_while_writing_leaves_the_series_as_it_was(place, monkeypatch):
 
 
 def test_two_processes_do_not_add_at_once(place):
-    from shoal.publishing.series.folder import held
+    from shoal.publishing.series_folder import held
 
     with held(place), pytest.raises(shoal.InputError, match="another process"):
         shoal.Series(place).add(people(4), person="id")

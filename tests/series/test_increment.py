@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.publishing.series.ledger import Keyed
+from shoal.publishing.series_folder import Keyed
 from tests.commands import run
 from tests.series.common import Row, frame, people, policy
 
@@ -134,7 +134,7 @@ def test_whoever_sees_all_parts_is_left_with_groups_that_meet_the_models(tmp_pat
 
 def waiting_of(series: shoal.Series, rows: list[Row]) -> list[Row]:
     """The rows whose people the ledger says wait."""
-    from shoal.publishing.series.folder import open_series
+    from shoal.publishing.series_folder import open_series
 
     held = open_series(series.place)
     return [row for row in rows if held.keyed.one("person", [row[0]]) in held.ledger.waiting]

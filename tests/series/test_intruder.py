@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.publishing.series import again, hands, increment
+from shoal.publishing.series import again, increment
+from shoal.publishing.series import again as hands
 from tests.series.intruder import KINDS, Above, shares, tried_again, tried_increment, tried_views
 
 SEEDS = {"again": 60, "increment": 40, "views": 60}

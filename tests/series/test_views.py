@@ -69,8 +69,8 @@ def resealed(path, change) -> None:
 
 def test_the_judge_sees_a_view_of_another_partition(place, tmp_path):
     """A view made of the same people grouped otherwise: every file is sound by itself, together they tell more."""
-    from shoal.judge.views import judge_views
-    from shoal.model.record import read_json
+    from shoal.judge.series import judge_views
+    from shoal.model.certificate import read_json
 
     shoal.Series(place).view(["age", "ill"])
     path = place / "0002" / "release.csv"

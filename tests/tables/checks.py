@@ -7,8 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Grouping

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.model.effort import Effort
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.arguments import Effort
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task, shortfall

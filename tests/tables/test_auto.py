@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 
 from shoal.clock import clock
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.auto import auto
-from shoal.problems.tables.search.bounds import lower_bounds
-from shoal.problems.tables.search.priced_cascade import guided
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.bounds.bounds import lower_bounds
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search.cascade import guided
 from tests.oracles.tables import least_stars
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total

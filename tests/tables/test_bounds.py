@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from shoal.clock import clock
+from shoal.kernels.tables.multipliers import Classes, Tight
 from shoal.kernels.tables.near_cells import far_slack
-from shoal.kernels.tables.tight import Classes, Tight
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.search import bounds as module
-from shoal.problems.tables.search import box_multipliers, boxes
-from shoal.problems.tables.search.bounds import Sweeper, lower_bounds
-from shoal.problems.tables.search.climbing import Asked, Way, climb
-from shoal.problems.tables.search.lattice import Lattice
+from shoal.problems.tables.bounds import bounds as module
+from shoal.problems.tables.bounds import boxes
+from shoal.problems.tables.bounds import boxes as box_multipliers
+from shoal.problems.tables.bounds.bounds import Ascent, BoundedRows, Sweeper, climb, lower_bounds
+from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible
@@ -104,8 +104,8 @@ def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, 
     most, proved, kinds = np.full(h.cells, 9.0), float(price @ h.count), int(sweeper.kinds[0]) if sweeper.mixed else 1
     value = sweeper.sensitive[:, 0].astype(np.int64) if sweeper.mixed else np.zeros(h.cells, np.int64)
     best, state = price.copy(), np.array([-np.inf, 0.0, 0.0])
-    way = Way(price.copy(), best, np.zeros(h.cells), state)
-    climb(found, Asked(h.count, value, kinds, sweeper.group), most, way, 1, 0.0, 1.0)
+    way = Ascent(price.copy(), best, np.zeros(h.cells), state)
+    climb(found, BoundedRows(h.count, value, kinds, sweeper.group), most, way, 1, 0.0, 1.0)
     for inside, cost in zip(held, found.cost.tolist(), strict=True):
         proved -= max(0.0, *(over for _, over, _ in enough(sweeper, price, inside, cost)))
     assert state[0] == pytest.approx(proved)
@@ -137,8 +137,8 @@ def test_subgradients_take_the_most_that_a_class_can_be_above_its_cost():
                     over = max(over, float((price[some] - cost).sum()))
         state, room = np.array([-np.inf, 0.0, 0.0]), np.zeros(5)
         if rows.size >= group_of:
-            way = Way(price.copy(), room, room + 0, state)
-            climb(one, Asked(count, value, kinds, group_of), room + 9, way, 1, 0.0, 1.0)
+            way = Ascent(price.copy(), room, room + 0, state)
+            climb(one, BoundedRows(count, value, kinds, group_of), room + 9, way, 1, 0.0, 1.0)
             assert state[0] == pytest.approx(float(price @ count) - over)
 
 

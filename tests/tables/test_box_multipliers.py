@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import shoal
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.recoding.ranges import Grid
 from shoal.model.task import Task
-from shoal.problems.tables.search import bounds, box_multipliers, boxes
+from shoal.problems.tables.bounds import bounds, boxes
+from shoal.problems.tables.bounds import boxes as box_multipliers
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import least_total
 from tests.oracles.tables_loss import least_loss

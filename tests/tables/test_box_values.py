@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Ranges, Recoding, Sets
 from shoal.model.task import Task
-from shoal.problems.tables.search import bounds, box_multipliers, boxes
+from shoal.problems.tables.bounds import bounds, boxes
+from shoal.problems.tables.bounds import boxes as box_multipliers
 from tests.oracles.exact import group_loss
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import tasks

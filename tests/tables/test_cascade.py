@@ -12,10 +12,10 @@ from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requ
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.papers.three_phase import residue, split
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.cascade import cascade, start
-from shoal.problems.tables.search.lattice import Lattice
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.three_phase import residue, split
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import TREE, assert_eligible, census_like, tasks, total
 

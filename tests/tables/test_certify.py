@@ -10,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.model.certificate import Certificate
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
-from shoal.problems.tables.certify import bound, good_groups, least_steps
-from shoal.problems.tables.costs import settled
-from shoal.problems.tables.papers.three_phase import residue
-from shoal.problems.tables.search.bounds import lower_bounds
+from shoal.problems.tables.bounds.bounds import lower_bounds
+from shoal.problems.tables.bounds.certify import bound, good_groups, least_steps
+from shoal.problems.tables.losses import settled
+from shoal.problems.tables.three_phase import residue
 from tests.oracles.tables import eligible
 from tests.tables.checks import columns_of, forms, least_loss, tables
 

@@ -1,4 +1,4 @@
-"""Tolls never prove more than the optimum, whatever they are; flows are cheapest; what they place is eligible."""
+"""Multipliers never prove more than the optimum, whatever they are; flows are cheapest; what they place is eligible."""
 
 from __future__ import annotations
 
@@ -14,32 +14,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.clock import clock
-from shoal.kernels.tables.flow import Net, ship
-from shoal.kernels.tables.tolls import REST, begun
-from shoal.model.effort import Effort
+from shoal.kernels.tables.min_cost_flow import Net, ship
+from shoal.kernels.tables.multipliers import REST, begun
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Task, shortfall
-from shoal.problems.cores import in_turn
 from shoal.problems.tables.auto import auto
-from shoal.problems.tables.eligible import good_groups
-from shoal.problems.tables.search.bounds import lower_bounds
-from shoal.problems.tables.search.class_flow import Filled, fill, flow_start, trimmed
-from shoal.problems.tables.search.class_program import (
+from shoal.problems.tables.bounds.bounds import lower_bounds
+from shoal.problems.tables.bounds.class_program import (
     BOLD,
     FINE,
     FIRST_STEP,
     UNIT,
-    Tolls,
+    Multipliers,
     build,
     column,
     price,
     raised,
     walk,
 )
-from shoal.problems.tables.search.lattice import Lattice
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.groups import Rows, good_groups
+from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.search.open_close import Filled, fill, flow_start, trimmed
+from shoal.problems.threads import in_turn
 from tests.amount import thinned
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, tasks, total
@@ -71,15 +70,17 @@ def test_no_tolls_prove_more_than_the_optimum_of_hundreds_of_small_tables():
         best = least_loss(task.histogram, task.requirement, task.recoding)
         program = build(task, column(task))
         walked = price(task)
-        draws = [walked.toll, 0 * walked.toll]
+        draws = [walked.multiplier, 0 * walked.multiplier]
         for top in (0.3, 2.0, 40.0):
-            draws.append(random.integers(0, int(top * UNIT), walked.toll.size))
-            draws.append(draws[-1] * (random.random(walked.toll.size) < 0.2))
-            draws.append(np.clip(walked.toll + random.integers(-1, 2, walked.toll.size) * draws[-2] // 4, 0, None))
-        draws.append(np.full(walked.toll.size, program.arcs.most))
-        for toll in draws:
-            assert program.bound(toll) <= best * UNIT + 1e-6 * UNIT
-            value = Tolls(program, toll, program.bound(toll), np.zeros(0)).value(task)
+            draws.append(random.integers(0, int(top * UNIT), walked.multiplier.size))
+            draws.append(draws[-1] * (random.random(walked.multiplier.size) < 0.2))
+            draws.append(
+                np.clip(walked.multiplier + random.integers(-1, 2, walked.multiplier.size) * draws[-2] // 4, 0, None)
+            )
+        draws.append(np.full(walked.multiplier.size, program.arcs.most))
+        for multiplier in draws:
+            assert program.bound(multiplier) <= best * UNIT + 1e-6 * UNIT
+            value = Multipliers(program, multiplier, program.bound(multiplier), np.zeros(0)).value(task)
             assert total(task, value) <= best + 1e-9
         tried += 1
         tight += total(task, walked.value(task)) >= best - 1e-5
@@ -87,8 +88,9 @@ def test_no_tolls_prove_more_than_the_optimum_of_hundreds_of_small_tables():
     assert tight > 0.3 * tried
 
 
-def plainly(task: Task, j: int, toll: dict) -> Fraction:
-    """The bound of the tolls {(rows of a class, value): w} with fractions, each set of rows at its cheapest class."""
+def plainly(task: Task, j: int, multiplier: dict) -> Fraction:
+    """The bound of the multipliers {(rows of a class, value): w} with fractions, each set of rows at its cheapest
+    class."""
     h, lattice, l = task.histogram, Lattice.of(task.recoding), task.requirement.frequency[j]
     cheapest: dict[frozenset[int], Fraction] = {}
     for node in product(*[range(height) for height in lattice.heights]):
@@ -102,9 +104,9 @@ def plainly(task: Task, j: int, toll: dict) -> Fraction:
     for inside, loss in cheapest.items():
         values = {int(h.sensitive[i, j]) for i in inside}
         if len(values) >= l and h.count[list(inside)].sum() >= task.requirement.smallest:
-            taken = sum(toll[inside, v] for v in values)
+            taken = sum(multiplier[inside, v] for v in values)
             for i in inside:
-                paid[i].append(loss + l * toll[inside, int(h.sensitive[i, j])] - taken)
+                paid[i].append(loss + l * multiplier[inside, int(h.sensitive[i, j])] - taken)
     return sum((int(n) * min(p) for n, p in zip(h.count, paid, strict=True)), Fraction(0))
 
 
@@ -115,14 +117,14 @@ def test_the_bound_is_the_formula_of_the_proof(task, seed):
     if j is None:
         return
     program = build(task, j)
-    toll = np.random.default_rng(seed).integers(0, 4, program.owner.size) * (UNIT // 4)
+    multiplier = np.random.default_rng(seed).integers(0, 4, program.owner.size) * (UNIT // 4)
     named = {}
     for p in range(program.owner.size):
         pairs = np.flatnonzero(program.owner == program.owner[p])
         members = frozenset(program.cell[np.isin(program.arcs.pair, pairs)].tolist())
         own = int(program.cell[program.arcs.pair == p][0])
-        named[members, int(task.histogram.sensitive[own, j])] = Fraction(int(toll[p]), UNIT)
-    expected, found = plainly(task, j, named), Fraction(program.bound(toll), UNIT)
+        named[members, int(task.histogram.sensitive[own, j])] = Fraction(int(multiplier[p]), UNIT)
+    expected, found = plainly(task, j, named), Fraction(program.bound(multiplier), UNIT)
     assert float(found) == pytest.approx(float(expected), abs=1e-6)
     assert found <= expected + Fraction(1, 10**12)
 
@@ -166,13 +168,15 @@ def test_a_flow_is_as_cheap_as_the_cheapest(data):
 @given(task=tasks(most=10, kinds=TREES, sensitive=(1,), steps="fast"))
 def test_what_the_flow_places_is_eligible(task):
     rows = Rows.of(task)
-    tolls = price(task)
-    if tolls is None:
+    multipliers = price(task)
+    if multipliers is None:
         return
-    assert_eligible(task, flow_start(task, rows, tolls))
-    filled = fill(task, rows.k, tolls, np.floor(tolls.share / tolls.program.arcs.l + 0.5).astype(np.int64), 1024)
-    cell, group, count = trimmed(task, tolls.program, filled)
-    assert good_groups(task.histogram, task.requirement, cell, group, count, tolls.program.loss.size)[group].all()
+    assert_eligible(task, flow_start(task, rows, multipliers))
+    filled = fill(
+        task, rows.k, multipliers, np.floor(multipliers.share / multipliers.program.arcs.l + 0.5).astype(np.int64), 1024
+    )
+    cell, group, count = trimmed(task, multipliers.program, filled)
+    assert good_groups(task.histogram, task.requirement, cell, group, count, multipliers.program.loss.size)[group].all()
 
 
 @settings(deadline=None, max_examples=100)
@@ -228,13 +232,13 @@ def test_steps_that_fall_evenly_prove_more_in_as_many_passes():
     histogram = census_like(3000, 3, columns=5)
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
     program = build(task, column(task))
-    begin = Tolls(program, np.zeros(program.owner.size, np.int64), 0, np.zeros(program.loss.size))
+    begin = Multipliers(program, np.zeros(program.owner.size, np.int64), 0, np.zeros(program.loss.size))
     level = raised(task, begin, 100, None, FIRST_STEP)
     falling = raised(task, begin, 100, None, BOLD, FINE)
-    assert falling.proved == program.bound(falling.toll)
+    assert falling.proved == program.bound(falling.multiplier)
     assert falling.proved > 1.01 * level.proved
     soon = raised(task, begin, 100, clock() + 1e-9, BOLD, FINE)  # a clock that has run out leaves what is proved
-    assert soon.proved == program.bound(soon.toll)
+    assert soon.proved == program.bound(soon.multiplier)
 
 
 def test_a_pass_in_parts_is_the_same_on_any_number_of_cores_and_that_of_one_part():
@@ -265,7 +269,7 @@ def test_the_same_seed_gives_the_same_start_and_bound():
     columns = tuple(Levels.stars(size, 0.7) for size in histogram.quasi_sizes)
     task = Task(histogram, Requirement(8, (4,), (1,)), Recoding(columns), Effort("balanced"), seed=3)
     one, two = price(task), price(task)
-    assert (one.toll == two.toll).all()
+    assert (one.multiplier == two.multiplier).all()
     assert one.proved == two.proved
     rows = Rows.of(task)
     first, second = flow_start(task, rows, one), flow_start(task, rows, two)
@@ -279,10 +283,10 @@ def test_a_budget_in_seconds_is_heeded(ticking):
     task = Task(histogram, Requirement(1, (5,), (1,)), Recoding.stars(histogram), Effort("seconds", 5.0))
     rows = Rows.of(task)
     assert "tolls" not in lower_bounds(task, until=0.0).values
-    tolls = price(task, until=clock() + 1.0)
-    assert tolls.proved > 0
-    assert flow_start(task, rows, tolls, 0.0) is None
-    assert flow_start(task, rows, tolls, clock() + 2.0) is not None
+    multipliers = price(task, until=clock() + 1.0)
+    assert multipliers.proved > 0
+    assert flow_start(task, rows, multipliers, 0.0) is None
+    assert flow_start(task, rows, multipliers, clock() + 2.0) is not None
 
 
 def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_tolls():

@@ -8,14 +8,21 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.close_sets import Asked, Sets, close_sets
+from shoal.kernels.tables.close_classes import SetRequest, Sets, close_sets
 from shoal.kernels.tables.lattice import Raised
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search import close_classes
 from shoal.problems.tables.search.cascade import start
-from shoal.problems.tables.search.close_classes import Close, Limit, priced_in, program_of, repriced, without_small
-from shoal.problems.tables.search.lattice import Lattice
-from shoal.problems.tables.search.row_groups import Rows
-from shoal.problems.tables.search.settling import close_rule
+from shoal.problems.tables.search.close_classes import (
+    Close,
+    Limit,
+    close_rule,
+    priced_in,
+    program_of,
+    repriced,
+    without_small,
+)
 from tests.tables.test_settling import made
 
 
@@ -44,7 +51,7 @@ def test_sets_are_in_one_class_close_and_gain_what_they_say() -> None:
         sizes = np.array([3, 5, 8, 13])
         room = limit.t * sizes - 0.4
         value = rows.sensitive[:, 0].astype(np.int64)
-        asked = Asked(paid, np.argsort(-paid), h.count, value, limit.share, sizes, room, 0.5)
+        asked = SetRequest(paid, np.argsort(-paid), h.count, value, limit.share, sizes, room, 0.5)
         nodes = np.array(list(product(*map(range, lattice.heights))), np.int32)
         out = Sets(np.empty(2 * h.rows), np.empty(2 * h.rows, np.int64), np.empty(2 * h.rows, np.int64))
         done = 0
@@ -76,7 +83,7 @@ def test_a_class_that_pays_is_found() -> None:
     loss = np.concatenate([lost.reshape(-1) for lost in lattice.loss])
     value, top = rows.sensitive[:, 0].astype(np.int64), np.array([[x - 1 for x in lattice.heights]], np.int32)
     rich = np.full(h.cells, 100.0)  # everyone gains at the top, where all rows are exactly the table
-    asked = Asked(rich, np.arange(h.cells), h.count, value, limit.share, np.array([h.rows]), np.array([1e-6]), 0.0)
+    asked = SetRequest(rich, np.arange(h.cells), h.count, value, limit.share, np.array([h.rows]), np.array([1e-6]), 0.0)
     out = Sets(np.empty(9), np.empty(9, np.int64), np.empty(h.rows, np.int64))
     assert close_sets(Raised(h.quasi, up, at, size, exact), top, loss, asked, out) == (1, 1)
     assert np.isclose(out.gain[0], h.rows * (100.0 - sum(lost[-1][0] for lost in lattice.loss)))
@@ -102,9 +109,9 @@ def test_priced_in_tuples_make_the_program_cheaper(kind: str) -> None:
         again = priced_in(task, rows, block, rows.states(group), limit, 3, [seed])
         assert again is not None
         assert (after.state == again.state).all()
-        assert (after.tolls.toll == again.tolls.toll).all()
+        assert (after.multipliers.multiplier == again.multipliers.multiplier).all()
         new = {tuple(s) for s in after.state.tolist()} - {tuple(s) for s in close.state.tolist()}
-        better += bool(new) and after.tolls.proved < before.tolls.proved
+        better += bool(new) and after.multipliers.proved < before.multipliers.proved
         assert (after.state[-1] == rows.states(np.zeros(group.size, np.int64))[0]).all()
         check_program(after, rows)
     assert better or kind in ("sets", "ranges")  # whose lattices know few of the tuples there are
@@ -158,11 +165,11 @@ def test_tolls_of_known_classes_are_kept_and_prove_the_same() -> None:
         pairs = np.flatnonzero(carried.program.owner == c)
         if state in place:
             old = np.flatnonzero(close.program.owner == place[state])
-            assert (carried.tolls.toll[pairs] == stood.tolls.toll[old]).all()
+            assert (carried.multipliers.multiplier[pairs] == stood.multipliers.multiplier[old]).all()
             assert want[c] == place[state]
         else:
-            assert (carried.tolls.toll[pairs] == 0).all()
-            assert want[c] == carried.tolls.share[c] == 3
+            assert (carried.multipliers.multiplier[pairs] == 0).all()
+            assert want[c] == carried.multipliers.share[c] == 3
 
 
 def test_no_round_begins_that_would_end_late(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task, shortfall
-from shoal.problems.tables import group
-from shoal.problems.tables.search import coarsen
+from shoal.problems.tables import coarsen, group
 from tests.commands import run
 from tests.oracles.tables import eligible, least_total
 from tests.tables.checks import all_eligible, columns_of

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.problems.tables import auto
-from shoal.problems.tables.search.bounds import Bounds
+from shoal.problems.tables.bounds.bounds import Bounds
 
 
 def refuse(*_: Any, **__: Any) -> Any:

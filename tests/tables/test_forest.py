@@ -12,9 +12,9 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.others import forest
-from shoal.problems.tables.others.nearest import kth, neighbors
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods import forest
+from shoal.problems.tables.methods.pattern_cover import kth, neighbors
 from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
 
 

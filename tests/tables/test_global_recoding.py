@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.effort import Effort
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.arguments import Effort
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.others import global_recoding
+from shoal.problems.tables.methods import global_recoding
 from tests.tables.checks import columns_of, least_loss, solved, tables
 
 
 def every_node(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
     """Least loss over all choices of one level per column."""
-    from shoal.problems.tables.certify import good_groups
+    from shoal.problems.tables.bounds.certify import good_groups
 
     best = None
     for levels in product(*(range(c.ceiling + 1) for c in recoding.columns)):

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
+from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate, Guarantee
-from shoal.model.effort import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
-from shoal.problems.tables.papers.kernelize import kernelize
-from shoal.problems.tables.papers.stars import in_stars, stars_from_tuples
+from shoal.problems.tables.methods.kernelize import kernelize
+from shoal.problems.tables.three_phase import in_stars, stars_from_tuples
 from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
 from tests.oracles.exact import partitions as every_partition
 

@@ -20,7 +20,7 @@ from shoal.judge.tables.privacy import judge
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, Rule, TreeCloseness, requirement
-from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.groups import good_groups
 from shoal.publishing.verifying.verify import verify
 from tests.commands import run
 from tests.oracles.models import carried

@@ -13,8 +13,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.others.hilbert import along_queues, hilbert_order, with_pool
-from shoal.problems.tables.papers.three_phase import residue
+from shoal.problems.tables.methods.hilbert import along_queues, hilbert_order, with_pool
+from shoal.problems.tables.three_phase import residue
 from tests.tables.checks import all_eligible, below_the_optimum, columns_of, forms, least_loss, solved, tables
 
 METHODS = ("hilbert", "three_phase_hilbert")
@@ -77,7 +77,7 @@ def test_several_sensitive_columns(method, histogram, k, f, u):
 @settings(deadline=None, max_examples=80)
 @given(histogram=tables(d=2, s=0), form=forms, k=st.integers(1, 4))
 def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
-    from shoal.problems.tables.others.hilbert import best_cut
+    from shoal.problems.tables.methods.hilbert import best_cut
 
     if histogram.rows < k:
         return
@@ -89,7 +89,7 @@ def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
     for cuts in product([0, 1], repeat=rows.size - 1):
         label = np.concatenate([[0], np.cumsum(cuts)]).astype(int)
         if np.bincount(label).min() >= k:
-            from shoal.model.partition import Partition
+            from shoal.model.histogram import Partition
 
             cost = recoding.cost(histogram, Partition.of(rows, label, np.ones(rows.size, int)))
             best = cost if best is None else min(best, cost)
@@ -144,7 +144,7 @@ def test_a_scarce_value_is_shared_out_evenly(scarce):
 
 def test_a_pool_takes_groups_until_it_is_eligible():
     histogram = Histogram.from_rows(np.arange(7), np.array([0, 0, 0, 1, 2, 1, 2]))
-    from shoal.model.partition import Partition
+    from shoal.model.histogram import Partition
 
     pool = np.array([1, 1, 1, 0, 0, 0, 0])
     partition = Partition.of(np.array([3, 4, 5, 6]), np.array([0, 0, 1, 1]), np.ones(4, int))

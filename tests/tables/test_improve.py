@@ -14,15 +14,15 @@ from shoal.clock import clock
 from shoal.kernels.tables import near_groups
 from shoal.kernels.tables import neighborhood as kernel
 from shoal.kernels.uncompiled import plain
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import BetaLikeness, LDiversity, Requirement, TCloseness
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
+from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start
-from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss, row_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
@@ -81,7 +81,9 @@ def test_no_row_moved_and_no_pair_swapped_loses_less_after_a_descent(kind, need,
     columns = tuple(MAKE[kind](size) for size in few.quasi_sizes)
     small = Task(few, need, Recoding(columns, "stars" if kind == "stars" else "ncp"), Effort("balanced"))
     rows = Rows.of(small)
-    near = near_groups.few(21, 3, rows.leaf.shape[1], near_groups.Asked(rows.k, rows.frequency, rows.distinct, None))
+    near = near_groups.few(
+        21, 3, rows.leaf.shape[1], near_groups.GroupRequirement(rows.k, rows.frequency, rows.distinct, None)
+    )
     near.leaf[:], near.code[:] = rows.leaf[rows.cell], few.sensitive[rows.cell]
     near.value[:] = near.code
     by_value = np.argsort(near.code[:, 0], kind="stable") if need.frequency else np.arange(21)

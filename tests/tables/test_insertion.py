@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.experiments.census_like import census_like
+from shoal.experiments.l_diversity import census_like
 from shoal.kernels.tables.insertion import Hosts, insert
-from shoal.model.effort import Effort
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.arguments import Effort
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as automatic
-from shoal.problems.tables.search import thinning
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search import cascade
 from shoal.problems.tables.search.cascade import start, walk
-from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import row_loss
 from tests.tables.checks import all_eligible, columns_of
@@ -135,7 +134,7 @@ def cells_of(h, cell, group, count):
 def test_what_stays_and_what_is_set_aside_is_eligible_and_every_row_comes_back(data, l, each):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("LARGE", 0), ("STAY", 4), ("WORTH", 1.0)):
-            patch.setattr(thinning, name, value)
+            patch.setattr(cascade, name, value)
         n = data.draw(st.integers(4, 12))
         codes = np.array(data.draw(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=n, max_size=n)))
         h = Histogram.from_rows(codes[:, :2], codes[:, 2])
@@ -151,7 +150,7 @@ def test_what_stays_and_what_is_set_aside_is_eligible_and_every_row_comes_back(d
 
         found = cells_of(h, np.arange(h.cells), label, held)
         held[~np.isin(label, [g for g, rows in found.items() if good(rows)])] = 0
-        thin = thinning.thinned(task, np.arange(h.cells), label, held, each if l > 1 else 1)
+        thin = cascade.thinned(task, np.arange(h.cells), label, held, each if l > 1 else 1)
         if thin is None or not held.any():
             return
         assert all(good(rows) for rows in cells_of(h, *thin.aside).values())
@@ -162,7 +161,7 @@ def test_what_stays_and_what_is_set_aside_is_eligible_and_every_row_comes_back(d
         placed = np.bincount(whole.cell, weights=whole.count, minlength=h.cells)
         assert (placed == h.count - (h.count - held) % thin.each).all()
         if shortfall(h, need) is None:
-            assert all_eligible(h, need, thinning.finished(task, Rows.of(task), np.arange(h.cells), label, held))
+            assert all_eligible(h, need, cascade.finished(task, Rows.of(task), np.arange(h.cells), label, held))
 
 
 def test_equal_pieces_are_what_dealing_the_rows_makes():
@@ -173,7 +172,7 @@ def test_equal_pieces_are_what_dealing_the_rows_makes():
     rows = Rows.of(task)
     label = rows.cut(rows.spread(cell, group, count))
     expected = sorted(tuple(sorted(rows.cell[label == p].tolist())) for p in range(int(label.max()) + 1))
-    runs = thinning.equal_pieces(task, 0, cell, group, count)
+    runs = cascade.equal_pieces(task, 0, cell, group, count)
     found = cells_of(h, runs.cell, runs.run, runs.rows)
     assert sorted(tuple(found[g]) for g, times in enumerate(runs.times) for _ in range(times)) == expected
     assert runs.times.size < 0.8 * len(expected)
@@ -184,11 +183,11 @@ def test_a_thinned_table_loses_no_more(l, monkeypatch):
     h = census(5_000, ("Age", "Gender", "MaritalStatus"))
     h = replace(h, count=h.count * 8)
     task = Task(h, Requirement(1, (l,), (1,)), columns_of("stars", h.quasi_sizes), Effort("fast"), seed=1)
-    monkeypatch.setattr(thinning, "STAY", 2000)
-    assert thinning.thinned(task, *walk(task)) is not None
+    monkeypatch.setattr(cascade, "STAY", 2000)
+    assert cascade.thinned(task, *walk(task)) is not None
     thin = automatic.auto(task)
     assert all_eligible(h, task.requirement, thin.partition)
-    monkeypatch.setattr(thinning, "LARGE", 10**9)
+    monkeypatch.setattr(cascade, "LARGE", 10**9)
     whole = automatic.auto(replace(task))
     assert thin.certificate.cost <= whole.certificate.cost * 1.01
     assert thin.certificate.lower_bound == whole.certificate.lower_bound

@@ -12,7 +12,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.papers.kernelize import distribute, kernelize
+from shoal.problems.tables.methods.kernelize import distribute, kernelize
 from tests.oracles.exact import recodings
 
 
@@ -24,15 +24,15 @@ def optimum(histogram, k, recoding=None):
     """By the vector program alone, which knows nothing of kernels."""
     from shoal.model.privacy import Requirement
     from shoal.model.task import Task
-    from shoal.problems.tables.costs import Costs
     from shoal.problems.tables.exact import optimal
-    from shoal.problems.tables.exact.pattern_model import kinds_of
-    from shoal.problems.tables.others.pattern_cover import whole_cost
+    from shoal.problems.tables.exact.pattern_model import row_classes_of
+    from shoal.problems.tables.losses import Costs
+    from shoal.problems.tables.methods.pattern_cover import whole_cost
 
     recoding = recoding or Recoding.stars(histogram)
     need = Requirement(k)
     costs = Costs.of(histogram, recoding)
-    found = optimal.by_vectors(histogram, need, costs, kinds_of(histogram, need), 1e9, 2**60)
+    found = optimal.by_vectors(histogram, need, costs, row_classes_of(histogram, need), 1e9, 2**60)
     assert found is not None
     return whole_cost(costs, Task(histogram, need, recoding), found)
 

@@ -12,17 +12,18 @@ from hypothesis import given, settings
 from shoal import DistinctLDiversity, KAnonymity
 from shoal.clock import clock
 from shoal.kernels.tables import scarce_values as kernels
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.search import bounds, neighborhood
+from shoal.problems.tables.bounds import bounds
+from shoal.problems.tables.bounds.bounds import lower_bounds
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search import neighborhood
 from shoal.problems.tables.search import scarce_values as module
-from shoal.problems.tables.search.bounds import lower_bounds
 from shoal.problems.tables.search.cascade import rank, scarcity, start
-from shoal.problems.tables.search.row_groups import Rows
 from tests.oracles.tables import eligible
 from tests.oracles.tables_loss import least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total

@@ -15,8 +15,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Grid, Levels, Ranges, Recoding, Sets
 from shoal.problems.tables import group
-from shoal.problems.tables.papers import matching
-from shoal.problems.tables.papers.matching import pair_losses
+from shoal.problems.tables.methods import matching
+from shoal.problems.tables.methods.matching import pair_losses
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss
 
 TWO = Requirement(1, (2,), (1,))
@@ -79,7 +79,7 @@ def test_pair_losses_are_what_the_recoding_charges():
     whole = matching.whole_losses(Recoding(columns))
     assert whole.exact
     assert pair_losses(Recoding(columns), codes[:4], codes[4:], whole) / whole.scale == pytest.approx(loss)
-    from shoal.model.partition import Partition
+    from shoal.model.histogram import Partition
 
     for i in range(4):
         for j in range(4):

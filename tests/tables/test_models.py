@@ -15,7 +15,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import MODELS, Model, requirement
 from shoal.problems.tables import group
-from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.groups import good_groups
 from tests.oracles.models import meets
 from tools.oracle_models import check, drawn, made
 

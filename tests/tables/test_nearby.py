@@ -10,8 +10,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
-from shoal.problems.tables.search.near_graph import WIDTH, deal, neighbor_graph
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search.neighborhood import WIDTH, deal, neighbor_graph
 from tests.tables.drawn import census_like, tasks
 
 

@@ -7,19 +7,19 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from shoal.kernels.tables.multipliers import Classes
 from shoal.kernels.tables.open_close import open_close as kernel
-from shoal.kernels.tables.tight import Classes
 from shoal.kernels.uncompiled import plain
-from shoal.model.effort import Effort
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import auto, group
+from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import open_close
-from shoal.problems.tables.search.candidates import Candidates
 from shoal.problems.tables.search.cascade import rank, start
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.search.open_close import Candidates
 from tests.tables.drawn import assert_eligible, census_like, halved
 
 NONE = Candidates.empty(4)

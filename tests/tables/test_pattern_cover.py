@@ -14,8 +14,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.recoding import Recoding, Sets
 from shoal.problems.tables import group
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.others import pattern_cover
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods import pattern_cover
 from tests.oracles.exact import in_unit, least_loss, recodings, rows_of
 
 

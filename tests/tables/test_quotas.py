@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.tables.quotas import deal
+from shoal.kernels.tables.subsets import deal
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, TCloseness, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.search.cascade import rank, start, walk
-from shoal.problems.tables.search.quotas import by_quotas
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search.cascade import by_quotas, rank, start, walk
 from tests.oracles.models import meets
 from tests.tables.drawn import census_like
 

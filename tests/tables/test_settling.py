@@ -8,28 +8,32 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.settling import Classes, covering, settle
-from shoal.kernels.tables.slots import prices
-from shoal.model.effort import Effort
+from shoal.kernels.tables.close_classes import Classes, covering, settle
+from shoal.kernels.tables.eligible import prices
+from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
-from shoal.problems import cores
-from shoal.problems.tables.search import settling
+from shoal.problems import threads
+from shoal.problems.tables.bounds.class_program import UNIT
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search import close_classes
 from shoal.problems.tables.search.cascade import start
-from shoal.problems.tables.search.class_program import UNIT
-from shoal.problems.tables.search.close_classes import Close, Limit, program_of, repriced, without_small
-from shoal.problems.tables.search.row_groups import Rows
-from shoal.problems.tables.search.settling import (
+from shoal.problems.tables.search.close_classes import (
     AGAIN,
     ANEW,
+    Close,
+    Limit,
     Plan,
     approach,
     close_rule,
     near_classes,
+    program_of,
+    repriced,
     settled,
     trimmed,
+    without_small,
 )
 from tests.oracles.models import meets
 
@@ -92,7 +96,7 @@ def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: Plan) -> No
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
 def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
-    monkeypatch.setattr(settling, "BLOCK", 60)
+    monkeypatch.setattr(close_classes, "BLOCK", 60)
     task, rows = made(5, 240, "levels")
     found = settled(task, rows, rows.labels(start(task, rows)), 1, plan._replace(sweeps=60.0))
     assert found.min() >= 0
@@ -264,9 +268,9 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
         return group, SimpleNamespace(steps=0)
 
     losses = iter([(0, 9.0), *((0, 8.0 - i / 9) for i in range(4)), *[(0, 9.5)] * 99])
-    monkeypatch.setattr(settling, "rank", lambda task, partition: next(losses))
-    monkeypatch.setattr(settling, "settled", noted)
-    monkeypatch.setattr(settling, "search", kept)
+    monkeypatch.setattr(close_classes, "rank", lambda task, partition: next(losses))
+    monkeypatch.setattr(close_classes, "settled", noted)
+    monkeypatch.setattr(close_classes, "search", kept)
     approach(task, rows, group, steps=40)
     anew = [not plan.stay for plan in plans]
     assert anew[0]
@@ -285,13 +289,15 @@ def test_with_little_time_rows_settle_where_they_are(monkeypatch: pytest.MonkeyP
         plans.append(plan)
         return group
 
-    monkeypatch.setattr(settling, "settled", noted)
+    monkeypatch.setattr(close_classes, "settled", noted)
     for seconds in (0.3 * ANEW.pace * group.size, 1.0):
         now = iter([0.0, *[0.0] * 4, *[9.0] * 99])
-        monkeypatch.setattr(settling, "clock", lambda now=now: next(now))
-        monkeypatch.setattr(settling, "search", lambda task, rows, group, **given: (group, SimpleNamespace(steps=0)))
-        monkeypatch.setattr(settling, "neighbor_graph", lambda *given: None)
-        monkeypatch.setattr(settling, "looks", lambda *given: 0.0)
+        monkeypatch.setattr(close_classes, "clock", lambda now=now: next(now))
+        monkeypatch.setattr(
+            close_classes, "search", lambda task, rows, group, **given: (group, SimpleNamespace(steps=0))
+        )
+        monkeypatch.setattr(close_classes, "neighbor_graph", lambda *given: None)
+        monkeypatch.setattr(close_classes, "looks", lambda *given: 0.0)
         approach(task, rows, group, deadline=seconds)
     assert plans[0].stay
     assert plans[0].hot == 1.0
@@ -311,15 +317,15 @@ def test_rows_settle_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("worse", [0, 1])
 def test_of_two_coolings_the_better_is_kept(monkeypatch: pytest.MonkeyPatch, worse: int) -> None:
     task, rows = made(6, 150, "levels")
-    group, cooled, seen = rows.labels(start(task, rows)), settling._cooled, []
+    group, cooled, seen = rows.labels(start(task, rows)), close_classes._cooled, []
 
     def noted(close: Close, *given: object) -> np.ndarray:
         seen.append(cooled(close, *given))
         everyone = np.full_like(seen[-1], close.program.loss.size - 1)
         return everyone if len(seen) == worse + 1 else seen[-1]
 
-    monkeypatch.setattr(settling, "_cooled", noted)
-    monkeypatch.setattr(settling, "threads", lambda most: cores.threads(1))  # in turn
+    monkeypatch.setattr(close_classes, "_cooled", noted)
+    monkeypatch.setattr(close_classes, "threads", lambda most: threads.threads(1))  # in turn
     found = settled(task, rows, group, 0, ANEW._replace(sweeps=40.0))
     top = rows.place(rows.cut(np.zeros_like(group)))
     assert len(seen) == 2
@@ -339,10 +345,10 @@ def test_rows_have_moved_when_the_clock_says_so(monkeypatch: pytest.MonkeyPatch,
         now[0] += each * moved[-1]
         return 0.0
 
-    monkeypatch.setattr(settling, "clock", lambda: now[0])
-    monkeypatch.setattr("shoal.kernels.tables.settling.settle", settle)
+    monkeypatch.setattr(close_classes, "clock", lambda: now[0])
+    monkeypatch.setattr("shoal.kernels.tables.close_classes.settle", settle)
     at, asked = close.cheapest()[0][np.repeat(np.arange(count.size), count)], ANEW._replace(sweeps=200.0)
-    settling._cooled(close, limit, 3, at, asked, np.uint64(1), 104.0)
+    close_classes._cooled(close, limit, 3, at, asked, np.uint64(1), 104.0)
     turns, all_moves = sum(stage.turns for stage in ANEW.stages), 200.0 * at.size
     assert len(moved) == turns
     if each * all_moves < 4.0:

@@ -1,4 +1,5 @@
-"""Tolls for t-closeness and for largest shares: never above the optimum, on all levels of a lattice or on some."""
+"""Multipliers for t-closeness and for largest shares: never above the optimum, on all levels of a lattice or on
+some."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, TCloseness, requirement, restore
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
-from shoal.problems.tables.search import class_program
-from shoal.problems.tables.search.bounds import lower_bounds
-from shoal.problems.tables.search.class_flow import flow_start
-from shoal.problems.tables.search.class_program import UNIT, Tolls, build, chain, column, price
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.bounds import class_program
+from shoal.problems.tables.bounds.bounds import lower_bounds
+from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build, chain, column, price
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search.open_close import flow_start
 from tests.oracles.models import meets
 from tests.oracles.tables import partitions
 from tests.oracles.tables_loss import row_loss
@@ -75,16 +76,18 @@ def test_no_tolls_prove_more_than_the_optimum(name: str, most: int, monkeypatch:
             continue
         best = least(task, *asked)
         walked = price(task)
-        draws = [walked.toll, 0 * walked.toll, np.full(walked.toll.size, walked.program.arcs.most)]
+        draws = [walked.multiplier, 0 * walked.multiplier, np.full(walked.multiplier.size, walked.program.arcs.most)]
         for top in (0.05, 1.0, 30.0):
-            draws.append(random.integers(0, int(top * UNIT), walked.toll.size))
-            draws.append(draws[-1] * (random.random(walked.toll.size) < 0.3))
-            draws.append(walked.toll + (walked.toll * random.random(walked.toll.size) * top).astype(np.int64))
-        for toll in draws:
-            toll = np.minimum(toll, walked.program.arcs.most)
-            proved = walked.program.bound(toll)
+            draws.append(random.integers(0, int(top * UNIT), walked.multiplier.size))
+            draws.append(draws[-1] * (random.random(walked.multiplier.size) < 0.3))
+            draws.append(
+                walked.multiplier + (walked.multiplier * random.random(walked.multiplier.size) * top).astype(np.int64)
+            )
+        for multiplier in draws:
+            multiplier = np.minimum(multiplier, walked.program.arcs.most)
+            proved = walked.program.bound(multiplier)
             assert proved <= (best + 1e-6) * UNIT
-            assert total(task, Tolls(walked.program, toll, proved, np.zeros(0)).value(task)) <= best + 1e-9
+            assert total(task, Multipliers(walked.program, multiplier, proved, np.zeros(0)).value(task)) <= best + 1e-9
         tried += 1
         tight += total(task, walked.value(task)) >= best * (1 - 1e-3)
     assert tight > 4
@@ -114,4 +117,4 @@ def test_closeness_proves_more_than_its_size_and_number_of_values() -> None:
     assert bounds.best[0] == "tolls"
     assert bounds.values["tolls"] > 1.1 * max(v for name, v in bounds.values.items() if name != "tolls")
     assert (build(task, 0).arcs.top == np.ceil((0.2 + 2e-9) * histogram.rows)).all()
-    assert flow_start(task, Rows.of(task), bounds.tolls) is None  # what fills classes by frequency alone
+    assert flow_start(task, Rows.of(task), bounds.multipliers) is None  # what fills classes by frequency alone

@@ -15,8 +15,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.papers.simplex_matching import checked, descend, scaled, simplex_matching
+from shoal.problems.tables.exact.two_anonymity import checked, descend, scaled, simplex_matching
+from shoal.problems.tables.losses import Costs
 from tests.oracles.exact import perfect_matchings, recodings, rows_of
 
 

@@ -11,38 +11,39 @@ import pytest
 
 import shoal.problems.tables as tables
 from shoal.clock import clock
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, Requirement, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
+from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
-from shoal.problems.tables.costs import Costs
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
-from shoal.problems.tables.exact import small
-from shoal.problems.tables.exact.class_prices import Asked, cheapest, priced
-from shoal.problems.tables.exact.crowded_sets import crowded
 from shoal.problems.tables.exact.pattern_model import (
     Places,
+    ValueLimits,
+    cheapest,
     completed,
-    kinds_of,
+    crowded,
     least_sizes,
     model_of,
     part_sizes,
     places_of,
+    planes,
+    priced,
+    row_classes_of,
 )
 from shoal.problems.tables.exact.pattern_program import (
     Limits,
     counted,
+    decide,
     paid,
     pattern_program,
     published,
     relaxation,
     shared,
 )
-from shoal.problems.tables.exact.rule_lines import planes
-from shoal.problems.tables.exact.whole_program import decide
-from shoal.problems.tables.others.pattern_cover import patterns, whole_cost
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods.pattern_cover import patterns, whole_cost
 from tests.amount import thinned
 from tests.oracles.models import prices
 from tests.oracles.tables import eligible
@@ -79,7 +80,7 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
         if task is None:
             continue
         best = least_loss(task.histogram, task.requirement, task.recoding)
-        costs, kinds = Costs.of(task.histogram, task.recoding), kinds_of(task.histogram, task.requirement)
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
         partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
         assert stopped is None
         assert_eligible(task, partition)
@@ -128,7 +129,7 @@ def test_the_program_proves_tables_under_models_that_are_rules(name: str) -> Non
         if best is None or not need.rules:
             continue
         task = Task(histogram, need, Recoding.stars(histogram))
-        costs, kinds = Costs.of(histogram, task.recoding), kinds_of(histogram, need)
+        costs, kinds = Costs.of(histogram, task.recoding), row_classes_of(histogram, need)
         partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
         assert stopped is None
         assert lower == best * costs.scale == whole_cost(costs, task, partition)
@@ -144,7 +145,7 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         if task is None:
             continue
         best = least_loss(task.histogram, task.requirement, task.recoding)
-        costs, kinds = Costs.of(task.histogram, task.recoding), kinds_of(task.histogram, task.requirement)
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
         found = patterns(costs, task.recoding, task.requirement.smallest)
         places = places_of(kinds, found, task.requirement)
         model = model_of(kinds, places, task.requirement, found.loss / costs.scale)
@@ -181,7 +182,7 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
         if task is None:
             continue
         need = task.requirement
-        costs, kinds = Costs.of(task.histogram, task.recoding), kinds_of(task.histogram, need)
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, need)
         found = patterns(costs, task.recoding, need.smallest)
         places, loss = places_of(kinds, found, need), found.loss / costs.scale
         model = model_of(kinds, places, need, loss)
@@ -240,7 +241,7 @@ def test_the_least_sum_of_a_class_is_that_of_some_rows_of_it():
         value, spare = random.integers(0, 3, n), np.round(random.normal(0.3, 1.0, n), 1)
         rows = random.integers(1, 3, n)
         places = Places(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
-        asked = Asked(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
+        asked = ValueLimits(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
         found = cheapest(places, rows, value, spare, asked)
         for p in range(2):
             here = np.repeat(np.arange(n), rows * (places.pattern == p)).tolist()
@@ -266,7 +267,7 @@ def test_the_least_size_of_a_pattern_is_that_of_some_rows_of_it():
         need = Requirement(int(random.integers(3, 8)), tuple(random.integers(2, 4, s).tolist()), (1,) * s)
         if shortfall(table, need) is not None:
             continue
-        costs, kinds = Costs.of(table, Recoding.stars(table)), kinds_of(table, need)
+        costs, kinds = Costs.of(table, Recoding.stars(table)), row_classes_of(table, need)
         found = patterns(costs, Recoding.stars(table), need.smallest)
         places = places_of(kinds, found, need)
         least = least_sizes(kinds, places, need)

@@ -11,7 +11,7 @@ from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.problems.tables import group
-from shoal.problems.tables.papers.three_phase import residue
+from shoal.problems.tables.three_phase import residue
 from tests.oracles.tables import eligible, fewest_suppressed
 
 

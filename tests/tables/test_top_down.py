@@ -13,8 +13,8 @@ from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.certify import good_groups
-from shoal.problems.tables.others.top_down import as_published, refinements, specialize
+from shoal.problems.tables.bounds.certify import good_groups
+from shoal.problems.tables.methods.top_down import as_published, refinements, specialize
 from tests.tables.checks import below_the_optimum, columns_of, forms, least_loss, solved, tables
 
 

@@ -14,8 +14,9 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.exact import odd_sets, set_partition
+from shoal.problems.tables.exact import set_partition
+from shoal.problems.tables.exact import set_partition as odd_sets
+from shoal.problems.tables.losses import Costs
 from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
 
 

@@ -226,9 +226,9 @@ def test_round_cuts_are_short():
 
 
 def test_the_earth_is_the_kernels_earth():
-    from shoal.kernels.tiles import selection
+    from shoal.kernels.tiles import guillotine
 
-    assert selection.KM_PER_DEGREE == KM_PER_DEGREE
+    assert guillotine.KM_PER_DEGREE == KM_PER_DEGREE
 
 
 # --- geographic coordinates -----------------------------------------------------------------------------------------

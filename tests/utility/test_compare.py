@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.model.foreign import domain_of, spread
 from shoal.utility.compare import wildcard_k
-from shoal.utility.foreign import domain_of, spread
 from tests.commands import run
 
 

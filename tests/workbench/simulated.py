@@ -23,7 +23,7 @@ async def bench(folder: Path, **first: Any) -> AsyncIterator[tuple[Any, Any]]:
         warnings.simplefilter("ignore")  # of nicegui and what it stands on
         from nicegui.testing import user_simulation
 
-        from shoal.workbench.task import Bench
+        from shoal.workbench.projects import Bench
         from shoal.workbench.window import pages
 
         modules, made = dict(sys.modules), Bench(folder, **first)

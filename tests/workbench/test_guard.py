@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.workbench.guard import Guard
+from shoal.workbench.server import Guard
 
 TOKEN, PORT = "right-token", 8123
 HOST = f"127.0.0.1:{PORT}"

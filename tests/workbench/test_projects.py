@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal.workbench import projects
 from shoal.workbench.jobs import look
-from shoal.workbench.task import Task
+from shoal.workbench.projects import Task
 
 PEOPLE = pl.DataFrame(
     {

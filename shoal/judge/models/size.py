@@ -1,4 +1,4 @@
-"""k-anonymity."""
+"""k-anonymity and (alpha,k)-anonymity."""
 
 from __future__ import annotations
 
@@ -6,8 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from shoal.judge.counted import CLOSE, Column
 
-def found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:
+
+def size_found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:
     """The smallest class."""
     smallest = int(sizes.min())
     return smallest, smallest >= model.k
+
+
+def share_level(column: Column) -> float:
+    """Largest share of a value in a class."""
+    return float(column.share.max())
+
+
+def share_found(model: Any, column: Column) -> tuple[float, bool]:
+    """The largest share, and the smallest class."""
+    return share_level(column), bool(column.sizes.min() >= model.k and share_level(column) <= model.alpha + CLOSE)
+
+
+FOUND = {"KAnonymity": size_found, "AlphaKAnonymity": share_found}

@@ -2,10 +2,16 @@
 
 A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
 published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
-"""
+
+The distinct values of an original column, in order and on a line, as its published cells are read against them.
+
+Labels of generated hierarchies (labels, intervals, tiles), read back to the values they stand for."""
 
 from __future__ import annotations
 
+import datetime
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +20,113 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.errors import InputError
 from shoal.judge import recodings
-from shoal.judge.originals.distinct import Values
-from shoal.judge.readings import reading
-from shoal.judge.values import has_both, shown
+from shoal.judge.finding import has_both, pair, reading, shown, with_empty
 from shoal.model.hierarchy import Hierarchy, Resolved
-from shoal.model.ways import WAYS
+from shoal.model.notation import NUMBER, RangeOf, SetOf, in_order, parse
+from shoal.model.shorthands import RECODINGS
+
+
+class Values:
+    """The distinct values of an original column, in order."""
+
+    def __init__(self, column: pl.Series, like: pl.Series, ranges: bool, sheet: bool, apart: bool) -> None:
+        if ranges and like.dtype == pl.String:  # a value by itself may stand in quotes
+            read = [parsed(t) if t else t for t in like.to_list()]
+            like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
+                             dtype=pl.String)  # fmt: skip
+        if isinstance(column.dtype, pl.Categorical):
+            column = column.cast(pl.String)
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+        empty = bool((column == "").any()) if column.dtype == pl.String else False
+        if empty and not apart:
+            column = column.set(column == "", None)
+        found = column.unique().drop_nulls()
+        lies = _line(found)
+        order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
+        found = found.gather(order)
+        self.missing = column.null_count() > 0
+        self.position: np.ndarray | None = None if lies is None else lies[0][order]
+        self.zero = 0.0 if lies is None else lies[1]
+        unit = getattr(found.dtype, "time_unit", None)
+        self.day = 1.0 if unit is None else 86400e3 * {"ms": 1, "us": 1e3, "ns": 1e6}[unit]
+        self.texts = [*shown(found), *(["" if empty and not apart else None] if self.missing else [])]
+        if self.position is not None and self.missing:
+            line = self.position
+            far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
+            self.position = np.append(line, far)
+        self.size = len(self.texts)
+        plain, tokens = pair(found, like, sheet)
+        if apart:
+            plain, tokens = with_empty(found, plain), with_empty(like, tokens)
+        number = {text: i for i, text in enumerate(plain.to_list())}
+        if len(number) < len(found):  # a form in which two values are one tells too little
+            number = {text: i for i, text in enumerate(shown(found))}
+            tokens = pl.Series(shown(like))
+        self.number: dict[str | None, int] = number | ({None: self.size - 1} if self.missing else {})
+        self.tokens = tokens.to_list()
+        self.codes = column.replace_strict(found, np.arange(len(found)), default=None, return_dtype=pl.Int64)
+        self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
+
+
+def parsed(raw: str) -> str | SetOf | RangeOf | None:
+    """A text of a column of sets or ranges; None where it is none that such a column has."""
+    try:
+        return parse(raw)
+    except InputError:
+        return None
+
+
+def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
+    """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
+
+    Text counts as numbers, days or bands where every one is written as such.  Equal or too near values have no line.
+    """
+    if not len(values):
+        return None
+    zero = 0.0
+    if isinstance(values.dtype, pl.Enum):
+        line = values.to_physical().cast(pl.Float64).rank("dense").cast(pl.Float64).to_numpy() - 1
+    elif values.dtype == pl.String:
+        texts = values.to_list()
+        found = [float(t) if re.search(NUMBER, t) else None for t in texts]
+        if any(x is None for x in found):
+            found = [_as_day(text) for text in texts]
+        if any(x is None for x in found) and (bands := in_order(texts)) is not None:
+            found = [float(x) for x in np.argsort(bands)]
+        if any(x is None for x in found):
+            return None
+        line = np.array(found, float)
+    elif values.dtype.is_temporal() or values.dtype.is_integer():
+        whole = values.to_physical().to_list()
+        if values.dtype.is_integer() and max(map(abs, whole)) > 2**53:
+            zero = float(min(whole))
+            whole = [v - min(whole) for v in whole]
+        line = np.array(whole, float)
+    elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
+    else:
+        return None
+    return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
+
+
+def as_number(text: str) -> float | None:
+    """The finite number that a text is, or None."""
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _as_day(text: str) -> float | None:
+    try:
+        return float(datetime.date.fromisoformat(text).toordinal() - 719163) if len(text) == 10 else None
+    except ValueError:
+        return None
+
 
 LARGEST_TABLE = 1 << 24
 
@@ -95,7 +202,7 @@ class Column:
 class Reading:
     """How a column was published.
 
-    kind       a word of ``shoal.model.ways``
+    kind       a word of ``shoal.model.shorthands``
     star       text of a suppressed value; blank: a missing value may stand for one
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet
@@ -139,9 +246,9 @@ def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, lis
 
     Raises PolicyError for a way that it does not know.
     """
-    if not WAYS[publish].file:
+    if not RECODINGS[publish].file:
         return lambda raw, column: None
-    found = reading(f"{recodings.__name__}.{WAYS[publish].file}", f"what is published as {publish!r}")
+    found = reading(f"{recodings.__name__}.{RECODINGS[publish].file}", f"what is published as {publish!r}")
     return found  # type: ignore[no-any-return]
 
 
@@ -242,3 +349,60 @@ def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> 
             leaves = below.get(text, 1) if hierarchy.rows else max(int(inside.sum()), 1)
             out[level][inside] = (leaves - 1) / max(whole - 1, 1)
     return out
+
+
+def _between(raw: str, values: Values) -> np.ndarray | None:
+    """``18 .. 25``: values from the one to the other."""
+    low, dots, high = raw.partition(" .. ")
+    a, b = as_number(low), as_number(high)
+    if not dots or a is None or b is None or values.position is None:
+        return None
+    slack = 1e-14 * max(abs(a), abs(b))
+    line = values.position[: values.size - values.missing]
+    return np.flatnonzero((line >= a - slack) & (line <= b + slack))
+
+
+def _alphabetic(raw: str, values: Values) -> np.ndarray | None:
+    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text.
+
+    Where two labels would have one name, all have a number: ``Adams, Baker (group 3)``, also a value by itself.
+    """
+    if raw.endswith(")") and raw not in values.by_text:
+        bare, mark, number = raw[:-1].rpartition(" (group ")
+        if mark and number.isdecimal():
+            several, one = _alphabetic(bare, values), values.by_text.get(bare)
+            own = np.zeros(0, np.int64) if one is None else np.array([one], np.int64)
+            return own if several is None and own.size else several if several is None else np.union1d(several, own)
+    texts = [t for t in values.texts if t is not None]
+    for mark in (" .. ", ", "):
+        pieces = raw.split(mark)
+        for cut in range(1, len(pieces)):
+            low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
+            if mark == " .. ":
+                high = high.rpartition(" and ")[0]
+            if low in values.by_text and high in values.by_text:
+                if mark == ", ":
+                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
+                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
+    return None
+
+
+def _tile(raw: str, values: Values) -> np.ndarray | None:
+    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
+    try:
+        spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
+                 for p in raw.split(" ")]  # fmt: skip
+        (x0, x1), (y0, y1) = spans
+    except ValueError:
+        return None
+    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t])
+    if not places.size:
+        return None
+    x, y = places[:, 0], places[:, 1]
+    along = np.zeros(x.size, bool)
+    for turn in (-360.0, 0.0, 360.0):
+        along |= (x + turn >= x0) & (x + turn <= x1)
+    return np.flatnonzero(along & (y >= y0) & (y <= y1))
+
+
+GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.originals.generated_labels import GENERATED
+from shoal.judge.originals.covering import GENERATED
 
 
 def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | None:

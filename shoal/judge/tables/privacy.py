@@ -2,7 +2,16 @@
 
 Shares no code with the solvers.  Everything is recomputed from the cells as they stand: a star is a value like any
 other, a missing value is a value like any other, and a block of fully starred rows is a class.
-"""
+
+How many different persons stand in a class, and what values they have there, counted from the tuples themselves.
+
+A second reading of missing values and stars: wildcards that are alike to every value.
+
+Other tools count so (sdcMicro, ARX on request): a row's frequency is the number of rows that it could be.  Being alike
+is then no equivalence, so there are no classes, and k means the least frequency.  It flatters: rows that hide in one
+another's blanks are told apart by who knows the blanks.  Shares no code with the solvers.
+
+What a table holds once its missing values are filled; shares no code with what filled them."""
 
 from __future__ import annotations
 
@@ -15,24 +24,54 @@ import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge import models
-from shoal.judge.models import (
-    beta_likeness,
-    delta_disclosure,
-    distinct,
-    entropy,
-    frequency,
-    recursive,
-    share,
-    t_closeness,
-)
-from shoal.judge.readings import reading
-from shoal.judge.tables.counted import CLOSE, Column, number_of_rows
-from shoal.judge.tables.units import by_persons, fewest
-from shoal.judge.tuples import codes, number
+from shoal.judge.counted import CLOSE, Column, number_of_rows
+from shoal.judge.file import codes, number
+from shoal.judge.finding import codes as codes_of
+from shoal.judge.finding import reading
+from shoal.judge.models import closeness, diversity, size
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, Model
-from shoal.model.privacy.persons import counts_rows
+from shoal.model.privacy.population import counts_rows
+
+
+def fewest(tuples: pl.DataFrame, quasi: Sequence[str], person: str) -> int | None:
+    """The fewest different persons in a class; None for an empty table.
+
+    tuples  published quasi-identifiers and the column that names persons, each pair at least once; other columns are
+            not looked at.  A missing person is nobody.  O(t log t).
+    """
+    short = pl.DataFrame([tuples[n].alias(f"c{i}") for i, n in enumerate([*quasi, person])])
+    last = short.columns[-1]
+    found = short.group_by(short.columns[:-1]).agg(pl.col(last).drop_nulls().n_unique())[last].min()
+    return None if found is None else int(found)  # type: ignore[arg-type]
+
+
+def by_persons(
+    tuples: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str], person: str, model: Model, tree: Any = None
+) -> tuple[float | None, bool]:
+    """The level that a model reaches in some sensitive columns when each person counts once for each of its values.
+
+    A row of a missing person is nobody's.  A share of l-diversity and alpha is one of the persons of a class.
+    O(t log t).
+    """
+    held = tuples.filter(tuples[person].is_not_null())
+    if not held.height:
+        return None, True
+    group = number([codes(held[c]) for c in quasi], held.height)
+    who = codes(held[person])
+    found = reading(f"shoal.judge.models.{type(model).__module__.rpartition('.')[2]}", model.name, type(model).__name__)
+    if model.speaks == "tuples":
+        return found(model, (np.column_stack([who, *(codes(held[c]) for c in columns)]), group))  # type: ignore[no-any-return]
+    name = columns[0]
+    once = np.unique(number([group, who, codes(held[name])], held.height), return_index=True)[1]
+    members = group[once]
+    if model.short in ("l", "alpha"):
+        members = group[np.unique(number([group, who], held.height), return_index=True)[1]]
+    ever = np.unique(number([who, codes(held[name])], held.height), return_index=True)[1]
+    whole = Column(np.zeros(ever.size, np.int64), held[name].gather(ever), np.array([ever.size]), None, None)
+    # a person of several classes is one of the table
+    return found(model, Column(group[once], held[name].gather(once), np.bincount(members), None, tree, whole.table))  # type: ignore[no-any-return]
 
 
 def judge(
@@ -112,16 +151,16 @@ def _levels(column: Column) -> SensitiveLevels:
     if not column.sizes.size:
         return SensitiveLevels(**{f.name: None for f in fields(SensitiveLevels)})
     return SensitiveLevels(
-        l=frequency.level(column),
-        distinct_l=distinct.level(column),
-        entropy_l=entropy.level(column),
-        recursive_c=recursive.level(column, 2),
-        alpha=share.level(column),
-        t_equal=t_closeness.equal(column),
-        t_ordered=t_closeness.ordered(column),
-        t_hierarchical=None if column.node is None else t_closeness.by_tree(column),
-        beta=beta_likeness.level(column),
-        delta=delta_disclosure.level(column),
+        l=diversity.frequency_level(column),
+        distinct_l=diversity.distinct_level(column),
+        entropy_l=diversity.entropy_level(column),
+        recursive_c=diversity.recursive_level(column, 2),
+        alpha=size.share_level(column),
+        t_equal=closeness.equal(column),
+        t_ordered=closeness.ordered(column),
+        t_hierarchical=None if column.node is None else closeness.by_tree(column),
+        beta=closeness.beta_level(column),
+        delta=closeness.delta_level(column),
     )
 
 
@@ -167,6 +206,84 @@ def _of_persons(
 
 
 def _reading(model: Model) -> Callable[[Any, Any], tuple[float, bool]]:
-    """The judge's own reading of a model, by the name of its file; PolicyError for a model that it does not know."""
-    found = reading(f"{models.__name__}.{type(model).__module__.rpartition('.')[2]}", model.name)
+    """The judge's own reading of a model, by the name of its module; PolicyError for a model that it does not know."""
+    found = reading(f"{models.__name__}.{type(model).__module__.rpartition('.')[2]}", model.name, type(model).__name__)
     return found  # type: ignore[no-any-return]
+
+
+_PATTERNS = 512
+
+
+def frequencies(frame: pl.DataFrame, quasi: Sequence[str], star: str = "*") -> np.ndarray | None:
+    """int64[n]: rows that each row could be, itself among them; None beyond 512 patterns of wildcards.
+
+    Two rows are alike when they agree in every column in which neither has a wildcard: a missing value or a star.
+    O(patterns^2 (t log t)) for t different tuples.
+    """
+    n = frame.height
+    columns = []
+    for name in quasi:
+        series = frame[name]
+        if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+            series = series.cast(pl.String)
+        if series.dtype.is_float():
+            series = series.fill_nan(None)
+        if series.dtype == pl.String:
+            series = series.set((series == star).fill_null(False), None)
+        columns.append(codes_of(series, series)[0])
+    rows = np.column_stack(columns) if columns else np.zeros((n, 0), np.int64)
+    tuples, of, held = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    wild = tuples == 0
+    patterns, which = np.unique(wild, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    if len(patterns) > _PATTERNS:
+        return None
+    found = np.zeros(len(tuples), np.int64)
+    for p, here in enumerate(patterns):
+        mine = np.flatnonzero(which == p)
+        for q, there in enumerate(patterns):
+            theirs = np.flatnonzero(which == q)
+            known = ~(here | there)
+            both = np.concatenate([tuples[mine][:, known], tuples[theirs][:, known]])
+            number = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+            total = np.bincount(number[mine.size :], weights=held[theirs], minlength=int(number.max(initial=0)) + 1)
+            found[mine] += total[number[: mine.size]].astype(np.int64)
+    out: np.ndarray = found[of.reshape(-1)]
+    return out
+
+
+def wildcards(frame: pl.DataFrame, quasi: Sequence[str], threshold: float, star: str = "*") -> dict[str, float] | None:
+    """The risks by that reading: "k" the least frequency, "uniques", and the prosecutor's highest, mean and share."""
+    found = frequencies(frame, quasi, star)
+    if found is None or not found.size:
+        return None
+    return {
+        "k": int(found.min()),
+        "uniques": int((found == 1).sum()),
+        "prosecutor_max": float(1 / found.min()),
+        "prosecutor_mean": float((1 / found).mean()),
+        "records_at_risk": float((found * threshold < 1 - 1e-9).mean()),
+    }
+
+
+def filled(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The frame with every missing value of some columns the column's most frequent one, and how many there were.
+
+    Of values that are equally frequent the least counts: as numbers where all of them are, else as text.
+    """
+    new, gone = [], {}
+    for name in names:
+        column = frame[name].fill_nan(None) if frame[name].dtype.is_float() else frame[name]
+        gone[name] = column.null_count()
+        modes = column.drop_nulls().mode()
+        if gone[name] and len(modes):
+            at = min(range(len(modes)), key=_order(modes.cast(pl.String, strict=False).to_list()))
+            column = column.fill_null(modes[at])
+        new.append(column)
+    return frame.with_columns(new), gone
+
+
+def _order(texts: Sequence[str]) -> Callable[[int], tuple[float, str]]:
+    numbers = pl.Series(texts, dtype=pl.String).cast(pl.Float64, strict=False)
+    known = [0.0] * len(texts) if numbers.null_count() else numbers.to_list()
+    return lambda at: (known[at], texts[at])

@@ -4,21 +4,28 @@ Nothing here needs the original.  A certificate file states these figures and no
 original that the release does not tell.  Values and spans are those that the release names: a range is measured against
 the span from the lowest to the highest end published, a set against the values that the column names, a class of a
 hierarchy against the leaves of that hierarchy.
-"""
+
+Classes of a hierarchy in a release, without the original: each is one, and they lose what is certified.
+
+What a release under the Safe Harbor shows in its zips, ages and dates; shares no code with what recoded them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.judge.tuples import codes
-from shoal.judge.values import shown as texts_of
+from shoal.judge.file import codes
+from shoal.judge.finding import Finding
+from shoal.judge.finding import shown as texts_of
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.meaning import Members, meanings_of_classes, of_ranges
+from shoal.model.notation import Members, meanings_of_classes, of_ranges
+from shoal.model.shorthands import RESTRICTED, Harbor
 
 NOT_AT_HAND = "not at hand"  # in place of a hierarchy that the judge was not given
 _SILENT = ("labels", "tiles", NOT_AT_HAND)  # hierarchies whose labels do not say what they stand for
@@ -48,7 +55,7 @@ class Shown(NamedTuple):
 class Published(NamedTuple):
     """How the columns of a release were published.
 
-    names    its quasi-identifiers;  publish: a word of ``shoal.model.ways``
+    names    its quasi-identifiers;  publish: a word of ``shoal.model.shorthands``
     star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
     trees    per column its hierarchy, the name of a generated one, or NOT_AT_HAND
     weights  per column, 1 where not given
@@ -171,3 +178,113 @@ def _hidden(text: str, pattern: str, longest: int) -> float:
     if pattern.endswith(".*"):
         return 1 - len(text) / max(longest, 1)
     return int(pattern.rpartition("{")[2].rstrip("}")) / max(len(text), 1)
+
+
+_ROUNDING = 1e-9
+
+
+class Span(NamedTuple):
+    """Fewest and most; they differ where a text is a value and a class, or a class of two levels."""
+
+    least: float
+    most: float
+
+
+class Counted(NamedTuple):
+    """A column: whether all that it shows is known, its cells that are no value as it came, its loss added up."""
+
+    known: bool
+    changed: Span
+    loss: Span
+
+
+def counted(column: pl.Series, counts: np.ndarray, hierarchy: Hierarchy, star: str) -> Counted | None:
+    """A column published by a hierarchy of rows; None for builders, which list no values, and where it shows no texts.
+
+    counts  int64[n]  rows of each cell
+
+    O(n + rows of the hierarchy).
+    """
+    column = column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
+    if not hierarchy.rows or column.dtype != pl.String:
+        return None
+    leaves = {row[0] for row in hierarchy.rows}
+    losses: dict[str, list[float]] = {text: [0.0] for text in leaves}
+    for level in zip(*(row[1:] for row in hierarchy.rows), strict=True):
+        for text, under in Counter(level).items():
+            losses.setdefault(text, []).append((under - 1) / max(len(hierarchy.rows) - 1, 1))
+    losses[star] = [1.0]
+    held = pl.DataFrame({"text": column, "rows": counts}).drop_nulls("text").filter(pl.col("text") != "")
+    known, bounds = True, np.zeros(4)
+    for text, rows in held.group_by("text").agg(pl.col("rows").sum()).iter_rows():
+        if text not in losses:
+            known = False
+            continue
+        own = losses[text]
+        surely, maybe = text not in leaves or text == star, max(own) > 0 or text not in leaves
+        bounds += rows * np.array([surely, maybe, min(own), max(own)])
+    return Counted(known, Span(*bounds[:2]), Span(*bounds[2:]))
+
+
+def judge_classes(
+    cells: pl.DataFrame,
+    counts: np.ndarray,
+    trees: Mapping[str, Hierarchy],
+    star: str,
+    stars: Mapping[str, int],
+    changed: Mapping[str, int],
+    ncp: float | None,
+) -> list[Finding]:
+    """Findings about the columns whose hierarchy is at hand, and about the loss where each column's is.
+
+    stars, changed  cells certified of every quasi-identifier
+    ncp             the loss certified; None where some column's hierarchy is not at hand
+    """
+    found = {name: counted(cells[name], counts, tree, star) for name, tree in trees.items() if name in changed}
+    findings = []
+    for name, column in found.items():
+        if column is None:
+            continue
+        if not column.known:
+            text = f"column {name!r} shows what is neither a value nor a class of its hierarchy"
+            findings.append(Finding(f"classes of {name}", False, text))
+            continue
+        right = bool(column.changed.least <= changed[name] <= column.changed.most)
+        text = f"{column.changed.least:.0f} cells are classes or stars, {changed[name]} certified as changed"
+        findings.append(Finding(f"classes of {name}", right, text))
+    judged = [c for c in found.values() if c is not None and c.known]
+    bare = sum(stars[name] for name in changed if name not in found)
+    cells_of_all = max(int(counts.sum()) * len(changed), 1)
+    if ncp is not None and judged and len(judged) == len(found):
+        least, most = ((sum(c.loss[i] for c in judged) + bare) / cells_of_all for i in (0, 1))
+        right = bool(least - _ROUNDING <= ncp <= most + _ROUNDING)
+        findings.append(Finding("loss of the classes", right, f"NCP {least:.6g}, {ncp:.6g} certified"))
+    return findings
+
+
+_DAY = re.compile(r"\d{4}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
+
+
+def breach(frame: pl.DataFrame, harbor: Harbor) -> str | None:
+    """Which column shows more than the rule lets stand, in words that show no value; None where none does."""
+    for name, rule in harbor.columns.items():
+        if name not in frame.columns:
+            continue
+        texts = [t for t in frame[name].cast(pl.String).unique().to_list() if t is not None]
+        if rule == "zip" and any(_precise(t) for t in texts):
+            return f"column {name!r} shows a zip more precisely than the Safe Harbor lets it stand"
+        if rule == "age" and any(float(n) > 89 for n in _whole(texts)):
+            return f"column {name!r} shows an age above 89"
+        if rule in ("birth", "date") and any(_DAY.search(t) for t in texts):
+            return f"column {name!r} shows more of a date than its year"
+        if rule == "birth" and any(int(float(n)) <= harbor.born for n in _whole(texts)):
+            return f"column {name!r} shows a year of birth that tells an age above 89"
+    return None
+
+
+def _precise(text: str) -> bool:
+    return any(len(run) > 3 or run in RESTRICTED for run in re.findall(r"\d+", text))
+
+
+def _whole(texts: Iterable[str]) -> list[str]:
+    return [t for t in texts if re.fullmatch(r"\d+(?:\.\d+)?", t)]

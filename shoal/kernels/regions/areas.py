@@ -2,7 +2,9 @@
 
 A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``,
 each edge stands in both rows.
-"""
+
+The working arrays of a search over partitions: parts gathered, a random spanning tree of them, the tree cut at every
+chance."""
 
 from __future__ import annotations
 
@@ -59,3 +61,232 @@ def eligible(total, need, ways):
             tallest = max(tallest, total[i])
         return records >= ways * tallest
     return True
+
+
+class Workspace(NamedTuple):
+    """Working arrays of one search.  "Place": position in ``node``; "position": rank in the random tree's preorder."""
+
+    place: np.ndarray  # int64[n] vertex -> place, -1 outside the merged parts
+    node: np.ndarray  # int64[n] place -> vertex
+    tail: np.ndarray  # int64[m + 1] ends of the edges inside, as places
+    head: np.ndarray
+    union: np.ndarray  # int64[n] disjoint sets of places
+    first: np.ndarray  # int64[n + 1] tree neighbors of a place: links[first[i]:first[i + 1]]
+    links: np.ndarray  # int64[2n]
+    stack: np.ndarray  # int64[n]
+    at: np.ndarray  # int64[n] position -> place
+    rank: np.ndarray  # int64[n] place -> position
+    up: np.ndarray  # int64[n] position -> position of the parent, -1 at the root
+    size: np.ndarray  # int64[n] position -> vertices in its subtree
+    sub: np.ndarray  # int64[n, t + s] position -> sums over its subtree
+    rest: np.ndarray  # int64[n, t + s] position -> sums over what is not cut off below it
+    mass: np.ndarray  # float64[n, c + 2] position -> geometric sums over its subtree
+    part: np.ndarray  # int64[n] position -> new part; while cutting, its top
+    cross: np.ndarray  # int64[n] position -> edges that leave its subtree
+    ahead: np.ndarray  # int64[n + 2] heaviest vertex at positions before this one
+    behind: np.ndarray  # int64[n + 2] heaviest vertex at this position and after
+    heads: np.ndarray  # int64[n] positions where one cut is possible
+    weight: np.ndarray  # int64[n] weight of a new part
+    heavy: np.ndarray  # int64[n] heaviest vertex of a new part
+    spare: np.ndarray  # int64[t + s]
+    held: np.ndarray  # int64[n + 1] weight of a part, 0 at first
+    heaviest: np.ndarray  # int64[n + 1] heaviest vertex of a part, 0 at first
+    ids: np.ndarray  # int64[3] the parts merged
+    sums: np.ndarray  # float64[3, c + 2] their moments
+    nothing: np.ndarray  # float64[c + 2] zeros
+
+
+def workspace(n: int, m: int, width: int, places: int, wide: int) -> Workspace:
+    """Working arrays for n vertices and m edges; width features a vertex, wide moments of ``places`` vertices."""
+
+    def ints(*shape: int) -> np.ndarray:
+        return np.empty(shape, np.int64)
+
+    return Workspace(
+        place=np.full(n, -1, np.int64), node=ints(n), tail=ints(m + 1), head=ints(m + 1), union=ints(n),
+        first=ints(n + 1), links=ints(2 * n), stack=ints(n), at=ints(n), rank=ints(n), up=ints(n), size=ints(n),
+        sub=ints(n, width), rest=ints(n, width), mass=np.empty((places, wide)), part=ints(n), cross=ints(n),
+        ahead=ints(n + 2), behind=ints(n + 2), heads=ints(n), weight=ints(n), heavy=ints(n), spare=ints(width),
+        held=np.zeros(n + 1, np.int64), heaviest=np.zeros(n + 1, np.int64), ids=ints(3), sums=np.empty((3, wide)),
+        nothing=np.zeros(wide),
+    )  # fmt: skip
+
+
+@njit(**LEAN_INNER)
+def gather(indptr, indices, label, d, i, s, p, q):
+    """Extend the gathered vertices, from place i on, by their neighbors in part p or q; the new number gathered."""
+    while i < s:
+        v = d.node[i]
+        for e in range(indptr[v], indptr[v + 1]):
+            x = indices[e]
+            if d.place[x] < 0 and (label[x] == p or label[x] == q):
+                d.place[x] = s
+                d.node[s] = x
+                s += 1
+        i += 1
+    return s
+
+
+@njit(**LEAN_INNER)
+def _summed(d, s):
+    """Sizes and sums of the subtrees, from those of the vertices alone, which stand in preorder."""
+    for i in range(s - 1, 0, -1):
+        d.size[d.up[i]] += d.size[i]
+        for f in range(d.sub.shape[1]):
+            d.sub[d.up[i], f] += d.sub[i, f]
+
+
+@njit(**LEAN_INNER)
+def random_tree(indptr, indices, features, d, s, state):
+    """A spanning tree of what is gathered, its edges taken in random order, in preorder from a random root.
+
+    Fills at, rank, up, size, sub; returns the number of edges inside.
+    """
+    m = 0
+    for i in range(s):
+        d.union[i] = i
+        d.first[i] = 0
+        v = d.node[i]
+        for e in range(indptr[v], indptr[v + 1]):
+            j = d.place[indices[e]]
+            if j > i:
+                d.tail[m] = i
+                d.head[m] = j
+                m += 1
+    d.first[s] = 0
+    kept = 0
+    i = m
+    while kept < s - 1:
+        j = int(uniform(state) * i)
+        i -= 1
+        a = d.tail[j]
+        b = d.head[j]
+        d.tail[j] = d.tail[i]
+        d.head[j] = d.head[i]
+        d.tail[i] = a
+        d.head[i] = b
+        x = a
+        while d.union[x] != x:
+            d.union[x] = d.union[d.union[x]]
+            x = d.union[x]
+        y = b
+        while d.union[y] != y:
+            d.union[y] = d.union[d.union[y]]
+            y = d.union[y]
+        if x != y:
+            d.union[x] = y
+            d.stack[kept] = i
+            kept += 1
+            d.first[a] += 1
+            d.first[b] += 1
+    total = 0
+    for i in range(s + 1):
+        total += d.first[i]
+        d.first[i] = total
+    for i in range(kept):
+        a = d.tail[d.stack[i]]
+        b = d.head[d.stack[i]]
+        d.first[a] -= 1
+        d.links[d.first[a]] = b
+        d.first[b] -= 1
+        d.links[d.first[b]] = a
+    width = features.shape[1]
+    root = int(uniform(state) * s)
+    d.stack[0] = root
+    d.rank[root] = -1  # until it is visited: the position of its parent
+    depth = 1
+    done = 0
+    while depth > 0:
+        depth -= 1
+        x = d.stack[depth]
+        above = d.rank[x]
+        d.at[done] = x
+        d.up[done] = above
+        d.rank[x] = done
+        d.size[done] = 1
+        for f in range(width):
+            d.sub[done, f] = features[d.node[x], f]
+            d.rest[done, f] = features[d.node[x], f]
+        for e in range(d.first[x], d.first[x + 1]):
+            y = d.links[e]
+            if above < 0 or y != d.at[above]:
+                d.rank[y] = done
+                d.stack[depth] = y
+                depth += 1
+        done += 1
+    _summed(d, s)
+    return m
+
+
+@njit(**LEAN_INNER)
+def long_tree(indptr, indices, features, d, s, state):
+    """A spanning tree of what is gathered, depth first from a random root, neighbors from a random one round.
+
+    Fills what ``random_tree`` does, in half its time.  Long paths are cut into more parts than branches are, and into
+    parts less round.  O(edges of what is gathered).
+    """
+    for i in range(s):
+        d.rank[i] = -1
+    x = int(uniform(state) * s)
+    above = -1
+    depth = 0
+    done = 0
+    while True:
+        v = d.node[x]
+        d.at[done] = x
+        d.up[done] = above
+        d.rank[x] = done
+        d.size[done] = 1
+        for f in range(features.shape[1]):
+            d.sub[done, f] = features[v, f]
+            d.rest[done, f] = features[v, f]
+        d.first[x] = int(uniform(state) * (indptr[v + 1] - indptr[v]))
+        d.union[x] = 0  # neighbors looked at
+        d.stack[depth] = x
+        depth += 1
+        done += 1
+        if done == s:
+            break
+        y = -1
+        while y < 0:
+            x = d.stack[depth - 1]
+            v = d.node[x]
+            degree = indptr[v + 1] - indptr[v]
+            while y < 0 and d.union[x] < degree:
+                e = d.first[x] + d.union[x]
+                d.union[x] += 1
+                j = d.place[indices[indptr[v] + (e if e < degree else e - degree)]]
+                if j >= 0 and d.rank[j] < 0:
+                    y = j
+            if y < 0:
+                depth -= 1
+        above = d.rank[x]
+        x = y
+    _summed(d, s)
+
+
+@njit(**LEAN_INNER)
+def most(d, s, need, ways):
+    """Cut off, from the leaves up, whatever is eligible; marks the tops of the parts in ``part``, returns how many."""
+    width = d.sub.shape[1]
+    g = 0
+    for i in range(s - 1, -1, -1):
+        d.part[i] = 0
+        if eligible(d.rest[i], need, ways):
+            d.part[i] = 1
+            g += 1
+        elif i:
+            for f in range(width):
+                d.rest[d.up[i], f] += d.rest[i, f]
+    i = 1
+    while not d.part[0] and i < s:  # what is left at the root joins the parts hanging from it
+        if d.part[i]:
+            d.part[i] = 0
+            g -= 1
+            for f in range(width):
+                d.rest[0, f] += d.rest[i, f]
+            if eligible(d.rest[0], need, ways):
+                d.part[0] = 1
+                g += 1
+        i += 1
+    return g

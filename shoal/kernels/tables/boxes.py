@@ -17,7 +17,7 @@ from shoal.kernels.tables.near_cells import apart_by
 TINY = 1e-12
 
 
-class Room(NamedTuple):
+class BoxWorkspace(NamedTuple):
     """Room for the search of one cell: w near cells, d columns, s boxes that are open, a axes (at most w d).
 
     start int64[w + 1], axis int64[w d], amount float64[w d]  what each near cell asks, axis by axis
@@ -57,7 +57,7 @@ class Room(NamedTuple):
 def _room(w, d, kinds, group, nodes):
     """Room for searches of ``nodes`` boxes each."""
     s, a, whole = nodes + 2, w * d, np.int64
-    return Room(
+    return BoxWorkspace(
         np.empty(w + 1, whole), np.empty(a, whole), np.empty(a), np.empty((a, 2), whole), np.empty((s, a)),
         np.empty((s, w), np.bool_), np.empty(s), np.empty(s), np.empty(s), np.empty(s, whole), np.empty(s, whole),
         np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w), np.empty(w, whole), np.empty(a, whole),

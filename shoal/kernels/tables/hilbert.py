@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
-from shoal.kernels.tables.eligible import group_gap
-from shoal.kernels.tables.slots import cost, join
+from shoal.kernels.tables.eligible import cost, group_gap, join
 
 
 @njit(**LEAN_INNER)

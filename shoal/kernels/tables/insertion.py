@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import group_gap, names_persons
-from shoal.kernels.tables.slots import join, joined
+from shoal.kernels.tables.eligible import group_gap, join, joined, names_persons
 from shoal.kernels.uncompiled import quick
 
 
@@ -121,7 +120,7 @@ def _next(skip, stamp, now, y):
     return y
 
 
-class Room(NamedTuple):
+class InsertionWorkspace(NamedTuple):
     """What ``insert`` works in, for g groups, s sensitive columns and r rows.
 
     now, price, each float64[g]  the loss of a group, of one of its rows at first and by now
@@ -208,7 +207,7 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
     most = 1 if rules is None else max(1, *rules.size)
     largest = 1 if rules is None else 1 + int(hosts.size.sum()) + rows.size
     alike = int(np.diff(np.flatnonzero(np.diff(cell[rows], prepend=-1, append=-1))).max(initial=0))
-    room = Room(
+    room = InsertionWorkspace(
         np.empty(g), np.empty(g), np.empty(g), np.zeros((s, g), np.uint64), np.zeros((s, g), np.uint64),
         np.ones(s, np.bool_), np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.bool_),
         np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.int64),

@@ -7,9 +7,20 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, njit
-from shoal.kernels.tables.near_groups import Asked, Near, drop, few, fits, forget, number, put, refresh
-from shoal.kernels.tables.regrow import draw, grow
-from shoal.kernels.tables.slots import Slots, join, joined
+from shoal.kernels.tables.eligible import Slots, join, joined
+from shoal.kernels.tables.near_groups import (
+    GroupRequirement,
+    Near,
+    draw,
+    drop,
+    few,
+    fits,
+    forget,
+    grow,
+    number,
+    put,
+    refresh,
+)
 
 TINY = 1e-10  # of the sums compared
 AT_ONCE = 12  # near groups looked for, one to all of which are taken apart with the first
@@ -93,7 +104,7 @@ class Rows(NamedTuple):
     sensitive: np.ndarray
 
 
-class Room(NamedTuple):
+class SearchWorkspace(NamedTuple):
     """What a search works in, for n rows and at most g groups, ``most`` rows taken apart at once.
 
     group int64[n]  label of each row; head, size int64[g], following int64[n]  the rows of each group as a list
@@ -116,7 +127,14 @@ class Room(NamedTuple):
 
 
 def improve(
-    slots: Slots, rows: Rows, asked: Asked, group: np.ndarray, groups: int, steps: int, seed: np.uint64, most: int
+    slots: Slots,
+    rows: Rows,
+    asked: GroupRequirement,
+    group: np.ndarray,
+    groups: int,
+    steps: int,
+    seed: np.uint64,
+    most: int,
 ) -> float:
     """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
 
@@ -130,7 +148,7 @@ def improve(
     n, width = rows.leaf.shape
     need = int(max([asked.k, *asked.frequency, *asked.distinct]))
     held = groups + n // need + 1
-    room = Room(
+    room = SearchWorkspace(
         group, np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64),
         np.empty((held, width), np.int64), np.zeros(held), np.empty(AT_ONCE + 1, np.int64), np.empty(AT_ONCE),
         np.empty(most, np.int64), np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),

@@ -3,7 +3,14 @@
 A state is how many rows of each kind are left.  It has two names: its number in mixed radix (kind 0 most significant),
 which is subtracted like a number, and a packed word with a guard bit over every field, in which "group <= state" is
 one subtraction.  Both are linear in the counts.
-"""
+
+Least loss of k-anonymity by halves: every part of about half the rows, and what remains, each solved the same way.
+
+Blocki, Williams 2010, Theorem 1.3.  Rows are bits of an int64, so there are 62 at most.
+
+Classes of rows alike: whether they meet a requirement, and the largest part of them that does.
+
+Groups of few rows whose values come near a table's shares, taken out of a class one by one."""
 
 from __future__ import annotations
 
@@ -13,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.eligible import group_gap, widest
+from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, PERSONS, TREE, group_gap, widest
 
 
-class Asked(NamedTuple):
+class GroupLimits(NamedTuple):
     """What a group is asked.
 
     value  int64[m, s], frequency int64[s], distinct int64[s]   sensitive values, numbered from 0, and what is asked
@@ -256,3 +263,312 @@ def cover(start, member, loss, of_start, of, count, k, pick):
         picks[made] = p
         made += 1
     return picks[:made]
+
+
+@njit(cache=True, nogil=True)
+def group_loss(mask, code, pair, start, size, kind):
+    """Loss per row of the group of the rows in mask; code int32[n, d], the rest as in ``kernels.tables.subsets``."""
+    total = np.int64(0)
+    for j in range(code.shape[1]):
+        a, s = start[j], size[j]
+        first, worst, low, high, many = np.int64(-1), np.int64(0), s, np.int64(-1), np.int64(0)
+        seen = np.zeros(s if kind[j] == 2 else 0, np.bool_)
+        for i in range(code.shape[0]):
+            if not mask >> i & 1:
+                continue
+            x = np.int64(code[i, j])
+            if first < 0:
+                first = x
+            if kind[j] == 0:
+                worst = max(worst, pair[a + first * s + x])
+            elif kind[j] == 1:
+                low, high = min(low, x), max(high, x)
+            elif not seen[x]:
+                seen[x] = True
+                many += 1
+        if kind[j] == 1:
+            worst = pair[a + low * s + high]
+        elif kind[j] == 2 and many > 1:
+            worst = (many - 1) * pair[a + 1]
+        total += worst
+    return total
+
+
+@njit(cache=True, nogil=True)
+def halve(mask, upper, k, code, pair, start, size, kind, twin, floor, looked, stop, part):
+    """The least loss of cutting the rows in mask into groups of k or more, or ``upper`` where none is below it.
+
+    upper  int64     a loss in hand
+    twin   int64[n]  the row before it that equals a row, -1 for none: of equal rows the first go into a part
+    floor  int64[n]  no group charges a row less
+    looked int64[1]  in and out: parts looked at; stop  int64[1]: the search ends where another thread makes it 1
+    part   int64[1]  out: the part that gave the least loss, 0 where the rows are one group or nothing was below upper
+
+    Some union T of groups of an optimum has at least n/2 and at most n/2 + k - 1/2 of the n >= 2k rows: add groups of
+    at most 2k - 1 rows until half is reached; the larger side with the last group, or the one without, is that near.
+    Where one side is empty, the last group is half of the rows and no more than 2k - 1, and is T itself.
+    About 4^n parts; the space of the recursion, n deep.
+    """
+    part[0] = 0
+    member = np.empty(code.shape[0], np.int64)
+    n, least = np.int64(0), np.int64(0)
+    for i in range(code.shape[0]):
+        if mask >> i & 1:
+            member[n] = i
+            n += 1
+            least += floor[i]
+    if n < 2 * k:
+        return min(upper, n * group_loss(mask, code, pair, start, size, kind))
+    best, chosen = upper, np.int64(0)
+    for t in range(max(k, (n + 1) // 2), min(n - k, (n + 2 * k - 1) // 2) + 1):
+        subset = (np.int64(1) << t) - 1
+        while subset >> n == 0 and least < best:
+            looked[0] += 1
+            if stop[0]:
+                return upper
+            half, plain = np.int64(0), not (2 * t == n and subset & 1 == 0)  # halves alike count once
+            for i in range(n):
+                if subset >> i & 1:
+                    half |= np.int64(1) << member[i]
+            for i in range(n):
+                j = twin[member[i]]
+                if j >= 0 and half >> member[i] & 1 and mask >> j & 1 and not half >> j & 1:
+                    plain = False
+            if plain:
+                one = halve(half, best, k, code, pair, start, size, kind, twin, floor, looked, stop, part)
+                if one < best:
+                    rest = best - one
+                    two = halve(mask ^ half, rest, k, code, pair, start, size, kind, twin, floor, looked, stop, part)
+                    if two < rest:
+                        best, chosen = one + two, half
+            low = subset & -subset  # the next number with as many bits
+            high = subset + low
+            subset = ((subset ^ high) >> 2) // low | high
+    part[0] = chosen
+    return best
+
+
+@njit(**INNER)
+def keep_of(held, seen, kinds, l, top):
+    """Largest h with sum min(count, h) >= l h, the counts being held[seen[:kinds]]; top int64[l] is scratch.
+
+    As in phase one of the three-phase algorithm, but only the l largest counts are sorted.
+    """
+    total = np.int64(0)
+    n = 0
+    for y in range(kinds):
+        c = held[seen[y]]
+        total += c
+        i = n
+        if n < l:
+            n += 1
+        elif c <= top[l - 1]:
+            continue
+        else:
+            i = l - 1
+        while i > 0 and top[i - 1] < c:
+            top[i] = top[i - 1]
+            i -= 1
+        top[i] = c
+    h = top[0]
+    for j in range(1, l):
+        if j - 1 < n:
+            total -= top[j - 1]
+        h = min(h, total // (l - j))
+        if h <= 0:
+            return np.int64(0)
+    return h
+
+
+@njit(**INNER)
+def meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
+    """Whether many[i] rows of cells[i] meet a requirement; held int64[widest column] all 0, seen int64[the same]."""
+    n = np.int64(0)
+    for i in range(cells.size):
+        n += many[i]
+    if n < k:
+        return False
+    for j in range(frequency.size):
+        if frequency[j] <= 1 and distinct[j] <= 1:
+            continue
+        kinds, top = 0, np.int64(0)
+        for i in range(cells.size):
+            if many[i] > 0:
+                w = sensitive[cells[i], j]
+                kinds += held[w] == 0
+                held[w] += many[i]
+                top = max(top, held[w])
+        for i in range(cells.size):
+            held[sensitive[cells[i], j]] = 0
+        if frequency[j] * top > n or kinds < distinct[j]:
+            return False
+    return group_gap(rules, sensitive, cells, many, cells.size, held, seen, 0.0) <= 0.0
+
+
+@njit(**INNER)
+def _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many):
+    """Where persons are counted by value, whether a class meets the requirement with at most h rows of each value, for
+    the largest h found by bisection; many[i] rows of cells[i]."""
+    j, high = -1, np.int64(0)
+    for i in range(rules.kind.size):
+        if rules.kind[i] >= PERSONS:
+            j = rules.column[i]
+    if j < 0:
+        return False
+    for i in range(cells.size):
+        w = sensitive[cells[i], j]
+        held[w] += left[cells[i]]
+        high = max(high, held[w])
+    low, h = np.int64(0), high
+    while True:
+        for i in range(cells.size):
+            held[sensitive[cells[i], j]] = 0
+        if high - low <= 1 and h == low:
+            return low > 0
+        h = (low + high) // 2 if high - low > 1 else low
+        for i in range(cells.size):
+            w = sensitive[cells[i], j]
+            many[i] = min(left[cells[i]], h - held[w])
+            held[w] += many[i]
+        if high - low > 1:
+            for i in range(cells.size):
+                held[sensitive[cells[i], j]] = 0
+            if meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
+                low = h
+            else:
+                high = h
+
+
+@njit(**INNER)
+def part_of(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many, part):
+    """The largest part of a class found that meets the requirement; False when none is.
+
+    With one column the part has min(count, h w) rows of each value for the largest h found by bisection; w is the
+    value's share in the whole table (or its largest share) where a model has one, else 1.
+    many int64[cells of the table] out: rows of each cell, with several columns; part int64[values] out: rows of each
+    value, with one column
+    """
+    for i in range(cells.size):
+        many[i] = left[cells[i]]
+    whole = meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen)
+    if frequency.size != 1:
+        return whole or _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many)
+    values = rules.size[0]
+    weight = np.ones(values)
+    for i in range(rules.kind.size):
+        for v in range(values):
+            if rules.kind[i] == EQUAL:
+                weight[v] = rules.table[rules.at[i] + v]
+            elif rules.kind[i] == ORDERED:
+                weight[v] = rules.table[rules.at[i] + v] - (rules.table[rules.at[i] + v - 1] if v > 0 else 0.0)
+            elif rules.kind[i] == BAND:
+                weight[v] = rules.table[rules.at[i] + 2 * v + 1]
+            elif rules.kind[i] == TREE:  # the classes of the first level are the values
+                shares = rules.at[i] + 1 + rules.whole[i] * values
+                weight[v] = rules.table[shares + np.int64(rules.table[rules.at[i] + 1 + v])]
+    kinds, total, high = 0, np.int64(0), 0.0
+    for i in range(cells.size):
+        w = sensitive[cells[i], 0]
+        part[w] = 0
+    for i in range(cells.size):
+        w = sensitive[cells[i], 0]
+        if many[i] > 0 and held[w] == 0:
+            seen[kinds] = w
+            kinds += 1
+        held[w] += many[i]
+        total += many[i]
+    if whole or kinds < distinct[0]:
+        for y in range(kinds):
+            part[seen[y]] = held[seen[y]]
+            held[seen[y]] = 0
+        return whole
+    names, had, kept = seen[:kinds].copy(), np.empty(kinds, np.int64), np.empty(kinds, np.int64)
+    for y in range(kinds):
+        had[y] = held[names[y]]
+        held[names[y]] = 0
+        high = max(high, had[y] / max(weight[names[y]], 1e-12))
+    line = np.arange(values).reshape(-1, 1)
+    low, found = 0.0, False
+    for _ in range(14):
+        h = (low + high) / 2
+        for y in range(kinds):
+            kept[y] = min(had[y], np.int64(h * weight[names[y]] + 1e-9))
+        if meets(rules, line, names, kept, k, frequency, distinct, held, seen):
+            low, found = h, True
+            for y in range(kinds):
+                part[names[y]] = kept[y]
+        else:
+            high = h
+    return found
+
+
+INNER_WHOLE = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+CLOSE = 1e-9
+ROOM = 0.7  # part of t that a group may use to follow its class's own shares; the rest is for rounding
+
+
+@njit(**INNER_WHOLE)
+def _quota(held, share, t, k, most, quota):
+    """Rows of each value for a group within t of the shares, of k to ``most`` rows; their number, 0 when none is found.
+
+    held int64[v] rows of the class, share float64[v], quota int64[v] out.  The group grows row by row towards shares
+    between the class's own and the table's, each time by the value that lacks most.  O(most * values).
+    """
+    total, present = np.int64(0), 0.0
+    for v in range(held.size):
+        quota[v] = 0
+        total += held[v]
+        if held[v] > 0:
+            present += share[v]
+    if total < k or present < 1.0 - t - CLOSE:
+        return 0
+    apart = 0.0
+    for v in range(held.size):
+        apart += max(0.0, held[v] / total - share[v])
+    own = min(1.0, ROOM * t / max(apart, CLOSE))  # the part of the class's own shares that a group is given
+    for n in range(1, min(most, total) + 1):
+        best, highest = -1, -np.inf
+        for v in range(held.size):
+            if held[v] > quota[v]:
+                lack = n * (own * held[v] / total + (1.0 - own) * share[v]) - quota[v]
+                if lack > highest:
+                    best, highest = v, lack
+        quota[best] += 1
+        if n >= k:
+            common = 0.0
+            for v in range(held.size):
+                common += min(quota[v] / n, share[v])
+            if 1.0 - common <= t + CLOSE:
+                return n
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def deal(cells, start, value, left, share, t, k, most, group, cell_out, group_out, count_out):
+    """Groups taken out of every class for as long as one is found; returns (next group, triples written).
+
+    cells int64[a], start int64[c + 1]  the cells of class c are cells[start[c] : start[c + 1]]
+    value int64[m], left int64[m]       value of each cell, rows not yet in a group; updated
+    share float64[v]  the table's; t, k, most  as for one group; group int64 number of the first
+    cell_out, group_out, count_out int64[>= rows left of these cells]  triples
+    O(groups * (most * values + cells of the class)).
+    """
+    held, quota = np.zeros(share.size, np.int64), np.empty(share.size, np.int64)
+    written = 0
+    for c in range(start.size - 1):
+        held[:] = 0
+        for i in range(start[c], start[c + 1]):
+            held[value[cells[i]]] += left[cells[i]]
+        while _quota(held, share, t, k, most, quota) > 0:
+            for v in range(share.size):
+                held[v] -= quota[v]
+            for i in range(start[c], start[c + 1]):
+                x = cells[i]
+                give = min(left[x], quota[value[x]])
+                if give > 0:
+                    quota[value[x]] -= give
+                    left[x] -= give
+                    cell_out[written], group_out[written], count_out[written] = x, group, give
+                    written += 1
+            group += 1
+    return group, written

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES, guillotine
-from shoal.kernels.tiles.orders import divide
-from shoal.kernels.tiles.selection import KM_PER_DEGREE
+from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, guillotine
 
 UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in the cells that do not keep it
 
@@ -35,7 +33,7 @@ class CutRule(NamedTuple):
     whole: int
 
 
-class Room(NamedTuple):
+class CutWorkspace(NamedTuple):
     """Scratch for cuts: near, far float64[n]; mark bool[n], spare int64[n]; stack int64[..., 7] cells to be cut."""
 
     near: np.ndarray
@@ -52,7 +50,7 @@ class Made(NamedTuple):
     gaps: np.ndarray
 
 
-class Kept(NamedTuple):
+class CellProgram(NamedTuple):
     """What the program of a cell left, while the other rule is tried.
 
     by_x, by_y  int64[n]  the orders;  tile int64[lines, lines] the tile of a pair of bins
@@ -168,7 +166,7 @@ def _room(points, cells, k):
         total += cells[i, 2]
     most = min(n, total // k) + cells.shape[0] + 2
     stack = np.empty((most, 7), np.int64)
-    room = Room(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int64), stack)
+    room = CutWorkspace(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int64), stack)
     return room, Made(np.empty((most, 7), np.int64), np.empty((most, 3)))
 
 
@@ -295,7 +293,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
     n, k, lines = points.x.size, limits.k, program.ends.shape[1]
     limits = CutRule(k, float(k), limits.cap, limits.lam, np.int64(0))
     room, made = _room(points, cells, k)
-    kept = Kept(
+    kept = CellProgram(
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty((lines, lines), np.int64),
         np.empty(lines * lines + 1, np.int64), np.empty((2, lines + 1), np.int64),
     )  # fmt: skip

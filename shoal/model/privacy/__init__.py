@@ -1,8 +1,8 @@
-"""Privacy models: small values with a name, a statement on monotonicity and a source, one file each.
+"""Privacy models: small values with a name, a statement on monotonicity and a source.
 
 ``MODELS`` has every model to which ``shoal.model.shorthands`` gives a keyword: a file here and a line there, and
 policies, flags, audits and certificates know it.  Algorithms see models only as a ``Requirement``; the judge reads each
-in a file of the same name in ``shoal.judge.models``, and shares no code with those here.
+in a module of the same name in ``shoal.judge.models``, and shares no code with those here.
 """
 
 from __future__ import annotations
@@ -14,20 +14,17 @@ from typing import Any
 
 from shoal.errors import PolicyError
 from shoal.model.privacy.base import Model, describe
-from shoal.model.privacy.beta_likeness import BetaLikeness
-from shoal.model.privacy.delta_disclosure import DeltaDisclosure
-from shoal.model.privacy.distinct import DistinctLDiversity
-from shoal.model.privacy.entropy import EntropyLDiversity
-from shoal.model.privacy.frequency import LDiversity
-from shoal.model.privacy.persons import OfPersons
-from shoal.model.privacy.population import Charge, DeltaPresence, KMap
-from shoal.model.privacy.recursive import RecursiveLDiversity
+from shoal.model.privacy.closeness import BetaLikeness, DeltaDisclosure, TCloseness, TreeCloseness
+from shoal.model.privacy.diversity import (
+    DistinctLDiversity,
+    EntropyLDiversity,
+    LDiversity,
+    RecursiveLDiversity,
+    SimultaneousLDiversity,
+)
+from shoal.model.privacy.population import Charge, DeltaPresence, KMap, OfPersons
 from shoal.model.privacy.requirement import Requirement, Rule, requirement
-from shoal.model.privacy.share import AlphaKAnonymity
-from shoal.model.privacy.simultaneous import SimultaneousLDiversity
-from shoal.model.privacy.size import KAnonymity
-from shoal.model.privacy.t_closeness import TCloseness
-from shoal.model.privacy.tree_closeness import TreeCloseness
+from shoal.model.privacy.size import AlphaKAnonymity, KAnonymity
 from shoal.model.shorthands import SHORTHANDS
 
 __all__ = [

@@ -3,17 +3,23 @@
 A group *covers* a row of the population when each of its published values may stand for that row's value: the value
 itself, a class of the hierarchy it lies in, a range or a set it lies in, a star.  Counts of a group are
 int64[2]: its rows, and the rows of the population that it covers.
+
+A model of a sensitive column that counts persons, where one has several rows.
+
+In a group a person counts once for each value that any of its rows there has.  A share (of l-diversity by frequency, of
+alpha) is one of the persons: no value is one that more than 1/l of them have.  The others compare distributions, and
+are asked of the values so counted.  Counts are int64[m + 1]: persons by value, and last the persons of the group.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.privacy.base import CLOSE, Measure, Model, at_least
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least, said
 
 
 @dataclass(frozen=True)
@@ -132,3 +138,131 @@ class Charge(Model):
             f"the weights of all rows add up to a population of {most}, so no group of k_map = {self.least:g} exists; "
             f"the largest k_map possible is {most}"
         )
+
+
+OF_PERSONS = 2  # ``whole`` of a band whose shares are of the persons; the kernels have the same
+
+
+@dataclass(frozen=True)
+class OfPersons(Model):
+    """A model of one column, asked of the values of persons.
+
+    Merging is not sure to help: a person counts twice in two groups and once in their union.  Persons A (flu) and C
+    (cold) are a group of l = 2, so are B (flu) and C (cold), and their union has flu for two of its three persons.  So
+    every group of a release is asked by itself, groups that fail are merged until they hold, and the table as one
+    group, where that ends, has to hold.
+    """
+
+    asked: Model
+    person: str
+    column: str | None = None
+    speaks = "persons"  # type: ignore[misc]
+    monotone = "not monotone: a person of both parts counts once in their union"  # type: ignore[misc]
+    name = property(lambda self: self.asked.name)  # type: ignore[assignment]
+    short = property(lambda self: self.asked.short)  # type: ignore[assignment]
+    source = property(lambda self: self.asked.source)  # type: ignore[assignment]
+    weaker = property(lambda self: self.asked.weaker)  # type: ignore[assignment]
+
+    @property
+    def enforced(self) -> str | None:
+        """As of rows: what is not monotone in persons alone is enforced by merging, and checked group by group."""
+        return self.asked.enforced
+
+    @property
+    def unbound(self) -> str | None:
+        return self.asked.unbound
+
+    def words(self) -> str:
+        return f"{self.asked.words()}, each {self.person!r} counted once"
+
+    def level(self, counts: np.ndarray, table: np.ndarray) -> float:
+        if self.asked.most is None:
+            return self.asked.level(counts[:-1], table[:-1])
+        share = float(counts[:-1].max() / counts[-1])
+        return 1 / share if self.weaker is min else share
+
+    def holds(self, counts: np.ndarray, table: np.ndarray) -> bool:
+        if self.asked.most is None:
+            return self.asked.holds(counts[:-1], table[:-1])
+        return bool(counts[:-1].max() <= (self.asked.most + CLOSE) * counts[-1])
+
+    def implied(self, table: np.ndarray) -> Implied:
+        """Rows are at least as many as different values of persons; a share of these is none of the rows."""
+        own = self.asked.implied(table[:-1])
+        return Implied(size=max(own.size, own.share), distinct=max(own.distinct, own.share))
+
+    def measure(self, table: np.ndarray) -> Measure:
+        most = self.asked.most
+        if most is not None:
+            return Measure("persons' band", 0.0, OF_PERSONS, (0.0, most) * (table.size - 1))
+        own = self.asked.measure(table[:-1])
+        assert own is not None  # what size, share and values say alone has a largest share
+        return replace(own, kind=f"persons' {own.kind}")
+
+    def most_common(
+        self, sensitive: np.ndarray, count: np.ndarray, table: np.ndarray, columns: tuple[int, ...]
+    ) -> Common:
+        """The value that stands most in the way of the table's least share, by a count that every release must meet.
+
+        sensitive, count  cells and their rows;  columns: of the values, of the persons
+
+        Let at most 1/s of what is counted in a group be one value v.  Then the persons with v in a group need s - 1
+        times as many others counted there, and each of these takes a row without v.  A person with v is counted in at
+        least one group.  So a release exists only if the rows without v are at least s - 1 times the persons with v.
+        O(x log x) for x cells.
+        """
+        of_value, person = sensitive[:, columns[0]].astype(np.int64), sensitive[:, columns[1]].astype(np.int64)
+        values = table.size - 1
+        rows = np.bincount(of_value, weights=count, minlength=values)
+        held = np.unique(np.stack([of_value, person], axis=1), axis=0)
+        persons = np.bincount(held[:, 0], minlength=values)
+        without = rows.sum() - rows
+        reach = np.where(persons > 0, 1 + without / np.maximum(persons, 1), np.inf)
+        code = int(reach.argmin())
+        asked = 1 / self.asked.most if self.asked.most is not None else float(self.asked.implied(table[:-1]).share)
+        return Common(code, int(persons[code]), int(without[code]), float(reach[code]), asked)
+
+    def distance(self, counts: np.ndarray, table: np.ndarray) -> float:
+        """Level reached over level asked, the smaller the farther from it."""
+        value = getattr(self.asked, fields(self.asked)[0].name)  # type: ignore[arg-type]
+        level = self.level(counts, table)
+        near = level / value if self.weaker is min else value / max(level, 1e-12)
+        return float(near)
+
+    def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
+        level = self.level(counts, table)
+        value: Any = getattr(self.asked, fields(self.asked)[0].name)  # type: ignore[arg-type]
+        best = said(level, up=self.weaker is max)
+        if isinstance(value, int) and self.weaker is min:
+            best = str(int(level + CLOSE))
+        return (
+            f"no groups were found that meet {self.short}={value} with each {self.person!r} counted once; all rows as "
+            f"one group reach {said(level, up=self.weaker is max)} of {name}, so {self.short}={best} can be met"
+        )
+
+
+class Common(NamedTuple):
+    """A value held by many persons: its code, the persons who have it, the rows without it, s reached and s asked."""
+
+    code: int
+    persons: int
+    without: int
+    reach: float
+    asked: float
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no release can keep the value's share as low as asked."""
+        return self.reach < self.asked - CLOSE * self.asked
+
+
+def counts_rows(model: Model) -> bool:
+    """Whether a model counts the rows of a value, so that beside persons it means another thing."""
+    return model.speaks == "column" and model.short != "distinct_l"
+
+
+def pairs(sensitive: np.ndarray, columns: tuple[int, ...], values: int) -> np.ndarray:
+    """int64[values + 1]: persons by value, and persons, of cells int[x, s]; columns: of values, of persons."""
+    held = np.unique(sensitive[:, list(columns)], axis=0)
+    by_value = np.bincount(held[:, 0], minlength=values)
+    return np.append(by_value, np.unique(held[:, 1]).size).astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy.base import Measure, Model
-from shoal.model.privacy.persons import pairs
+from shoal.model.privacy.population import pairs
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.model.meaning import Members
+from shoal.model.notation import Members
 
 Labels = Sequence[Sequence[str | None]]
 Line = Callable[[], np.ndarray | None]
@@ -47,7 +47,7 @@ class Shown:
 
 
 class Slot(NamedTuple):
-    """Part of what a group publishes in a column, as the kernels join and price it (``kernels.tables.slots``).
+    """Part of what a group publishes in a column, as the kernels join and price it (``kernels.tables.eligible``).
 
     kind    "tree": nodes, joined at their lowest common ancestor; "set": bits; "line": from the lowest to the highest
     leaf    int64[size]  of each code: its node; its bit or none; its two ends, low | high << 32
@@ -65,7 +65,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnRecoding(ABC):
-    """A column of codes 0 .. size-1; ``Levels``, ``Ranges`` and ``Sets`` are three, ``shoal.model.ways`` says when.
+    """A column of codes 0 .. size-1; as ``Levels``, ``Ranges`` and ``Sets``; ``shoal.model.shorthands`` says when.
 
     weight  factor of this column's loss
 

@@ -11,21 +11,18 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import number, renamed, seed_of
+from shoal.model.arguments import Effort, number, recorded, renamed, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
-from shoal.model.effort import Effort
 from shoal.model.metric import Metric
-from shoal.model.repeatable import recorded
-from shoal.problems.gathering import exact, prices, search
+from shoal.problems.gathering import exact, search
+from shoal.problems.gathering import search as prices
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
-from shoal.problems.gathering.local import Clusters
-from shoal.problems.gathering.request import SECONDS, check, setup_of
-from shoal.problems.gathering.result import Gathering
-from shoal.problems.gathering.search import Problem
+from shoal.problems.gathering.result import SECONDS, Gathering, check, setup_of
+from shoal.problems.gathering.search import Distances, Problem, procedure_one, three_step, tight
 from shoal.problems.gathering.space import Space, space_of
-from shoal.problems.gathering.three_step import Distances, procedure_one, three_step, tight
-from shoal.problems.interrupts import heard
+from shoal.problems.gathering.threshold import Clusters
+from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering import clusters as kernels
 from shoal.model.arguments import array_of, keywords, whole_number
-from shoal.problems.gathering.local import Clusters, Lists
 from shoal.problems.gathering.space import Space
+from shoal.problems.gathering.threshold import Clusters, Lists
 from shoal.problems.programs import Constraints, solve
 
 LONGEST = 64  # lists for cores are lengthened up to this many times the core's size

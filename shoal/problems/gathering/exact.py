@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from shoal.errors import InputError, PolicyError
-from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
+from shoal.problems.gathering.threshold import Clusters
 from shoal.problems.programs import Constraints, solve
 
 MOST = 200  # points, centers at points

@@ -10,22 +10,26 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import renamed
+from shoal.model.arguments import Effort, recorded, renamed
 from shoal.model.certificate import Certificate, Guarantee, tight
-from shoal.model.effort import Effort
 from shoal.model.metric import Metric
-from shoal.model.repeatable import recorded
-from shoal.problems.gathering import anywhere, exact
+from shoal.problems.gathering import exact, remote
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, cores, repair
-from shoal.problems.gathering.local import Clusters, Lists, disjoint, quantile
-from shoal.problems.gathering.outliers import COARSE, FINE, peeling, rounds
-from shoal.problems.gathering.polish import better, nearer, rejoin, trimmed
-from shoal.problems.gathering.remote import local
-from shoal.problems.gathering.request import SECONDS, check
-from shoal.problems.gathering.result import Gathering
+from shoal.problems.gathering.remote import better, local, nearer, rejoin, trimmed
+from shoal.problems.gathering.result import SECONDS, Gathering, check
 from shoal.problems.gathering.space import SAFE, Space, space_of
-from shoal.problems.gathering.threshold import threshold
-from shoal.problems.interrupts import heard
+from shoal.problems.gathering.threshold import (
+    COARSE,
+    FINE,
+    Clusters,
+    Lists,
+    disjoint,
+    peeling,
+    quantile,
+    rounds,
+    threshold,
+)
+from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"
@@ -127,7 +131,7 @@ def by_exact(ask: GatherAsk) -> GatherAnswer:
     radius = np.zeros(len(center))
     np.maximum.at(radius, labels[kept], np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1)))
     rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
-    middle, other = anywhere.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
+    middle, other = remote.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
     center = np.where((other < radius)[:, None], middle, center)
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
@@ -287,12 +291,12 @@ def _bound(ask: GatherAsk, answer: GatherAnswer) -> tuple[float, str]:
 
 def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, float]:
     """Free centers: the widest balls made smaller, from this answer and from one that starts at the best discs."""
-    bound, discs = anywhere.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
+    bound, discs = remote.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
     goal = bound * (1 + 1e-9)
-    best, middle = anywhere.polish(ask.space, found, ask.r, goal)
+    best, middle = remote.polish(ask.space, found, ask.r, goal)
     if discs and name == "local" and best.radius > goal * 1.0001:
-        again = local(ask.space, ask.r, ask.left_out, ask.lists, preset=anywhere.preset(ask.space, ask.r, discs))
-        other, other_middle = anywhere.polish(ask.space, again, ask.r, goal)
+        again = local(ask.space, ask.r, ask.left_out, ask.lists, preset=remote.preset(ask.space, ask.r, discs))
+        other, other_middle = remote.polish(ask.space, again, ask.r, goal)
         allowed = ask.most is None or other.center.size <= ask.most
         if allowed and other.radius < best.radius:
             best, middle = other, other_middle
@@ -324,7 +328,7 @@ def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gat
     if not ask.at_points:
         x = space.coordinates
         assert x is not None
-        middle, _ = anywhere.recenter(x, best.labels, best.center.size, best.center)
+        middle, _ = remote.recenter(x, best.labels, best.center.size, best.center)
     return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
 
 

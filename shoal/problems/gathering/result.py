@@ -1,4 +1,6 @@
-"""What gathering and cellular clustering hand back."""
+"""What gathering and cellular clustering hand back.
+
+What may be asked of both problems, and set-up costs."""
 
 from __future__ import annotations
 
@@ -7,9 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import InputError
+from shoal.model.arguments import coordinates, known, whole_number
+from shoal.model.arguments import number as number_of
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.model.metric import Metric
+from shoal.problems.catalogue import names
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -96,3 +102,35 @@ class Gathering(Shown):
             "method": self.method,
             "metric": self.metric.as_dict(),
         }
+
+
+SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # of the exact methods
+
+
+def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: str) -> tuple[int, float, int | None]:
+    """r, epsilon and max_clusters as numbers; PolicyError for what is none, or a word that is not known."""
+    least = whole_number("r", r, "a cluster has a whole number of points, at least 1")
+    says = "the share left out is at least 0 and under 1, or nothing would be left"
+    share = number_of("epsilon", epsilon, says, lambda x: 0 <= x < 1)
+    if most is not None:
+        most = whole_number("max_clusters", most)
+    known("place for centers", centers, ["points", "anywhere"])
+    known(f"method for {problem}", method, ["auto", *names(problem)])
+    return least, share, most
+
+
+def setup_of(setup_costs: Any, n: int) -> np.ndarray:
+    """float64[n]: what opening a cluster around each point costs; InputError for what is no cost."""
+    if setup_costs is None:
+        return np.zeros(n)
+    setup = coordinates(setup_costs, "setup_costs")
+    if setup.ndim and setup.shape != (n,):
+        raise InputError(f"setup_costs has shape {setup.shape}; one number, or one for each of the {n} points")
+    setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
+    bad = ~np.isfinite(setup) | (setup < 0)
+    if bad.any():
+        said = "costs are finite and at least 0"
+        if np.ndim(setup_costs):  # those of the points stay unsaid
+            raise InputError(f"setup_costs: {said}, and {int(bad.sum()):,} are not")
+        raise InputError(f"setup_costs {float(setup_costs):g}: {said}")
+    return setup

@@ -1,21 +1,45 @@
 """Cellular clusterings found by search: a greedy start, pairs of clusters re-split, a few dissolved and cut anew.
 
 Nothing is proved here; the bound of ``prices`` says how far the answer is from the optimum at most.
-"""
+
+Cellular clustering by prices: with set-up costs (factor 3), and with at least r points each in three steps.
+
+Section 3 of Aggarwal et al. 2006.  ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
+centers).  ``tight`` departs from it: clusters that are paid freeze their points, nothing is shut down, at the end the
+largest of those that share a paying point are kept, and whoever pays for one of these joins it.  Factor 3, and on real
+points both sides come closer.
+
+With at least r points the paper sets the set-up cost of a cluster to r times its radius and calls Procedure 1, whose
+proof needs set-up costs that do not depend on the radius: an idle point widens its cluster, and the r points shared
+later pay the wider radius.  The family in tests/families/gathering.py makes that cost r/3 times the optimum, so
+Theorem 3.6 is not certified here.  Keeping the largest cluster first repairs it: factor 36, docs/gathering.md,
+Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
+
+Lower bounds of cellular clustering: prices that no cluster undercuts.
+
+A price per point is feasible when every possible cluster costs at least what its members' prices add up to; then no
+clustering costs less than all prices together, and with m points left out none less than all but the m largest.  Not
+in the paper: there the prices (alpha) come from one primal-dual run.  Here they start at the cheapest share any ball
+offers, which without set-up costs is tau, and are raised one after another as far as the clusters around allow; then
+some fall so that more can rise, along subgradients."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from shoal.errors import InputError
 from shoal.kernels.gathering import cellular as kernels
-from shoal.kernels.gathering import pairs
-from shoal.kernels.gathering.dissolve import recut
+from shoal.kernels.gathering import duals, pairs
+from shoal.kernels.gathering import duals as steps
+from shoal.kernels.gathering.pairs import recut
 from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import Diversity
-from shoal.problems.gathering.local import Clusters
 from shoal.problems.gathering.space import Space
+from shoal.problems.gathering.threshold import Clusters
 from shoal.watching import done
 
 STEPS = {"fast": 0, "balanced": 1, "thorough": 20}  # clusters dissolved, per cluster
@@ -205,3 +229,293 @@ def leave_out(problem: Problem, found: Clusters, spare: int) -> Clusters:
     center[: found.center.size] = found.center
     kernels.drop_farthest(found.center.size, owner, found.away.copy(), center, r, problem.setup, spare)
     return finish(space, owner, center[: found.center.size])
+
+
+ENTRIES = 1 << 25  # list entries held at most
+WORK = {"fast": 2e8, "balanced": 1e9, "thorough": 1e10}  # points times squared list length, about
+WIDTH = {"fast": 4, "balanced": 8, "thorough": 16}
+CLIMB = {"fast": 0.0, "balanced": 1.5e8, "thorough": 1e9}  # list entries that subgradients may look at
+PASSES = {"fast": 0, "balanced": 60, "thorough": 150}  # over all lists, at most
+FEWEST = 40
+GAP = 0.015  # steps aim at so much more than what is proved
+FULL = 400  # up to this many points the lists are complete
+TINY = 1e-12
+DENSE = 8000  # up to this many points a matrix is made for the primal-dual method
+
+
+def width(space: Space, r: int, effort: str) -> int:
+    """How long the lists are: some multiple of r (of 8 where r is smaller), within memory."""
+    if space.n <= FULL:
+        return space.n
+    wanted = min(WIDTH[effort] * max(r, 8), ENTRIES // space.n, max(4 * r, int((WORK[effort] / space.n) ** 0.5)))
+    return int(min(space.n, max(wanted, r, 2)))
+
+
+def raised(
+    near: np.ndarray,
+    far: np.ndarray,
+    r: int,
+    setup: np.ndarray,
+    start: np.ndarray | None = None,
+    left_out: int = 0,
+    effort: str = "fast",
+) -> tuple[np.ndarray, float]:
+    """(feasible prices float64[n], the sum they started from, without the left_out largest).
+
+    near, far  the nearest w >= r points of each point
+    start      other feasible prices to start from where they add up to more; with r > 1 only for complete lists
+    effort     how long subgradients are followed; not where points are left out or centers cost something
+    O(n w^2) time as a rule, O(n w) space.
+    """
+    n, w = near.shape
+    complete = w >= n
+    at, holder, away, place = quick(duals.holders, 2 * near.size)(near, far)
+    offer = far + setup[:, None] / np.arange(1, w + 1)
+    offer[:, : r - 1] = np.inf
+    offer[:, :-1][far[:, 1:] == far[:, :-1]] = np.inf  # equal distances enter together
+    if not complete:
+        offer[:, -1] = far[:, -1]  # more points may lie at the same distance, and beyond: at least the distance
+    offer = np.minimum.accumulate(offer[:, ::-1], axis=1)[:, ::-1]
+    price = np.minimum.reduceat(offer[holder, place], at[:-1])
+    cap = np.full(n, np.inf)
+    if not complete:
+        end = far[:, -1]
+        beyond = np.where(far >= end[near], far, np.inf).min(axis=1)  # the nearest center that does not list the point
+        cap = np.minimum(np.minimum.reduceat(end[holder], at[:-1]), np.minimum(beyond, end))
+    price = np.minimum(price, cap)
+    first = float(price.sum())
+    if left_out:
+        return _capped((near, far, at, holder, away, r, setup), cap, price, left_out)
+    if start is not None and (complete or r <= 1) and start.sum() > first:
+        price = start.copy()
+
+    def higher(price: np.ndarray) -> None:
+        duals.raise_prices(near, far, at, holder, away, r, setup, cap, np.argsort(price, kind="stable"), price)
+
+    higher(price)
+    climbed = climbed_from(price, near, far, r, cap, effort) if r > 1 and not setup.any() else price
+    if climbed.sum() > price.sum():
+        price = climbed
+        higher(price)
+    return price, first
+
+
+def climbed_from(
+    price: np.ndarray, near: np.ndarray, far: np.ndarray, r: int, cap: np.ndarray, effort: str
+) -> np.ndarray:
+    """Prices of either sign from feasible ones, moved along subgradients and lowered until they are feasible; ``cap``
+    as for ``raise_prices``.  Without set-up costs."""
+    passes = min(PASSES[effort], int(CLIMB[effort] / near.size))
+    aim = float(price.sum())
+    if passes < FEWEST or aim <= 0.0:
+        return price
+    moved, best, over = price.copy(), price.copy(), np.empty(price.size)
+    state = np.array([-np.inf, 1.0, 0.0])
+    # prices of wide land are a thousand times those of a city: each moves in units between its own and the usual one
+    scale = np.sqrt(np.maximum(price, TINY * float(price.max())) * float(np.median(price[price > 0])))
+    quick(steps.climb, passes * near.size)(near, far, r, scale, cap, moved, best, passes, aim, GAP * aim, state)
+    quick(steps.excess, near.size)(near, far, r, best, over)
+    return best - over - TINY * np.abs(best)
+
+
+def _capped(balls: tuple[Any, ...], cap: np.ndarray, price: np.ndarray, left_out: int) -> tuple[np.ndarray, float]:
+    """With points left out only the smaller prices count, so none is raised above a common cap; a few are tried.
+
+    balls  who is near whom, r and the set-up costs, as ``raise_prices`` takes them
+    """
+    near, far, at, holder, away, r, setup = balls
+    first = bound(price, left_out)
+    best, level = price, float(np.partition(price, price.size - left_out - 1)[price.size - left_out - 1])
+    for factor in (1.0, 1.4, 2.0):
+        limit = level * factor
+        trial = np.minimum(price, limit)
+        order = np.argsort(trial, kind="stable")
+        duals.raise_prices(near, far, at, holder, away, r, setup, np.minimum(cap, limit), order, trial)
+        if bound(trial, left_out) > bound(best, left_out):
+            best = trial
+    return best, first
+
+
+def bound(price: np.ndarray, left_out: int) -> float:
+    """What every clustering costs that leaves out at most left_out points."""
+    kept = np.sort(price)[: price.size - left_out] if left_out else price
+    return max(0.0, math.fsum(kept.tolist()))
+
+
+STEP = 1.5  # ratio of successive guesses of the largest radius, when points may be left out
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Clusters before anybody is shared: labels int64[n] (-1: left out), center int64[m], the dual float64[n]."""
+
+    labels: np.ndarray
+    center: np.ndarray
+    alpha: np.ndarray
+
+
+class Distances:
+    """All distances and rankings of up to 8,000 points."""
+
+    def __init__(self, space: Space) -> None:
+        if space.n > DENSE:
+            raise InputError(
+                f"this method holds all distances, for at most {DENSE} points, and there are {space.n}; "
+                "use method='search'"
+            )
+        self.distances = np.ascontiguousarray(space.matrix())
+        self.ranked = np.argsort(self.distances, axis=1, kind="stable").astype(np.int32)
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.distances)
+
+
+def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> Priced:
+    """The paper's Procedure 1.  O(n^2) space."""
+    labels, center, alpha = np.full(table.n, -1), np.zeros(table.n, np.int64), np.zeros(table.n)
+    m = duals.procedure_one(table.distances, table.ranked, r, fixed, share, labels, center, alpha)
+    return Priced(labels, center[:m], alpha)
+
+
+def tight(
+    table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
+) -> Priced:
+    """Clusters frozen as they are paid, the largest of those that share a payer kept, payers first.  O(n^2) space.
+
+    At most left_out points keep label -1; all do when no cluster within ``widest`` is left to open.
+    """
+    n = table.n
+    witness, center, radius, alpha = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+    m, last = duals.tighten(
+        table.distances, table.ranked, r, fixed, share, left_out, widest, witness, center, radius, alpha
+    )
+    center, radius = center[:m], radius[:m]
+    chosen, stand_in, payer = np.zeros(m, np.bool_), np.zeros(m, np.int64), np.full(n, -1)
+    quick(duals.independent, m * n)(table.distances, center, radius, alpha, chosen, stand_in, payer)
+    if left_out and m:  # the last cluster froze more than was needed: exactly left_out stay out
+        spare = left_out - int((witness < 0).sum())
+        members = np.flatnonzero(witness == m - 1)
+        far = members[np.argsort(-table.distances[center[m - 1], members], kind="stable")]
+        witness[far[: min(spare, last)]] = -1
+    labels = np.where(witness >= 0, stand_in[witness] if m else -1, -1)
+    joins = (witness >= 0) & (payer >= 0)  # what a point pays for one cluster need not be charged to another
+    labels[joins] = payer[joins]
+    used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
+    labels[labels >= 0] = fresh
+    return Priced(labels, center[used], alpha)
+
+
+def three_step(
+    table: Distances, r: int, left_out: int = 0, widest: float = np.inf
+) -> tuple[Clusters | None, np.ndarray]:
+    """(clusters of at least r, alpha): priced, shared, made disjoint.  None when a point has no cluster.
+
+    alpha / 2 is feasible for the problem without set-up costs when nobody is left out and no radius is excluded.
+    """
+    none = np.zeros(table.n)
+    if not left_out:
+        priced = tight(table, r, none, float(r), 0, widest)
+        if (priced.labels < 0).any():
+            return None, priced.alpha
+        return unshare(table.distances, table.ranked, r, priced), priced.alpha
+    best: Clusters | None = None
+    least = np.inf
+    high, low = float(table.distances.max()), float(table.distances[table.distances > 0].min(initial=np.inf))
+    guesses = [high / STEP**i for i in range(int(np.log(high / low) / np.log(STEP)) + 2)] if high > 0 else []
+    for guess in [*guesses, 0.0]:
+        priced = tight(table, r, none, float(r), left_out, min(guess, widest))
+        if int((priced.labels < 0).sum()) > left_out:
+            break  # nor with any smaller radius
+        found = unshare(table.distances, table.ranked, r, priced)
+        if priced_cost(found) < least:
+            best, least = found, priced_cost(found)
+    return best, none
+
+
+def priced_cost(found: Clusters) -> float:
+    """Sum of size times radius."""
+    kept = found.labels >= 0
+    radius = np.zeros(found.center.size)
+    np.maximum.at(radius, found.labels[kept], found.away[kept])
+    return float((np.bincount(found.labels[kept], minlength=radius.size) * radius).sum())
+
+
+def _taken(
+    distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced
+) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
+    """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
+    leftover clusters beside each open one, and every cluster's radius (float64[m])."""
+    n, m = len(distances), priced.center.size
+    shared = []
+    radius = np.zeros(m)
+    for c, v in enumerate(priced.center):
+        own = np.flatnonzero(priced.labels == c)
+        shared.append(np.union1d(own, ranked[v, :r]))
+        radius[c] = distances[v, shared[c]].max()
+    owner = np.full(n, -1)
+    opened: dict[int, np.ndarray] = {}
+    leftover = []
+    for c in np.argsort(radius, kind="stable"):
+        free = shared[c][owner[shared[c]] < 0]
+        if free.size >= r:
+            owner[free] = c
+            opened[int(c)] = free
+        else:
+            leftover.append(int(c))
+    temporary = np.full(n, -1)
+    for c in leftover:
+        temporary[shared[c][(owner[shared[c]] < 0) & (temporary[shared[c]] < 0)]] = c
+    trees: dict[int, list[int]] = {}
+    for c in leftover:
+        if (temporary == c).any():
+            beside = owner[shared[c]]
+            beside = beside[beside >= 0]
+            trees.setdefault(int(beside[np.argmin(radius[beside])]), []).append(c)
+    return opened, temporary, trees, radius
+
+
+def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -> Clusters:
+    """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
+
+    Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r
+    unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.  A leftover may share
+    points with open clusters wider than itself: it goes with the narrowest, which is no wider (docs/gathering.md,
+    Lemma 4, needs that).  A group is around the center of its open cluster or that of its widest leftover.
+    """
+    n = len(distances)
+    opened, temporary, trees, radius = _taken(distances, ranked, r, priced)
+    out = np.full(n, -1)
+    centers: list[int] = []
+
+    def put(points: np.ndarray, *middles: int) -> None:
+        out[points] = len(centers)
+        centers.append(min(middles, key=lambda v: float(distances[v, points].max())))
+
+    for o, members in opened.items():
+        group: list[int] = []
+        weight, middle = 0, int(priced.center[o])
+        for c in trees.get(o, []):
+            group.append(c)
+            weight += int((temporary == c).sum())
+            if weight >= r:
+                widest = int(priced.center[max(group, key=lambda k: radius[k])])
+                put(np.flatnonzero(np.isin(temporary, group)), middle, widest)
+                group, weight = [], 0
+        if not group:
+            put(members, middle)
+            continue
+        rest = np.flatnonzero(np.isin(temporary, group))
+        widest = int(priced.center[max(group, key=lambda k: radius[k])])
+        if weight + members.size >= 2 * r:
+            order = members[np.argsort(-distances[middle, members], kind="stable")]
+            put(np.concatenate([rest, order[: r - weight]]), middle, widest)
+            put(order[r - weight :], middle)
+        else:
+            put(np.concatenate([rest, members]), middle, widest)
+    center = np.array(centers, np.int64)
+    away = np.zeros(n)
+    kept = np.flatnonzero(out >= 0)
+    away[kept] = distances[center[out[kept]], kept]
+    return Clusters(out, center, away)

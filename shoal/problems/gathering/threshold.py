@@ -9,15 +9,138 @@ threshold tried is the largest rho, below which no answer exists.
 The test is not monotone in D.  It succeeds at every D from the largest cluster diameter d* of a best answer, so a
 failed test proves d* > D and bisection keeps "the lower end failed, the upper end passed": radius at most the upper
 end, and every answer, centers anywhere, has a radius above half the lower end.
-"""
+
+Leaving out a share of the points: (r, epsilon)-gather of section 2.3 and (k, r, epsilon)-center of section 2.4.
+
+``peeling`` is the paper's algorithm, factor 4 with centers anywhere (Theorem 2.3).  ``rounds`` is the factor 6 (5 with
+centers at points) that the paper announces for (k, r, epsilon)-center and defers; the proof stands in
+docs/gathering.md, Theorem 3.  The factor 3 for centers at points is ``local.disjoint``.
+
+Gathering from nearby points: many small clusters around disjoint nearest-r balls, within a proved factor.
+
+Not in Aggarwal et al. 2006.  With rho(v) the distance of the r-th nearest point of v (v itself counts) and
+tau(p) = min over v of max(d(p, v), rho(v)), no clustering with centers at points has a radius under the largest tau.
+
+``disjoint`` opens the nearest-r balls that are free, by rising rho; everyone else joins the nearest center.  At most
+3 tau(p) from p, or, when the balls of all points are looked at, 2 rho(p): docs/gathering.md, Theorem 1."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from shoal.kernels.gathering import clusters as kernels
-from shoal.problems.gathering.local import Clusters
+from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """What the nearest r points of every point tell.
+
+    near  int64[n, r], far float64[n, r]: nearest first, the point itself included
+    rho   float64[n]  distance of the r-th nearest
+    tau   float64[n]  min over v of max(d(p, v), rho(v)); v beyond rho(p) never beats p itself, so the lists suffice
+    """
+
+    near: np.ndarray
+    far: np.ndarray
+    rho: np.ndarray
+    tau: np.ndarray
+
+    @classmethod
+    def of(cls, space: Space, r: int) -> Lists:
+        near, far = space.nearest(r, tell=True)
+        rho, tau = far[:, -1].copy(), np.empty(space.n)
+        for a in range(0, space.n, 1 << 18):
+            part = slice(a, a + (1 << 18))
+            tau[part] = np.maximum(far[part], rho[near[part]]).min(axis=1)
+        return cls(near, far, rho, tau)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """labels int64[n], -1 where left out; center int64[m], the point at each cluster's center; away float64[n]."""
+
+    labels: np.ndarray
+    center: np.ndarray
+    away: np.ndarray
+    note: str = ""
+
+    def among(self, rows: np.ndarray, n: int) -> Clusters:
+        """Clusters of the points ``rows`` as clusters of all n, the others left out."""
+        labels, away = np.full(n, -1), np.zeros(n)
+        labels[rows], away[rows] = self.labels, self.away
+        return Clusters(labels, rows[self.center], away, self.note)
+
+    @property
+    def radius(self) -> float:
+        """The largest distance of a clustered point from its center."""
+        kept = self.labels >= 0
+        return float(self.away[kept].max(initial=0.0))
+
+
+def quantile(tau: np.ndarray, left_out: int) -> float:
+    """The value that all but left_out of the points do not exceed."""
+    return float(np.partition(tau, tau.size - left_out - 1)[tau.size - left_out - 1])
+
+
+def disjoint(
+    space: Space, r: int, left_out: int, lists: Lists, core: np.ndarray | None = None, anywhere: bool = False
+) -> Clusters:
+    """Disjoint nearest-r balls, then everyone to the nearest center.  Factor 3, or 4 with centers anywhere.
+
+    core      int64[n, s] instead of the nearest r: what a cluster must start with, and keeps
+    anywhere  wider balls are opened too, as far as the factor 4 against centers anywhere needs and allows
+    O(n log n) expected time in low dimension, O(n r) space.
+    """
+    reach = quantile(lists.rho if anywhere else lists.tau, left_out)
+    spare = r if core is None else space.n
+    core = lists.near if core is None else core
+    nobody = np.full(space.n, -1)
+    return finish(space, core, lists.rho, reach, nobody, np.empty(space.n, np.int64), 0, left_out, spare)
+
+
+def finish(
+    space: Space, core: np.ndarray, rho: np.ndarray, reach: float,
+    owner: np.ndarray, center: np.ndarray, opened: int, left_out: int, spare: int,
+) -> Clusters:  # fmt: skip
+    """Cores at the free candidates of rho <= reach, the rest to the nearest center, the farthest left out."""
+    candidates = np.flatnonzero(rho <= reach)
+    candidates = candidates[np.argsort(rho[candidates], kind="stable")]
+    opened = quick(kernels.take_disjoint, core.size)(candidates, core, owner, center, opened)
+    return join(space, owner, center[:opened].copy(), left_out, spare)
+
+
+def join(space: Space, owner: np.ndarray, center: np.ndarray, left_out: int, spare: int) -> Clusters:
+    """Free points to the nearest center, but up to left_out of the farthest; members change to nearer centers.
+
+    owner  int64[n]  cluster of the points that hold a cluster at r, -1 for the rest
+    spare  a member may leave a cluster of more points than this
+    Nobody is left out who is as near as the farthest one kept.
+    """
+    every = np.arange(space.n)
+    core = owner >= 0
+    nearest, far = (x[:, 0] for x in space.nearest(1, among=center))
+    back = np.full(space.n, -1)
+    back[center] = np.arange(center.size)
+    nearest = back[nearest]
+    labels = np.where(core, owner, nearest)
+    away = np.where(core, space.between(every, center[labels]), far)
+    if left_out:
+        rest = np.sort(far[~core])
+        limit = rest[-left_out - 1] if rest.size > left_out else 0.0
+        labels[~core & (far > max(limit, away[core].max(initial=0.0)))] = -1
+    gain = np.where(labels >= 0, away - far, 0.0)
+    movers = np.flatnonzero(gain > 0)
+    movers = movers[np.argsort(-gain[movers], kind="stable")]
+    before = labels.copy()
+    quick(kernels.prefer_nearest, movers.size)(
+        movers, nearest, labels, np.bincount(labels[labels >= 0], minlength=center.size), spare
+    )
+    return Clusters(labels, center, np.where(labels != before, far, away))
+
 
 SMALL = 600  # up to this many points the thresholds are the distances themselves, so the factor is exactly 2
 FINE = 1e-6
@@ -103,3 +226,177 @@ def _spread(space: Space, k: int) -> float:
         apart = float(away[p])
         away = np.minimum(away, space.between(every, np.full(space.n, p)))
     return apart
+
+
+COARSE = 1e-4
+TRIES = 60
+
+
+def peeling(space: Space, r: int, left_out: int, rho: np.ndarray) -> tuple[Clusters, float]:
+    """(clusters of radius at most 2 D, D / 2 rounded down): D the least at which enough points support each other.
+
+    The core of D is what remains when points with fewer than r - 1 others of the core within D are removed again and
+    again.  It grows with D, so bisection finds the least D whose core holds all but left_out points.
+    rho  float64[n]  distance of the r-th nearest point; a core member has rho at most D
+    """
+    ordered = np.sort(rho)
+    low, high = float(ordered[space.n - left_out - 1]), float(ordered[-1])
+    core = _core(space, r, low, left_out, rho)
+    if core is None:
+        core = np.ones(space.n, np.bool_)
+        for _ in range(TRIES):
+            if high <= low * (1 + FINE):
+                break
+            middle = (low + high) / 2
+            trial = _core(space, r, middle, left_out, rho)
+            if trial is None:
+                low = middle
+            else:
+                high, core = middle, trial
+    else:
+        high = low
+    return _grow(space, r, high, core), low / 2
+
+
+def _core(space: Space, r: int, reach: float, left_out: int, rho: np.ndarray) -> np.ndarray | None:
+    """bool[n], or None when more than left_out points fall away.  Work only around the points that fall away."""
+    alive = np.ones(space.n, np.bool_)
+    fallen = np.flatnonzero(rho > reach)
+    lost = 0
+    while fallen.size:
+        lost += fallen.size
+        if lost > left_out:
+            return None
+        alive[fallen] = False
+        _, near, _ = space.within(fallen, reach)
+        ask = np.unique(near)
+        ask = ask[alive[ask]]
+        fallen = ask[_support(space, ask, reach, alive, r) < r]
+    return alive
+
+
+def _support(space: Space, rows: np.ndarray, reach: float, alive: np.ndarray, r: int) -> np.ndarray:
+    """Living points within reach of each row, counted up to r at least."""
+    count = np.zeros(rows.size, np.int64)
+    todo, width = np.arange(rows.size), min(2 * r, space.n)
+    while todo.size:
+        near, far = space.nearest(width, rows=rows[todo])
+        inside = (near >= 0) & (far <= reach)
+        count[todo] = (inside & alive[near]).sum(axis=1)
+        todo = todo[(count[todo] < r) & inside[:, -1] & (width < space.n)]
+        width = min(2 * width, space.n)
+    return count
+
+
+def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
+    """All free core points within reach of one that sees r of them, again and again; the rest join a neighbor's."""
+    owner = np.full(space.n, -1)
+    free = core.copy()
+    centers: list[int] = []
+    for v in np.flatnonzero(core):
+        if not free[v]:
+            continue
+        _, near, _ = space.within(np.array([v]), reach)
+        near = near[free[near]]
+        if near.size >= r:
+            owner[near] = len(centers)
+            free[near] = False
+            centers.append(int(v))
+    center = np.array(centers, np.int64)
+    rest = np.flatnonzero(free)
+    taken = np.flatnonzero(owner >= 0)
+    if rest.size:  # a point left over has a core point within reach that is taken
+        owner[rest] = owner[space.nearest(1, rows=rest, among=taken)[0][:, 0]]
+    away = np.zeros(space.n)
+    kept = np.flatnonzero(owner >= 0)
+    away[kept] = space.between(kept, center[owner[kept]])
+    return Clusters(owner, center, away)
+
+
+def rounds(space: Space, r: int, left_out: int, most: int, low: float, at_points: bool) -> tuple[Clusters, float]:
+    """(clusters, bound): at most ``most`` clusters, each of r, left_out points left out at most.  Factor 5 or 6.
+
+    low        a radius below which no answer is
+    at_points  the bound speaks of centers at points (cores of radius R, factor 5), else anywhere (2 R, factor 6)
+    A failed guess R proves that every answer has a larger radius.  O(n^2) per round in the worst case.
+    """
+    core = 1 if at_points else 2
+    far = float(space.between(np.arange(space.n), np.zeros(space.n, np.int64)).max(initial=0.0))
+    high = 2 * far
+    best = _guess(space, r, left_out, most, high, core)
+    assert best is not None
+    trial = _guess(space, r, left_out, most, low, core)
+    if trial is not None:
+        return trial, low
+    floor = max(low, high * 1e-9)
+    trial = _guess(space, r, left_out, most, floor, core) if floor > low else None
+    if trial is not None:
+        return trial, low
+    low = floor
+    for _ in range(TRIES):
+        if high <= low * (1 + COARSE):
+            break
+        middle = float(np.sqrt(low * high))
+        trial = _guess(space, r, left_out, most, middle, core)
+        if trial is None:
+            low = middle
+        else:
+            high, best = middle, trial
+    return best, low
+
+
+def _guess(space: Space, r: int, left_out: int, most: int, radius: float, core: int) -> Clusters | None:
+    """Up to ``most`` rounds: the ball of core * R that holds most free points, then the ball of (core + 2) R is out."""
+    free = np.ones(space.n, np.bool_)
+    owner = np.full(space.n, -1)
+    centers: list[int] = []
+    count = _counts(space, core * radius)  # never too low; falls as points are taken
+    ended = False
+    for _ in range(most):
+        v = _densest(space, core * radius, count, free, r)
+        if v < 0:
+            ended = True
+            break
+        _, near, far = space.within(np.array([v]), (core + 2) * radius)
+        inner = near[(far <= core * radius) & free[near]]
+        owner[inner] = len(centers)
+        centers.append(v)
+        free[near] = False
+    if not centers:
+        return None
+    center = np.array(centers, np.int64)
+    away = space.nearest(1, among=center)[1][:, 0]
+    limit = (core + 4 if ended else core + 2) * radius
+    if int((away <= limit).sum()) < space.n - left_out:
+        return None
+    return join(space, owner, center, left_out, r)
+
+
+def _counts(space: Space, reach: float) -> np.ndarray:
+    """int64[n]: points within reach of each point, or a little more."""
+    if space.is_matrix:
+        return (space.coded.values <= reach).sum(axis=1)
+    size = np.diff(space.start)
+    tree = space.places_tree()
+    if (size == 1).all():
+        near = tree.query_ball_point(space.reach, reach * (1 + 1e-9), p=space.p, return_length=True, workers=-1)
+        return np.asarray(near, np.int64)[space.place]
+    out = np.zeros(size.size, np.int64)
+    for a in range(0, size.size, 4096):
+        lists = tree.query_ball_point(space.reach[a : a + 4096], reach * (1 + 1e-9), p=space.p, workers=-1)
+        out[a : a + 4096] = [size[x].sum() for x in lists]
+    return out[space.place]
+
+
+def _densest(space: Space, reach: float, count: np.ndarray, free: np.ndarray, r: int) -> int:
+    """The point with most free points within reach, -1 when that is under r; lowers the counts it looks at."""
+    while True:
+        v = int(count.argmax())
+        if count[v] < r:
+            return -1
+        _, near, _ = space.within(np.array([v]), reach)
+        true = int(free[near].sum())
+        same = space.copies[space.start[space.place[v]] : space.start[space.place[v] + 1]]
+        if true == count[v]:
+            return v if true >= r else -1
+        count[same] = true

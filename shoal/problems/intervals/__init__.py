@@ -9,11 +9,402 @@ Known     solved exactly by dynamic programming: O(n log T) for the largest inte
           squares and for range times count, O(n^2) for a caller's cost
 Source    the remark in section 4 of Du, Eppstein, Goodrich, Lueker, arXiv:0904.3756, that ordered labels are
           polynomial; Galil and Park 1992 for programs with concave and convex costs
-"""
+
+Optimal cuts of an ordered column, for each cost by the fastest program that fits it.
+
+Names for intervals, and intervals of intervals: a hierarchy for an ordered column."""
 
 from __future__ import annotations
 
-from shoal.problems.intervals.cutting import Cut, cut, distinct
-from shoal.problems.intervals.naming import interval_labels, levels
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import WIDE, Effort, array_of, known, threshold, whole
+from shoal.model.cards import Shown, proof_lines, several, sizes_line
+from shoal.model.certificate import Certificate, Guarantee, tight
+from shoal.problems.threads import heard
+from shoal.watching import watched
 
 __all__ = ["Cut", "cut", "distinct", "interval_labels", "levels"]
+
+
+UNITS = {
+    "max": "records in the largest group",
+    "count": "records above k, summed over groups",
+    "squares": "squared records, summed over groups",
+    "range": "range times records, summed over groups",
+}
+DECIMALS = 6  # numbers with at most so many decimals are computed with as whole numbers
+OPTIMAL = "optimal by dynamic programming over all cuts"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cut(Shown):
+    """Ordered values grouped into intervals.
+
+    labels       int64[n]  interval of each value, 0 .. m - 1, ascending with the values
+    loads        int64[m]  (object[m] beyond 64 bits) records of each interval
+    lows, highs  [m]       least and largest value of each interval
+    cost         int or float, in the objective's unit
+    certificate  Certificate, optimal up to the rounding of floats
+    objective    str
+    """
+
+    labels: np.ndarray
+    loads: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    cost: float
+    certificate: Certificate
+    objective: str
+
+    @property
+    def cuts(self) -> np.ndarray:
+        """The first value of every interval but the first: an interval ends before the next cut."""
+        return self.lows[1:]
+
+    def _lines(self) -> list[str]:
+        asked = f"at least k = {self.certificate.details['k']:,} asked"
+        return [
+            f"{several(len(self.labels), 'value')} in {several(len(self.loads), 'interval')}",
+            sizes_line("records in an interval", self.loads.tolist(), asked),
+            *proof_lines(self.certificate),
+        ]
+
+    def intervals(self) -> list[tuple[Any, Any]]:
+        """(least, largest) value of each interval, both inclusive."""
+        return list(zip(self.lows.tolist(), self.highs.tolist(), strict=True))
+
+
+def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is cut: (distinct values ascending, records of each, place of each given value among them).
+
+    values   numbers, dates or text; anything that numpy sorts
+    weights  records of each, default 1
+
+    Raises InputError for missing values (they have no place in an order) and for weights that are no counts.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"the values are one {type(values).__name__}; hand over one list")
+    given = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
+    given = given if isinstance(given, np.ndarray) else _listed([*given])
+    if given.ndim != 1:
+        raise InputError(f"the values have {given.ndim} dimensions; hand over one list")
+    if given.dtype == object and any(v is None or v != v for v in given.tolist()):
+        raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
+    if given.dtype.kind in "fmM" and (np.isnan(given) if given.dtype.kind == "f" else np.isnat(given)).any():
+        raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
+    records = np.ones(len(given), np.int64) if weights is None else whole(weights, "weight")
+    if len(records) != len(given):
+        raise InputError(f"there are {len(given)} values and {len(records)} weights")
+    try:
+        found, index = np.unique(given, return_inverse=True)
+    except TypeError:
+        raise InputError("the values mix kinds that have no common order, such as numbers and text") from None
+    sums = np.zeros(len(found), records.dtype)
+    np.add.at(sums, index, records)
+    return found, sums, index
+
+
+def _listed(values: list[Any]) -> np.ndarray:
+    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; dates as datetime64."""
+    if values and all(isinstance(v, date) for v in values):
+        return np.array(
+            values, dtype="datetime64[us]" if any(isinstance(v, datetime) for v in values) else "datetime64[D]"
+        )
+    found = array_of(values, "the list", "one value after the other")
+    mixed = found.dtype.kind == "U" and not all(isinstance(v, str) for v in values)
+    if mixed or (found.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in values)):
+        return np.array(values, dtype=object)
+    return found
+
+
+@watched
+@heard
+def cut(
+    values: Iterable[Any],
+    weights: Iterable[Any] | None,
+    k: int,
+    objective: str | Callable[[int, int], float] = "max",
+    combine: str = "sum",
+    *,
+    effort: str | float = "balanced",
+) -> Cut:
+    """Cut ordered values into intervals of at least k records each, at the least cost.
+
+    values     [n]  numbers, dates or text, in any order, with repeats; equal values stay together
+    weights    [n]  records of each value: whole numbers of at least 0; None counts each value once
+    k          least records of an interval
+    objective  "max": the largest interval (and among those cuts the most intervals);
+               "count": the most intervals, counted as the records that they hold above k;
+               "squares": sum of squared counts; "range": sum of (largest - least value) times count;
+               or a function of (i, j) that gives the cost of the interval that holds the i-th to the (j-1)-th of
+               ``distinct(values)``, inf where it is not allowed
+    combine    how a function's costs add up, "sum" or "max"
+    effort     as every problem takes it; the cut is the least at any, and in the same time
+
+    Raises InfeasibleError when all weights together are below k or a function forbids every cut, InputError for
+    missing or unordered values, PolicyError for an unknown objective.
+
+    Returns a ``Cut``, proved optimal: O(n log T) for "max" and a total of T, O(n log n) for "squares" and "range", O(n)
+    for "count" and O(n^2) for a function, after sorting.  Source: Du, Eppstein, Goodrich, Lueker 2009, the remark in
+    section 4; docs/intervals.md.
+
+    Examples:
+        >>> found = cut([1, 2, 3, 10, 11, 30], None, k=2, objective="range")
+        >>> found.labels.tolist(), found.cost, found.certificate.optimal
+        ([0, 0, 1, 1, 2, 2], 54, True)
+    """
+    k, _ = threshold(k), Effort.of(effort)
+    if not callable(objective):
+        known("objective", objective, UNITS)
+    known("way to combine costs", combine, ("sum", "max"))
+    found, records, index = distinct(values, weights)
+    total = np.concatenate([np.zeros(1, records.dtype), np.cumsum(records)])
+    if int(total[-1]) < k:
+        raise InfeasibleError(
+            f"all values together count {total[-1]}, below k = {k}: no interval of k exists; "
+            f"lower k to at most {total[-1]} or leave the column out"
+        )
+    if callable(objective):
+        name, unit, own = getattr(objective, "__name__", "own"), "the given cost", {"combine": combine}
+        parent, cost, bound = _by_own(total, k, objective, combine)
+    else:
+        name, unit, own = objective, UNITS[objective], {}
+        parent, cost, bound = solve(found, found, total, k, objective)
+    starts, ends = np.array(spans_of(parent)).T
+    loads = total[ends] - total[starts]
+    sizes = loads.tolist()
+    details = {"k": k, **own, "groups": len(sizes), "smallest_group": min(sizes), "largest_group": max(sizes)}
+    certificate = Certificate(
+        cost=cost, lower_bound=tight(bound, cost, unit, OPTIMAL), unit=unit, details=details,
+        guarantee=Guarantee(factor=1, additive=0, theorem=OPTIMAL),
+        bound=OPTIMAL if bound == cost else f"{OPTIMAL}, less what rounding may have added",
+    )  # fmt: skip
+    labels = (np.searchsorted(starts, np.arange(len(found)), side="right") - 1)[index]
+    return Cut(labels, loads, found[starts], found[ends - 1], certificate.cost, certificate, name)
+
+
+def _by_own(
+    total: np.ndarray, k: int, objective: Callable[[int, int], float], combine: str
+) -> tuple[np.ndarray, float, float]:
+    """(starts, cost, lower bound) for a cost that the caller's function gives."""
+    parent = _by_function(total, k, objective, combine)
+    costs = [float(objective(i, j)) for i, j in spans_of(parent)]
+    cost = math.fsum(costs) if combine == "sum" else max(costs)
+    if cost < 0:
+        raise PolicyError(f"the given cost adds up to {cost}; a cost is at least 0")
+    return parent, cost, _safely_below(cost, len(total) - 1) if combine == "sum" else cost
+
+
+def spans_of(parent: np.ndarray) -> list[tuple[int, int]]:
+    """Intervals as (start, end) over the distinct values, ascending, from the chain of starts."""
+    spans, end = [], len(parent) - 1
+    while end > 0:
+        spans.append((int(parent[end]), end))
+        end = int(parent[end])
+    return spans[::-1]
+
+
+def solve(
+    lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
+) -> tuple[np.ndarray, float, float]:
+    """(starts, cost, lower bound) of places in order that span lows..highs; total[i] counts the first i of them."""
+    if objective == "max":
+        parent, cost = _smallest_largest(total, k)
+        return parent, cost, cost
+    if objective == "count":
+        parent, cost = _most(total, k)
+        return parent, cost, cost
+    return _cheapest(lows, highs, total, k, objective)
+
+
+def _for(kernel: Any, numbers: np.ndarray) -> Any:
+    """The compiled kernel, or its Python text where 64 bits do not hold the numbers."""
+    return getattr(kernel, "py_func", kernel) if numbers.dtype == object else kernel
+
+
+def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
+    """The most intervals of at least k: all records less k for each.  One pass."""
+    from shoal.kernels.intervals import cut_within
+
+    run = _for(cut_within, total)
+    parent = np.empty(len(total), np.int64)
+    return parent, int(total[-1]) - k * int(run(total, k, int(total[-1]), parent))
+
+
+def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
+    """Bisection on the largest interval; each question is one pass."""
+    from shoal.kernels.intervals import cut_within
+
+    run = _for(cut_within, total)
+    parent = np.empty(len(total), np.int64)
+    low = max(k, max(np.diff(total).tolist()))
+    high = int(total[-1])
+    while low < high:
+        middle = (low + high) // 2
+        if run(total, k, middle, parent):
+            high = middle
+        else:
+            low = middle + 1
+    run(total, k, high, parent)
+    return parent, high
+
+
+def _cheapest(
+    lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
+) -> tuple[np.ndarray, float, float]:
+    """(starts, cost, lower bound) for squares and range times count; exact unless values are proper floats."""
+    from shoal.kernels.intervals import cut_cheapest
+
+    by_range = objective == "range"
+    low, high, scale = total[1:], total[1:], 1
+    if by_range:
+        both, scale = _as_whole(np.concatenate([lows, highs]))
+        low, high = np.split(both, 2)
+    if low.dtype.kind != "f":
+        span = int(high[-1]) - int(low[0]) if by_range else int(total[-1])
+        if max(span, 1) * int(total[-1]) >= WIDE:
+            low, high, total = low.astype(object), high.astype(object), total.astype(object)
+    elif total.dtype == object:  # counts that floats do not hold: fractions instead
+        low, high = (np.array([Fraction(x) for x in side.tolist()], dtype=object) for side in (low, high))
+    parent = np.empty(len(total), np.int64)
+    run = _for(cut_cheapest, low)
+    run(total, low, high, k, by_range, parent)
+    costs = []
+    for i, j in spans_of(parent):
+        weight = total[j] - total[i]
+        costs.append((high[j - 1] - low[i]) * weight if by_range else weight * weight)
+    if low.dtype.kind == "f":
+        cost = math.fsum(costs)
+        return parent, cost, _safely_below(cost, len(low))
+    exact = Fraction(sum(costs)) / scale
+    if exact.denominator == 1 and scale == 1:
+        return parent, int(exact), int(exact)
+    try:
+        return parent, float(exact), float(exact)
+    except OverflowError:
+        raise InputError(
+            "range times weight is beyond the largest float; give the weights or the values in a larger unit"
+        ) from None
+
+
+def _as_whole(found: np.ndarray) -> tuple[np.ndarray, int]:
+    """Numbers as whole numbers of 1/scale where few decimals suffice; dates as their ticks; else floats as they are."""
+    if found.dtype.kind in "mM":
+        return found.astype(np.int64), 1
+    if found.dtype.kind in "iub":
+        return (found.astype(np.int64) if max(found.tolist()) < WIDE else found.astype(object)), 1
+    if found.dtype == object and all(isinstance(v, int) for v in found.tolist()):
+        return found, 1
+    try:
+        numbers = found.astype(float)
+    except (TypeError, ValueError):
+        raise PolicyError("objective 'range' needs numbers or dates; use 'max' or 'squares' for text") from None
+    if found.dtype.kind in "US" or not np.isfinite(numbers).all():
+        raise PolicyError("objective 'range' needs finite numbers or dates; use 'max' or 'squares' for text")
+    for decimals in range(DECIMALS + 1):
+        scale = 10**decimals
+        shifted = np.rint(numbers * scale)
+        if (np.abs(shifted) < 2.0**53).all() and (shifted / scale == numbers).all():
+            return shifted.astype(np.int64), scale
+    return numbers, 1
+
+
+def _safely_below(cost: float, n: int) -> float:
+    """Below the true optimum: a sum of n non-negative floats errs by less than n + 4 units in the last place."""
+    return max(0.0, math.nextafter(cost * (1 - 4 * (n + 4) * 2.0**-53), 0.0))
+
+
+def _by_function(total: np.ndarray, k: int, cost: Callable[[int, int], float], combine: str) -> np.ndarray:
+    """The textbook program: every start for every end, O(n^2) calls."""
+    weight = total.tolist()
+    n = len(weight) - 1
+    best = [math.inf] * (n + 1)
+    best[0] = 0.0
+    parent = np.full(n + 1, -1)
+    for i in range(1, n + 1):
+        for j in range(i):
+            if weight[i] - weight[j] < k:
+                break
+            if best[j] == math.inf:
+                continue
+            here = float(cost(j, i))
+            if math.isnan(here) or here < 0:
+                raise PolicyError(f"the given cost of values {j} to {i - 1} is {here}; a cost is at least 0")
+            here = best[j] + here if combine == "sum" else max(best[j], here)
+            if here < best[i]:
+                best[i], parent[i] = here, j
+    if best[n] == math.inf:
+        raise InfeasibleError("the given cost forbids every cut into intervals of at least k")
+    return parent
+
+
+def interval_labels(lows: Sequence[Any] | np.ndarray, highs: Sequence[Any] | np.ndarray) -> list[str]:
+    """ "18 .. 25" for each interval, the value itself where there is only one."""
+    pairs = zip(_texts(lows), _texts(highs), strict=True)
+    return [low if low == high else f"{low} .. {high}" for low, high in pairs]
+
+
+def _texts(values: Sequence[Any] | np.ndarray) -> list[str]:
+    return [f"{v:.15g}" if isinstance(v, float) else str(v) for v in np.asarray(values).tolist()]
+
+
+def levels(
+    values: Sequence[Any],
+    counts: Sequence[int] | np.ndarray,
+    ks: Sequence[int],
+    objective: str = "max",
+    names: Sequence[str] | None = None,
+) -> list[list[str]]:
+    """A generalization hierarchy of intervals: cut at each k, then intervals of those at the next.
+
+    values     distinct values of the column, numbers, dates or text
+    counts     records of each
+    ks         increasing; every level joins intervals of the level below to at least its k
+    objective  "max", "count", "squares" or "range", at every level
+    names      how each value is written in the table, default its own text
+
+    Returns one row per value, in the order given: [name, interval at ks[0], ..., "*"], the shape of an ARX hierarchy
+    file.  The last level is one group; levels that the total cannot fill are left out.
+
+    Raises InputError for repeated values or lengths that differ, PolicyError for ks that do not increase or an
+    unknown objective.
+    """
+    known("objective", objective, UNITS)
+    steps = [int(k) for k in ks]
+    if any(b <= a for a, b in pairwise(steps)):
+        raise PolicyError(f"the levels' k are {steps}; give them in increasing order")
+    found, records, index = distinct(values, counts)
+    if len(found) < len(index):
+        raise InputError("the values of a hierarchy must all differ; add up the counts of equal ones first")
+    shown = _texts(found[index]) if names is None else [str(name) for name in names]
+    if len(shown) != len(index):
+        raise InputError(f"there are {len(index)} values and {len(shown)} names")
+    columns = [shown]
+    total = sum(records.tolist())
+    place, lows, highs = np.arange(len(found)), found, found  # the level's interval of each value, ascending
+    named = dict(zip(index.tolist(), shown, strict=True))  # a single value keeps the name it has in the table
+    for k in steps:
+        if k > total:
+            break
+        running = np.concatenate([np.zeros(1, records.dtype), np.cumsum(records)])
+        first, end = np.array(spans_of(solve(lows, highs, running, k, objective)[0])).T
+        place = np.searchsorted(first, place, side="right") - 1
+        lows, highs, records = lows[first], highs[end - 1], running[end] - running[first]
+        texts = interval_labels(lows, highs)
+        members = np.bincount(place)
+        column = [named[v] if members[place[v]] == 1 else texts[place[v]] for v in index.tolist()]
+        columns.append(column)
+        if len(lows) == 1:
+            break
+    columns.append(["*"] * len(index))
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -17,9 +17,7 @@ epsilon as well, "exact" an effort.
 from __future__ import annotations
 
 from shoal.problems.labels.balance import Sweep, sweep
-from shoal.problems.labels.bounds import Bound, lower_bound
-from shoal.problems.labels.covering import cover
-from shoal.problems.labels.instance import Cover
-from shoal.problems.labels.naming import group_labels, levels
+from shoal.problems.labels.covering import cover, group_labels, levels
+from shoal.problems.labels.instance import Bound, Cover, lower_bound
 
 __all__ = ["Bound", "Cover", "Sweep", "cover", "group_labels", "levels", "lower_bound", "sweep"]

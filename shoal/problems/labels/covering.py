@@ -1,19 +1,154 @@
-"""The front door: one call, one signature for every method."""
+"""The front door: one call, one signature for every method.
+
+Names for groups, and groups of groups: a hierarchy for a column that has none.
+
+The other cost functions of Du, Eppstein, Goodrich and Lueker 2009, section 1: sums over the groups.
+
+A group E costs the sum, or the largest, over its records of an error d; the groups' costs are added, or the largest is
+taken.  The paper names d = 1 and d = |E| - k.  Of the eight costs that makes, d = 1 gives the largest group ("max"),
+the number of records (the same for every answer), the number of groups (one group is best) and 1.  d = |E| - k gives
+
+    sum of sums      |E| (|E| - k) added up: squares less k times all records        objective "squares"
+    sum of largest   |E| - k added up: all records less k for every group            objective "count": most groups
+    largest of either   rises with the largest group, so "max" answers them
+
+Both sums are strongly NP-hard for labels: 3-Partition with k = B has a partition exactly if they are 0."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
-from shoal.model.arguments import known, number, renamed
-from shoal.model.effort import Effort
-from shoal.model.repeatable import recorded
+import numpy as np
+
+from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import Effort, known, number, recorded, renamed, whole
+from shoal.model.certificate import Guarantee
 from shoal.problems.catalogue import algorithm
-from shoal.problems.interrupts import heard
-from shoal.problems.labels.balance import auto
-from shoal.problems.labels.instance import ORDERS, UNITS, Cover, instance
-from shoal.problems.labels.sums import cover_sum
+from shoal.problems.labels.approximations import spread_labels
+from shoal.problems.labels.balance import VISITS, auto, auto_labels, balanced
+from shoal.problems.labels.instance import (
+    ORDERS,
+    UNITS,
+    Cover,
+    Instance,
+    distinct,
+    finish,
+    instance,
+    lower_bound,
+    most_bins,
+    paid,
+    up,
+)
+from shoal.problems.threads import heard
 from shoal.watching import watched
+
+SMALL = 12  # labels up to which every grouping is looked at
+TRIES = 40  # numbers of groups tried
+
+
+def cover_sum(given: Instance, objective: str, method: str) -> Cover:
+    """Groups with a small sum of squared sizes, or as many groups as are found; the optimum for up to 12 labels.
+
+    method  "auto" or "exact"; PolicyError for others, which lower the largest group, and for "exact" beyond 12 labels
+    """
+    if method not in ("auto", "exact"):
+        raise PolicyError(
+            f"method {method!r} lowers the largest group; objective {objective!r} is for 'auto' or 'exact'"
+        )
+    n = len(given.sizes)
+    if n <= SMALL:
+        label = _best_of_all(given, objective)
+        promise = Guarantee(factor=1, additive=0, theorem="every grouping was looked at")
+        best = cost(given, label, objective)
+        return finish(given, label, method, promise, best, "every grouping was looked at", objective=objective)
+    if method == "exact":
+        raise PolicyError(f"{n} labels are too many for an exact answer to {objective!r}, {SMALL} at most; use 'auto'")
+    label = _tried(given, objective)
+    low, why = least_sum(given, objective)
+    return finish(given, label, method, Guarantee(), low, why, objective=objective)
+
+
+def cost(given: Instance, label: np.ndarray, objective: str) -> int:
+    """What a grouping costs, in whole numbers of any length."""
+    loads = [load for load in given.loads(label, int(label.max()) + 1).tolist() if load]
+    return paid(loads, given.k, objective)
+
+
+def least_sum(given: Instance, objective: str) -> tuple[int, str]:
+    """(no grouping costs less, because of this).
+
+    At most M groups reach k.  So there are at least total - k M records above k.  And the loads, in falling order,
+    start with sums no smaller than those of the largest labels, for the j largest lie in at most j groups; among M
+    numbers of that kind, of the same sum, the squares are least where the large labels stand alone and the rest is
+    level.
+    """
+    most = most_bins(*distinct(given.sizes), given.k)
+    if objective == "count":
+        return given.total - given.k * most, f"at most {most} groups reach {given.k}"
+    rest, groups, low = given.total, most, 0
+    for size in np.sort(given.sizes)[::-1].tolist():
+        if groups == 1 or size * groups <= rest:
+            break
+        rest, groups, low = rest - size, groups - 1, low + size * size
+    level, above = divmod(rest, groups)
+    low += above * (level + 1) ** 2 + (groups - above) * level**2
+    return low, f"at most {most} groups reach {given.k}, and none is smaller than its largest label"
+
+
+def _tried(given: Instance, objective: str) -> np.ndarray:
+    """The best of the packings made for the least largest group, and of level ones with as many groups as work."""
+    found = [auto_labels(given, lower_bound(given.sizes, given.k)), spread_labels(given)]
+    most = most_bins(*distinct(given.sizes), given.k)
+    works, fails = 0, most + 1
+    budget = VISITS // 100 if given.wide else VISITS
+    for _ in range(TRIES):
+        m = most if fails > most else (works + fails) // 2
+        if m <= works:
+            break
+        label, least, _, budget = balanced(given, m, given.k, max(given.k, up(given.total, m)), budget)
+        if least >= given.k:
+            works = m
+            found.append(label)
+        else:
+            fails = m
+    return min(found, key=lambda label: (cost(given, label, objective), cost(given, label, "squares")))
+
+
+def _best_of_all(given: Instance, objective: str) -> np.ndarray:
+    """An optimum by dynamic programming over subsets of the labels; O(3^n)."""
+    sizes, k = given.sizes.tolist(), given.k
+    n = len(sizes)
+    load = [0] * (1 << n)
+    for mask in range(1, 1 << n):
+        low = mask & -mask
+        load[mask] = load[mask ^ low] + sizes[low.bit_length() - 1]
+    best: list[tuple[int, int] | None] = [None] * (1 << n)  # (cost, the group of the first label left)
+    best[0] = (0, 0)
+    for mask in range(1, 1 << n):
+        first = mask & -mask
+        rest = mask ^ first
+        sub = rest
+        while True:
+            group = sub | first
+            before = best[mask ^ group]
+            if load[group] >= k and before is not None:
+                own = before[0] + (load[group] ** 2 if objective == "squares" else load[group] - k)
+                now = best[mask]
+                if now is None or own < now[0]:
+                    best[mask] = (own, group)
+            if not sub:
+                break
+            sub = (sub - 1) & rest
+    label, mask, number = np.empty(n, np.int64), (1 << n) - 1, 0
+    while mask:
+        chosen = best[mask]
+        assert chosen is not None
+        label[[i for i in range(n) if chosen[1] >> i & 1]] = number
+        mask, number = mask ^ chosen[1], number + 1
+    return label
+
 
 ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
 
@@ -73,3 +208,105 @@ def cover(
     if method in ("scheme", "bicriteria"):
         return solve(given, epsilon)
     return solve(given, asked) if method in ("auto", "exact") else solve(given)
+
+
+STYLES = ("ends", "largest", "numbers")
+
+
+def group_labels(
+    names: Sequence[Any],
+    labels: np.ndarray,
+    counts: Sequence[int] | np.ndarray | None = None,
+    style: str = "ends",
+) -> list[str]:
+    """One readable name per group, no two alike.
+
+    names    the labels that were grouped, all different
+    labels   int64[n]  group of each
+    counts   needed for style "largest"
+    style    "ends": first and last in sorted order, "Adams .. Baker and 12 more";
+             "largest": the two most frequent, "Smith, Jones and 12 more"; "numbers": "group 1"
+
+    A group of one carries that label's own name.  O(n log n).
+    """
+    text = ["" if name is None else str(name) for name in names]
+    return _named(text, _ranked(text, counts, style), np.asarray(labels), style)
+
+
+def _ranked(text: list[str], counts: Sequence[int] | np.ndarray | None, style: str) -> np.ndarray:
+    """The names in the order in which a group shows them."""
+    known("style of group labels", style, STYLES)
+    rank = np.array(sorted(range(len(text)), key=text.__getitem__), dtype=np.int64)
+    if style != "largest":
+        return rank
+    if counts is None:
+        raise PolicyError('style "largest" needs the counts')
+    return rank[np.argsort(-whole(counts, "count")[rank], kind="stable")]
+
+
+def _named(text: list[str], rank: np.ndarray, labels: np.ndarray, style: str) -> list[str]:
+    """One name per group from the ranked names."""
+    m = int(labels.max()) + 1 if len(labels) else 0
+    if style == "numbers":
+        return [f"group {g + 1}" for g in range(m)]
+    by_group = rank[np.argsort(labels[rank], kind="stable")]
+    number = np.bincount(labels, minlength=m)
+    start = np.cumsum(number) - number
+    found = []
+    for at, c in zip(start.tolist(), number.tolist(), strict=True):
+        first = text[by_group[at]]
+        if c == 1:
+            found.append(first)
+            continue
+        second = text[by_group[at + (c - 1 if style == "ends" else 1)]]
+        joined = f"{first}, {second}" if c == 2 or style == "largest" else f"{first} .. {second}"
+        found.append(joined if c == 2 else f"{joined} and {c - 2:,} more")
+    if len(set(found)) < m:  # equal names of different labels
+        found = [f"{name} (group {g + 1})" for g, name in enumerate(found)]
+    return found
+
+
+def levels(
+    names: Sequence[Any],
+    counts: Sequence[int] | np.ndarray,
+    ks: Sequence[int],
+    method: str = "auto",
+    style: str = "ends",
+) -> list[list[str]]:
+    """A generalization hierarchy without anyone drawing a tree: groups at each k, groups of those at the next.
+
+    names   distinct values of the column
+    counts  records of each
+    ks      increasing; every level groups the groups of the level below to at least its k
+    method  of ``cover``; "bicriteria" is refused, since its groups may be below k
+
+    Returns one row per name, in the order given: [name, group at ks[0], ..., "*"], the shape of an ARX hierarchy
+    file.  The last level is one group; levels that the total cannot fill are left out.
+
+    Raises InputError when names repeat or counts differ in length, PolicyError for ks that do not increase.
+    """
+    if method == "bicriteria":
+        raise PolicyError("groups of method 'bicriteria' may be below k and cannot become a hierarchy; use 'auto'")
+    text = ["" if name is None else str(name) for name in names]
+    sizes = whole(counts, "count")
+    if len(text) != len(sizes):
+        raise InputError(f"there are {len(text)} names and {len(sizes)} counts")
+    if len(set(text)) < len(text):
+        raise InputError("the names of a hierarchy's values must all differ; add up the counts of equal ones first")
+    steps = [int(k) for k in ks]
+    if any(b <= a for a, b in pairwise(steps)):
+        raise PolicyError(f"the levels' k are {steps}; give them in increasing order")
+    columns: list[list[str]] = [text]
+    group, loads = np.arange(len(text)), sizes
+    total, rank = sum(sizes.tolist()), _ranked(text, sizes, style)
+    for k in steps:
+        if k > total:
+            break
+        found = cover(loads, k, method)
+        group, loads = found.labels[group], found.loads
+        shown = _named(text, rank, group, style)
+        columns.append([shown[g] for g in group.tolist()])
+        if len(loads) == 1:
+            break
+    columns.append(["*"] * len(text))
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -17,11 +17,9 @@ Every algorithm has the signature ``(Districting, CountBound) -> Found``; ``merg
 
 from __future__ import annotations
 
-from shoal.problems.regions.choices import Choice, choices
-from shoal.problems.regions.conditions import Conditions
-from shoal.problems.regions.levels import nested
-from shoal.problems.regions.merge import merge
-from shoal.problems.regions.result import Nested, Regions, crosswalk, hierarchy_rows, region_names
+from shoal.problems.regions.merge import Choice, choices, merge, nested
+from shoal.problems.regions.request import Conditions
+from shoal.problems.regions.task import Nested, Regions, crosswalk, hierarchy_rows, region_names
 
 __all__ = [
     "Choice",

@@ -1,7 +1,24 @@
-"""An algorithm run on a task, bounded, and put back on all areas."""
+"""An algorithm run on a task, bounded, and put back on all areas.
+
+As many regions as any objective finds: a search for other ends sometimes meets more regions than one for many.
+
+A given number of regions: as many as can be are merged down to it, then searched at that number.
+
+Proved optima of small graphs: every connected eligible set listed, then chosen by integer programs.
+
+Component by component, the objectives one after the other.  The heaviest region (or the excess) is found by
+bisection over the values that sets can have; sums (number of regions, squares, compactness) by set partitioning.
+Where listing the sets passes a limit, the number of regions is still decided by ``packing`` on larger graphs, and
+everything else is answered by the search with the bound proved so far.
+
+What is run when no method is named: tree, search, small components exactly, the linear program where it is quick.
+"""
 
 from __future__ import annotations
 
+import heapq
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,14 +27,257 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
-from shoal.problems.regions.bounds import CountBound, count_bound, largest_bound, programmable, separated, squares_bound
+from shoal.problems.regions.bounds import (
+    CountBound,
+    best_packing,
+    count_bound,
+    largest_bound,
+    price_areas,
+    price_out,
+    programmable,
+    separated,
+    squares_bound,
+)
 from shoal.problems.regions.limits import Limits, limited, placed
-from shoal.problems.regions.most import most_regions
-from shoal.problems.regions.number import level, so_many
-from shoal.problems.regions.result import Regions
-from shoal.problems.regions.search import POOLED
-from shoal.problems.regions.task import Districting, Found, relabelled
-from shoal.problems.regions.value import one
+from shoal.problems.regions.search import POOLED, improve, search
+from shoal.problems.regions.sets import Pool, Sets
+from shoal.problems.regions.task import CHAINS, Clock, Contiguity, Districting, Found, Regions, one, relabelled, value
+from shoal.watching import within
+
+OTHERS = ("sumsq", "excess", "max")
+
+
+def most_regions(solve: Callable[[Districting, CountBound], Found], task: Districting, bound: CountBound) -> Found:
+    """The method's answer for the task's objectives, "count" first, or that for another objective with more regions.
+
+    Not asked by ``auto`` on large graphs, whose search is led by prices.  Every objective is asked with the same
+    randomness, so the answer has as many regions as a call for that objective with the same seed.  Ends where the bound
+    is reached; at most four times the work, or the same seconds in all.  Regions that are to be compact or alike too
+    are made so again, for what is found for another end is neither: at most seven times the work.
+    """
+    again = not {"compact", "similar"}.isdisjoint(task.objective)
+    seconds = None if task.seconds is None else task.seconds / (1 + (1 + again) * len(OTHERS))
+    task = replace(task, seconds=seconds)
+    begin = task.state.copy()
+    best = solve(task, bound)
+    for name in OTHERS:
+        most = bound.value if best.most is None else min(best.most, bound.value)
+        if int(best.label.max()) + 1 >= most:
+            break
+        other = solve(replace(task, objective=CHAINS[name], state=begin.copy()), bound)
+        label = other.label
+        if again and int(label.max()) >= int(best.label.max()):
+            label = improve(task, bound, label)
+        if value(task, label, task.objective) < value(task, best.label, task.objective):
+            best = replace(best, label=label, details={**best.details, "found_for": name})
+    return best
+
+
+LISTED = Guarantee(factor=1, additive=0, theorem="every connected set listed, then integer programs")
+
+
+def exact(task: Districting, bound: CountBound) -> Found:
+    """Optimal where every component is small enough; else the search's answer with what could be proved.
+
+    Exponential time; components to about 25 areas, and the number of regions alone to a few hundred.
+    """
+    clock = Clock.of(task.seconds)
+    found = search(task, bound)
+    label, settled = optimal_components(task, bound, found.label, task.n, clock)
+    details = dict(found.details)
+    left = ~settled
+    if not left.any():
+        return _proved(task, bound, label, details)
+    details["stopped"] = f"{int(left.sum())} areas lie in components too large to list all their regions"
+    if task.thresholds_only:
+        price_out(task, bound, label, nodes=20_000_000, clock=clock, tolls=160, integer=True)
+        better = best_packing(task, bound, label)
+        if better is not None:
+            label = improve(task, bound, better, clock, _after_count(task.objective))
+    return Found(label, found.guarantee, details=details)
+
+
+def optimal_components(
+    task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: Clock
+) -> tuple[np.ndarray, np.ndarray]:
+    """The partition with every component of at most ``size`` areas made optimal; and which areas are settled, bool[n].
+
+    A component is optimal when no partition of it is better in the objectives' order, given how the others stand.
+    """
+    label = label.copy()
+    count = np.bincount(bound.component) if task.n else np.zeros(0, np.int64)
+    cap = one(task, label, "max") if task.objective[0] == "max" else 2**62  # what is heavier cannot be in the answer
+    lists = {}
+    for c in np.flatnonzero(count <= size):
+        listed = Sets.of(task, np.flatnonzero(bound.component == c), clock, cap)
+        if listed is not None:
+            lists[int(c)] = listed
+    settled = np.isin(bound.component, list(lists))
+    if not lists:
+        return label, settled
+    for i, name in enumerate(task.objective):
+        if name in ("max", "excess"):
+            level = _others(task, label, ~settled, name)
+            for listed in lists.values():
+                level = max(level, listed.bisect(name))
+            for listed in lists.values():
+                listed.keep(name, level)
+        else:
+            for listed in lists.values():
+                listed.minimise(name, last=i + 1 == len(task.objective))
+    fresh = int(label.max()) + 1
+    for listed in lists.values():
+        for members in listed.partition():
+            label[members] = fresh
+            fresh += 1
+    return relabelled(label), settled
+
+
+def _others(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
+    """Largest weight or excess among the regions of the areas in ``mask``; 0 when there are none."""
+    if not mask.any():
+        return 0
+    inside = relabelled(np.where(mask, label, -1))[mask]
+    weight = np.bincount(inside, weights=task.features[mask, 0])
+    if name == "max":
+        return int(weight.max())
+    heavy = np.zeros(len(weight), np.int64)
+    np.maximum.at(heavy, inside, task.features[mask, 0])
+    return float((weight / np.maximum(heavy, task.k)).max())
+
+
+def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
+    """The objectives to go on with from a partition with more regions."""
+    return tuple(name for name in objective if name != "count") if objective[0] == "count" else objective
+
+
+def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> Found:
+    """Bounds for the objective that comes first, which is optimal; those after it are so given the ones before."""
+    first = task.objective[0]
+    regions = int(label.max()) + 1
+    return Found(
+        label,
+        LISTED,
+        most=regions if first == "count" else None,
+        least=one(task, label, "max") if first == "max" else None,
+        squares=safe(one(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
+        details=details
+        | {"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
+    )
+
+
+def safe(cost: int, bound: int) -> int:
+    """The cost as its own bound where it is small enough for the program's tolerance, else a little less."""
+    return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))
+
+
+_NO_CAP = 2**62
+
+
+def so_many(
+    solve: Callable[[Districting, CountBound], Found], task: Districting, bound: CountBound, method: str
+) -> Found:
+    """Exactly ``task.regions`` regions: the method's answer with most regions, merged down, then searched.
+
+    Method "tree" ends there; "exact" lists all connected sets and is optimal where they can be listed.
+
+    Raises InfeasibleError when so many cannot exist, and when so many were not found.
+    """
+    asked = task.regions or 0
+    pieces = int(bound.component.max()) + 1
+    if asked < pieces:
+        raise InfeasibleError(
+            f"the areas are in {pieces} parts without a connection, so {asked} regions do not cover them"
+        )
+    if asked > bound.value:
+        raise InfeasibleError(f"at most {bound.value} regions reach the thresholds, so {asked} cannot be; lower k")
+    if method == "exact":
+        listed = Sets.of(task, np.arange(task.n), Clock.of(task.seconds), _NO_CAP)
+        if listed is not None:
+            return _listed(task, listed)
+    found = solve(replace(task, objective=CHAINS["count"], regions=None), bound)
+    many = int(found.label.max()) + 1
+    if many < asked:
+        most = bound.value if found.most is None else min(found.most, bound.value)
+        if asked > most:
+            raise InfeasibleError(f"at most {most} regions reach the thresholds, so {asked} cannot be; lower k")
+        raise InfeasibleError(
+            f"{many} regions were found and at most {most} exist, but not {asked}; lower k, or give more effort"
+        )
+    label = merged(task.graph, task.features[:, 0], found.label, asked)
+    if method != "tree":
+        label = improve(replace(task, start=None), bound, label)
+    details = {**found.details, "stopped": "too many connected sets to list"} if method == "exact" else found.details
+    return Found(label, details=details)
+
+
+def _listed(task: Districting, listed: Sets) -> Found:
+    """The optimum over all partitions into so many of the sets."""
+    listed.number(task.regions or 0)
+    if listed.solve(np.zeros(len(listed.sets)), np.arange(len(listed.sets))) is None:
+        raise InfeasibleError(f"no partition into {task.regions} connected regions meets the thresholds; lower k")
+    for i, name in enumerate(task.objective):
+        if name in ("max", "excess"):
+            listed.keep(name, listed.bisect(name))
+        else:
+            listed.minimise(name, last=i + 1 == len(task.objective))
+    label = np.empty(task.n, np.int64)
+    for region, members in enumerate(listed.partition()):
+        label[members] = region
+    first = task.objective[0]
+    squares = one(task, label, "sumsq")
+    return Found(
+        relabelled(label),
+        LISTED,
+        least=one(task, label, "max") if first == "max" else None,
+        squares=safe(squares, 0) if first == "sumsq" else None,
+        details={"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
+    )
+
+
+def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
+    """Neighboring regions joined, the lightest pair first, until so many are left.  O(edges log edges)."""
+    label = relabelled(label)
+    many = int(label.max()) + 1
+    load = np.bincount(label, weights=weight, minlength=many).tolist()
+    ends = label[g.edges()]
+    beside: list[set[int]] = [set() for _ in range(many)]
+    for a, b in np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0).tolist():
+        beside[a].add(b)
+        beside[b].add(a)
+    into = list(range(many))
+    heap = [(load[a] + load[b], a, b) for a in range(many) for b in beside[a] if a < b]
+    heapq.heapify(heap)
+    while many > number and heap:
+        total, a, b = heapq.heappop(heap)
+        if into[a] != a or into[b] != b or total != load[a] + load[b]:
+            continue
+        into[b], load[a], many = a, total, many - 1
+        beside[a] = (beside[a] | beside[b]) - {a, b}
+        for other in beside[a]:
+            beside[other].discard(b)
+            beside[other].add(a)
+            heapq.heappush(heap, (load[a] + load[other], min(a, other), max(a, other)))
+    final = np.array(into)
+    while (final[final] != final).any():
+        final = final[final]
+    return relabelled(final[label])
+
+
+def level(weight: np.ndarray, number: int) -> tuple[int, int]:
+    """No partition into so many parts has a lighter heaviest part, or a smaller sum of squares.
+
+    The j heaviest parts weigh at least what the j heaviest areas do, whatever else the partition is; under these
+    constraints, and with the total given, both are least when each area above the level of the rest is a part by
+    itself and the rest is poured level over the other parts (the loads so found are majorized by all others).
+    """
+    left, slots, squares, heaviest = int(weight.sum()), number, 0, 0
+    for w in np.sort(weight)[::-1].tolist():
+        if slots <= 1 or w * slots <= left:
+            break
+        heaviest, squares, left, slots = max(heaviest, w), squares + w * w, left - w, slots - 1
+    return max(heaviest, -(-left // slots)), squares + -(-left * left // slots)
+
 
 TOLERANCE = 2e-6  # of the cost: by as much a bound proved by an integer program may be lowered
 
@@ -147,3 +407,52 @@ def _certificate(
     if not met and (first != "max" or guarantee.factor == 1):
         guarantee = Guarantee()  # of a tree's regions the heaviest is bounded, nothing else
     return Certificate(cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details)
+
+
+_SMALL = 10  # components of so many areas are settled exactly,
+_MANY = 40  # when there are at most so many of them
+
+
+def auto(task: Districting, bound: CountBound) -> Found:
+    """The search, with everything proved that can be proved in about the same time again.
+
+    Prices of areas lead it on large graphs alone: on small ones it begins with the regions of the program that proves
+    how many there can be.
+    """
+    clock = Clock.of(task.seconds)
+    pool = Pool()
+    if task.n > POOLED:
+        if bound.price is None:
+            price_areas(task, bound)
+        found = search(task, bound, pool)
+    else:
+        found = search(task, bound, pool, lambda label: _many(task, bound, label, pool, clock.part(0.5)))
+    label, details = found.label, dict(found.details)
+    size = np.bincount(bound.component)
+    small = int((size <= _SMALL).sum())
+    if 0 < small <= _MANY:
+        label, settled = optimal_components(task, bound, label, _SMALL, clock)
+        details["settled_exactly"] = int(settled.sum())
+    if task.n <= POOLED and int(label.max()) + 1 < bound.value:
+        separated(task, bound)
+    if (
+        task.n <= POOLED
+        and int(label.max()) + 1 < bound.value
+        and any(int(c) not in bound.packings for c in np.flatnonzero(bound.room >= 2))  # too large for the program
+    ):
+        price_areas(task, bound)
+    return Found(label, found.guarantee, details=details)
+
+
+def _many(task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: Clock) -> np.ndarray:
+    """The partition with more regions: by a short search, and where more may exist by the program."""
+    if int(label.max()) + 1 >= bound.value:
+        return label
+    with within(0.0, 0.2):
+        label = improve(task, bound, label, clock.part(0.5), ("count",), pool)
+    if int(label.max()) + 1 < bound.value:
+        nodes = int(2_000_000 * max(task.effort, 0.25))
+        price_out(task, bound, label, nodes=nodes, clock=clock, rounding=task.effort >= 1, more=pool.sets.values())
+        packed = best_packing(task, bound, label)
+        label = label if packed is None else packed
+    return label

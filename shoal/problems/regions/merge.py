@@ -1,26 +1,38 @@
-"""The front door of the regions problem: arrays in, regions with a certificate out."""
+"""The front door of the regions problem: arrays in, regions with a certificate out.
+
+Regions of regions: the same question at rising thresholds, each level merging the regions of the one below.
+
+How compact or alike regions can be at every count: the trade of an objective against the number of regions.
+
+Regions beside what they replace: components too light alone, and groups by the first characters of an id."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import keywords
-from shoal.model.repeatable import recorded
-from shoal.problems.interrupts import heard
+from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.conditions import Conditions, Terms, refuse_below, terms_of
-from shoal.problems.regions.contract import contract, expanded, refuse_torn, soften
-from shoal.problems.regions.graph import Contiguity, coded, components, graph, induced, without_crossings
-from shoal.problems.regions.join import join_light
-from shoal.problems.regions.limits import Limits
+from shoal.problems.regions.limits import (
+    Limits,
+    attached,
+    contract,
+    expanded,
+    join_light,
+    refuse_torn,
+    soften,
+    with_labels,
+)
 from shoal.problems.regions.request import (
+    Conditions,
     Request,
+    Terms,
     alike_of,
     begin_of,
     chain_of,
@@ -28,14 +40,28 @@ from shoal.problems.regions.request import (
     features_of,
     inside,
     moments,
+    places_of,
     randomness,
+    refuse_below,
     regions_of,
+    terms_of,
     whole,
 )
-from shoal.problems.regions.result import Regions
-from shoal.problems.regions.task import Districting, eligible_rows
-from shoal.problems.regions.water import attached
-from shoal.watching import watched
+from shoal.problems.regions.task import (
+    Contiguity,
+    Districting,
+    Nested,
+    Regions,
+    coded,
+    components,
+    eligible_rows,
+    graph,
+    induced,
+    inertia,
+    without_crossings,
+)
+from shoal.problems.threads import heard
+from shoal.watching import watched, within
 
 
 @watched
@@ -239,3 +265,287 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int, b
             f"most 1/{ways} of its records; lower l or k"
         )
     return f"no connected set of areas {within}({count} in all) meets all thresholds {need.tolist()} at once; lower one"
+
+
+@watched
+def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
+    """Regions at rising thresholds, each level merging the regions of the one before: a hierarchy.
+
+    ks       thresholds (or sequences of thresholds, as for ``merge``), rising
+    options  as for ``merge``, and kept at every level; a maximum in ``at_most`` and ``regions`` may be a sequence with
+             one value for each level, None where a level has none; ``start`` excepted, and ``max_diameter`` where
+             there are several levels
+
+    Areas left out at one level stay out above it, water stays in its region, and areas that ``light="nearest"`` joined
+    are neighbors from there on.
+    The bounds of a level hold for all unions of the regions below; ``Nested.most`` for all partitions of the areas.
+    Raises what ``merge`` raises.
+    """
+    steps = _rising(ks)
+    if options.get("start") is not None:
+        raise PolicyError("start goes with one threshold; leave it out where there are levels")
+    if options.get("max_diameter") is not None and len(steps) > 1:
+        raise PolicyError("max_diameter looks at single areas, so it goes with one threshold; leave it out, or levels")
+    ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    levels: list[Any] = []
+    labels: list[np.ndarray] = []
+    bounds: list[int] = []
+    held = {**options, "seed": drawn() if options.get("seed") is None else options["seed"]}
+    wet = None if options.get("water") is None else np.asarray(options["water"]).astype(np.bool_)
+    for i, k in enumerate(steps):
+        own = held | of_level(options, i, len(steps))
+        if i:
+            own = above(own, labels[-1], wet)
+        with within(i / len(steps), (i + 1) / len(steps)):
+            found = merge(ends, weights, list(k), method, **own)
+        if i and wet is not None:
+            found = with_water(found, labels[-1], wet)
+        bounds.append(found.upper_bound if not i else most(ends, found, weights, options))
+        levels.append(found)
+        labels.append(found.labels)
+        ends = np.concatenate([ends, found.joined])
+    n = len(np.asarray(weights))
+    return Nested(
+        tuple(levels), np.column_stack(labels) if labels else np.empty((n, 0), np.int64), tuple(bounds),
+    )  # fmt: skip
+
+
+def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None) -> dict[str, Any]:
+    """The options of ``merge`` for a level that merges the regions ``below`` int64[n], -1 for none.
+
+    wet  bool[n]  areas of water: not merged, but what they hold counts in the region below that has them
+    """
+    land = below if wet is None else np.where(wet, -1, below)
+    own = {**options, "water": None, "fixed": ["" if r < 0 else str(r) for r in land.tolist()]}
+    own["exclude"] = land < 0 if (land < 0).any() else None
+    if wet is not None and own.get("at_most"):
+        own["at_most"] = {n: (_ashore(v, below, wet), most) for n, (v, most) in own["at_most"].items()}
+    return own
+
+
+def with_water(found: Regions, below: np.ndarray, wet: np.ndarray) -> Regions:
+    """Regions of a level with the water that the regions ``below`` have."""
+    return with_labels(found, _followed(found.labels, below), wet & (below >= 0))
+
+
+def _followed(labels: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Labels of a level for all areas of a region below, where those that connect have them."""
+    of_region = np.full(int(below.max(initial=-1)) + 1, -1, np.int64)
+    placed = labels >= 0
+    of_region[below[placed]] = labels[placed]
+    return np.where(below >= 0, of_region[below], -1)
+
+
+def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
+    """Numbers of areas, those of water counted at an area of land in its region."""
+    found = np.array(values)
+    land = np.flatnonzero(~wet & (below >= 0))
+    shore = dict(zip(below[land].tolist(), land.tolist(), strict=True))
+    for v in np.flatnonzero(wet & (below >= 0)).tolist():
+        found[shore[int(below[v])]] += found[v]
+        found[v] = 0
+    return found
+
+
+def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The thresholds of every level; PolicyError where one falls, or none rises."""
+    if isinstance(ks, (str, bytes)) or not np.iterable(ks) or not len(list(ks)):
+        raise PolicyError("thresholds of levels are a list that rises, [20000, 100000] say")
+    steps = [tuple(np.atleast_1d(k).tolist()) for k in ks]
+    for last, level in pairwise(steps):
+        if len(last) != len(level) or any(a < b for a, b in zip(level, last, strict=True)):
+            raise PolicyError(f"thresholds must rise from level to level, but {level} comes after {last}")
+    return steps
+
+
+def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, Any]:
+    """The maxima and the number of regions that hold at one level.
+
+    Raises PolicyError for a sequence that has not one value for each level, and for one number of regions for several.
+    """
+
+    def one(name: str, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return value
+        if len(value) != levels:
+            raise PolicyError(f"{name} has {len(value)} values for {levels} levels; give one for each, or one for all")
+        return value[level]
+
+    found: dict[str, Any] = {}
+    if options.get("at_most"):
+        each = {name: (values, one(f"at_most {name!r}", limit)) for name, (values, limit) in options["at_most"].items()}
+        found["at_most"] = {name: pair for name, pair in each.items() if pair[1] is not None} or None
+    if options.get("regions") is not None:
+        if levels > 1 and not isinstance(options["regions"], (list, tuple)):
+            raise PolicyError(f"regions is one number for {levels} levels; give one for each, None where it is free")
+        found["regions"] = one("regions", options["regions"])
+    return found
+
+
+class Choice(NamedTuple):
+    """What one number of regions costs.
+
+    regions   the number;  at_most: no partition has more
+    distance  root of the mean squared distance of a unit of weight from the center of its region, km or the plane's
+              units; None without coordinates
+    variance  share of the variance of the columns to be alike in that is inside regions; None without such columns
+    largest   weight of the heaviest region
+    found     the regions
+    """
+
+    regions: int
+    at_most: int
+    distance: float | None
+    variance: float | None
+    largest: int
+    found: Regions
+
+
+def check_choices(options: Mapping[str, Any]) -> None:
+    """PolicyError where the options of ``merge`` leave ``choices`` nothing to draw."""
+    if any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter", "regions", "objective")):
+        raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
+    if options.get("similar") is None and options.get("coordinates") is None:
+        raise PolicyError(
+            "choices needs something to set against the number of regions: columns to be alike in (similar=), or "
+            "where areas lie: coordinates, or a file of polygons"
+        )
+
+
+@watched
+def choices(
+    edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
+) -> list[Choice]:
+    """The most regions that are found, then fewer, each number as compact or as alike as it can be made.
+
+    counts   numbers of regions; None: the most that are found, and 95, 90, 80, 70, 60 and 50 of 100 of these
+    options  as for ``merge``: ``similar`` for regions that are alike, else ``coordinates`` for compact ones; maxima
+             and ``regions`` excepted
+
+    The most regions are found first and then searched for the objective at that number, as the others are; a number
+    that cannot be is left out.  Raises what ``merge`` raises.  A search for each number.
+    """
+    check_choices(options)
+    objective = "similar" if options.get("similar") is not None else "compact"
+    first = merge(edges, weights, k, method, **options, objective="count")
+    top = first.regions
+    if counts is None:
+        counts = sorted({top, *(round(top * share) for share in (0.95, 0.9, 0.8, 0.7, 0.6, 0.5))} - {0}, reverse=True)
+    found = []
+    for q in counts:
+        try:
+            one = merge(edges, weights, k, method, **options, objective=objective, regions=int(q))
+        except InfeasibleError:
+            continue
+        found.append(_choice(one, weights, first.upper_bound, options))
+    return found
+
+
+def _choice(found: Regions, weights: Any, at_most: int, options: dict[str, Any]) -> Choice:
+    w = np.asarray(weights)
+    w = w if w.ndim == 1 else w[:, 0]
+    places, distance = places_of(options.get("coordinates"), len(w)), None
+    held = found.labels >= 0
+    if places is not None:
+        moment = moments(places, w, options.get("geographic", True))[held]
+        distance = float(np.sqrt(inertia(moment, found.labels[held]) / moment[:, 0].sum()))
+    return Choice(
+        found.regions, at_most, distance, found.certificate.details.get("variance_inside"), found.largest, found
+    )
+
+
+def light_components(
+    ids: Sequence[str],
+    edges: Any,
+    weights: np.ndarray,
+    found: Regions,
+    boundaries: Any = None,
+    exclude: Any = None,
+    water: Any = None,
+) -> list[dict[str, Any]]:
+    """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
+    n = len(ids)
+    g = graph(edges, n)
+    if boundaries is not None:
+        g = without_crossings(g, coded(boundaries, n, "boundaries"))
+    _, component = components(g)
+    touched = np.zeros(n, np.bool_)
+    touched[found.joined.ravel()] = True
+    asked = np.zeros(n, np.bool_)
+    for gone in (exclude, water):
+        asked |= False if gone is None else gone
+    out = []
+    for c in np.unique(component[((found.labels < 0) & ~asked) | touched]).tolist():
+        member = np.flatnonzero(component == c)
+        lost = bool((found.labels[member] < 0).all())
+        total = weights[member].sum(axis=0)
+        if lost or (total < np.array(found.k)).any():
+            out.append(
+                {
+                    "areas": [ids[i] for i in member.tolist()],
+                    "weight": total.tolist() if len(total) > 1 else int(total[0]),
+                    "outcome": "left out" if lost else "joined",
+                }
+            )
+    return out
+
+
+def against_prefixes(
+    ids: Sequence[str],
+    edges: Any,
+    weight: np.ndarray,
+    prefix: int,
+    found: Regions,
+    options: Mapping[str, Any],
+    method: str = "auto",
+) -> list[dict[str, Any]]:
+    """Truncation of the ids to ``prefix`` characters, the paper's tree and the answer, side by side.
+
+    options  what ``merge`` was asked besides, for the tree
+
+    Raises PolicyError for a prefix below 1.
+    """
+    k = found.k[0]
+    if prefix < 1:
+        raise PolicyError(f"the prefix to compare with must be at least 1, not {prefix}")
+    n = len(ids)
+    group = coded([i[:prefix] for i in ids], n, "prefixes")
+    g = graph(edges, n)
+    rows = [_row(f"first {prefix} characters", group, weight, k, group, g)]
+    limited = any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter"))
+    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1 and not limited:
+        tree = merge(edges, weight, k, "tree", **options)
+        rows.append(_row("tree", tree.labels, weight, k, group, graph(_with(edges, tree), n)))
+    rows.append(_row(method, found.labels, weight, k, group, graph(_with(edges, found), n)))
+    return rows
+
+
+def _with(edges: Any, found: Regions) -> Any:
+    return np.concatenate([edges, found.joined])
+
+
+def _row(name: str, label: Any, weight: Any, k: int, group: Any, g: Any) -> dict[str, Any]:
+    """Sizes of a grouping.
+
+    An area changed group when it is not of the prefix that most areas of its region have (of several, the one with
+    most people).
+    """
+    held = label >= 0
+    count = int(label.max()) + 1
+    total = np.bincount(label[held], weights=weight[held], minlength=count).astype(np.int64)
+    both = np.zeros((count, int(group.max()) + 1))
+    np.add.at(both, (label[held], group[held]), 1 + weight[held] / (2.0 * max(int(weight.sum()), 1)))
+    home = both.argmax(axis=1)
+    _, piece = components(without_crossings(g, label))
+    pieces = np.array([len(np.unique(piece[label == r])) for r in range(count)])
+    return {
+        "groups": name,
+        "number": count,
+        "largest": int(total.max()),
+        "smallest": int(total.min()),
+        "below_k": int((total < k).sum()),
+        "areas_below_k": int((total < k)[label[held]].sum()),
+        "not_connected": int((pieces > 1).sum()),
+        "areas_changed": int((home[label[held]] != group[held]).sum()),
+        "areas_left_out": int((~held).sum()),
+    }

@@ -4,12 +4,35 @@ Known from political districting as ReCom (DeFord, Duchin, Solomon 2021), there 
 or three regions are cut into as many as the drawn tree allows, and among equal numbers what is over is gathered in one
 region until it can be cut.  Starts from any valid partition, by default from the tree method's, so that method's
 promise holds for the heaviest region wherever that is what is asked for first.
-"""
+
+Regions cut from a spanning tree of low degree.
+
+Du, Eppstein, Goodrich, Lueker, "On the approximability of geometric and geographic generalization and the min-max bin
+covering problem", WADS 2009, arXiv:0904.3756, section 2: with kappa = max(k, heaviest area), a spanning tree of
+degree d gives regions of at most kappa + d (k - 1) (Lemmas 1 and 2), hence 3 times the least possible on 4-connected
+planar graphs (d = 2) and 4 times on 3-connected ones (d = 3, Theorem 3).
+
+Departures.  The paper cuts off the lightest side of weight at least k in the whole tree, again and again; here any side
+that has no smaller side of weight at least k within it, found going up from the leaves, so that one pass is enough.
+Lemma 2 uses no more than that.  What is left at the root weighs less than k; it joins a part next to it, which Lemma
+2 bounds by kappa + (d - 1)(k - 1), so the union keeps Lemma 1's bound.  Areas of weight 0 need no tie-break: a
+vertex is cut off where the sum first reaches k.  The tree is not chosen by connectivity alone: depth-first trees
+that keep to long paths, then exchanges of edges; the degree reached enters the certificate, whatever the graph is.
+
+Spanning trees of degree 2 and 3 where connectivity promises them.
+
+Tutte 1956: every 4-connected planar graph has a Hamiltonian cycle, so a path is a spanning tree of degree 2.  Barnette
+1966: every 3-connected planar graph has a spanning tree of degree 3.  The trees are searched for, not constructed after
+those proofs; what is found proves itself.
+
+Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990) every vertex takes as its parent an
+earlier neighbor, no vertex more than two children (the root three); a bipartite matching decides whether that can be
+done.  In sparser graphs exchanges of edges get there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,14 +40,92 @@ from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound, largest_bound
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Clock, Districting, Found
-from shoal.problems.regions.tree import ceiling, promise, tree
-from shoal.problems.regions.value import one, value
+from shoal.problems.regions.task import Clock, Contiguity, Districting, Found, Structure, one, structure, value
 from shoal.watching import done, within
 
 if TYPE_CHECKING:
     from shoal.kernels.regions.areas import Areas
     from shoal.kernels.regions.recombine import Aim
+
+
+_STARTS = 20
+
+
+def tree(task: Districting, bound: CountBound) -> Found:
+    """The paper's algorithm from several spanning trees; the first of the best partitions.
+
+    O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
+    """
+    from shoal.kernels.regions import spanning
+    from shoal.kernels.uncompiled import quick
+
+    g = task.graph
+    starts = int(np.clip(400_000 * task.effort // max(task.n, 1), 1, _STARTS))
+    every, ends = starts * task.n, starts * len(g.indices)
+    cut, degrees = quick(spanning.cut, every * task.features.shape[1]), quick(spanning.degrees, 2 * every)
+    preorder, deep_tree = quick(spanning.preorder, every), quick(spanning.deep_tree, 4 * ends)
+    reduce_degree = quick(spanning.reduce_degree, 4 * ends)
+    known = structure(g) if _worth_asking(task, bound) else None
+    wanted = _promised(known)
+    best: tuple[Any, ...] | None = None
+    label = np.zeros(task.n, np.int64)
+    least = task.n
+    ended = False
+    for attempt in range(starts):
+        seed = np.uint64((int(task.state[0]) + attempt * 0x9E3779B97F4A7C15) % 2**64 | 1)
+        first = int(seed) % task.n if attempt else 0
+        parent, order = deep_tree(g.indptr, g.indices, first, seed)
+        if degrees(parent).max(initial=0) > 2:
+            ended |= reduce_degree(g.indptr, g.indices, parent, max(8, 2_000_000 // max(task.n, 1)))
+            order = preorder(parent)
+        least = min(least, int(degrees(parent).max(initial=0)))
+        found = cut(parent, order, task.features, task.need, task.ways)
+        cost = value(task, found, task.objective)
+        if best is None or cost < best:
+            best, label = cost, found
+    if known is not None and wanted is not None and least > wanted:
+        better = low_degree_tree(g, wanted, task.state)
+        if better is not None:
+            least = int(degrees(better).max(initial=0))
+            found = cut(better, preorder(better), task.features, task.need, task.ways)
+            cost = value(task, found, task.objective)
+            if best is None or cost < best:
+                best, label = cost, found
+    details: dict[str, Any] = {"tree_degree": least}
+    if ended and least > 2:
+        details["least_tree_degree"] = f"at least {least - 1}"
+    if known is not None:
+        details |= {"connectivity": f"{known.connectivity}{'+' * (known.connectivity == 4)}", "planar": known.planar}
+    return Found(label, promise(task, least), details=details)
+
+
+def promise(task: Districting, degree: int) -> Guarantee:
+    """What Lemmas 1 and 2 promise for a spanning tree of this degree; nothing beyond one threshold."""
+    if not task.plain:
+        return Guarantee()
+    theorem = "Du, Eppstein, Goodrich, Lueker 2009, Lemmas 1 and 2"
+    if degree <= 3:
+        theorem += " (Theorem 3)"
+    theorem += f": a spanning tree of degree {degree} gives at most kappa + {degree} (k - 1)"
+    return Guarantee(factor=1 + degree, additive=0, theorem=theorem)
+
+
+def ceiling(task: Districting, degree: int) -> int:
+    """kappa + d (k - 1)."""
+    return max(task.k, int(task.features[:, 0].max(initial=0))) + degree * (task.k - 1)
+
+
+def _worth_asking(task: Districting, bound: CountBound) -> bool:
+    """A connected graph all of whose areas have three neighbors may be 3-connected; others are not."""
+    return task.n > 3 and int(bound.component.max()) == 0 and int(np.diff(task.graph.indptr).min()) >= 3
+
+
+def _promised(known: Structure | None) -> int | None:
+    """The degree that connectivity promises planar graphs: Tutte 1956 if 4-connected, Barnette 1966 if 3-connected."""
+    if known is None or not known.planar or known.connectivity < 3:
+        return None
+    return 2 if known.connectivity == 4 else 3
+
 
 _NO_CAP = 2**62
 POOLED = 1_000  # areas: above it there is one run and no pool
@@ -215,8 +316,7 @@ class _Annealing(NamedTuple):
 
     def polished(self, label: np.ndarray, steps: int, pool: Pool | None) -> np.ndarray:
         """Single areas moved at the last heat, where the number of regions does not count."""
-        from shoal.kernels.regions.moves import shift
-        from shoal.kernels.regions.recombine import Cooling
+        from shoal.kernels.regions.recombine import Cooling, shift
 
         plain = self.name in ("sumsq", "max")  # which on small graphs recombination lowers as far by itself
         if self.name in ("count", "excess") or (plain and self.task.n <= POOLED):
@@ -285,3 +385,74 @@ def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     else:
         share = 0.25 if name == "max" else 0.3
     return max(1, int(max(usual, few) * task.effort * share))
+
+
+_TRIES = 60
+_WORK = 300_000_000  # vertices touched in the search for a path
+
+
+def low_degree_tree(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | None:
+    """A spanning tree of degree at most ``wanted`` (2 or 3) of a planar graph, as parents; None if none was found."""
+    if wanted == 2:
+        return hamiltonian_path(g, state)
+    found = exchanged(g, wanted, state)
+    return matched(g) if found is None else found
+
+
+def hamiltonian_path(g: Contiguity, state: np.ndarray) -> np.ndarray | None:
+    """A Hamiltonian path as parents, the first vertex's -1; None if none was found."""
+    from shoal.kernels.regions.spanning import long_path
+
+    steps = 40 * g.n + 2_000
+    for _ in range(max(1, min(_TRIES, _WORK // (steps * max(g.n, 1))))):
+        path = long_path(g.indptr, g.indices, steps, state)
+        if len(path) == g.n:
+            parent = np.full(g.n, -1, np.int64)
+            parent[path[1:]] = path[:-1]
+            return parent
+    return None
+
+
+def exchanged(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | None:
+    """Exchanges of edges from several depth-first trees, until one has no degree above ``wanted``."""
+    from shoal.kernels.regions.spanning import deep_tree, degrees, reduce_degree
+
+    for attempt in range(_TRIES):
+        seed = np.uint64((int(state[0]) + attempt * 0x9E3779B97F4A7C15) % 2**64 | 1)
+        parent, _ = deep_tree(g.indptr, g.indices, int(seed) % g.n, seed)
+        reduce_degree(g.indptr, g.indices, parent, 4 * g.n)
+        if degrees(parent).max(initial=0) <= wanted:
+            return parent
+    return None
+
+
+def matched(g: Contiguity) -> np.ndarray | None:
+    """A spanning tree of degree at most 3 of a planar graph, parents matched along a canonical order; None if there
+    is none.
+
+    O(n^1.5) time for the matching.
+    """
+    import networkx as nx
+    from networkx.algorithms.planar_drawing import get_canonical_ordering, triangulate_embedding
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    drawing = nx.Graph()
+    drawing.add_nodes_from(range(g.n))
+    drawing.add_edges_from(g.edges().tolist())
+    planar, embedding = nx.check_planarity(drawing)
+    if not planar or g.n < 4:
+        return None
+    full, outer = triangulate_embedding(embedding, True)
+    order = np.array([v for v, _ in get_canonical_ordering(full, outer)], np.int64)
+    rank = np.empty(g.n, np.int64)
+    rank[order] = np.arange(g.n)
+    child = np.repeat(np.arange(g.n), np.diff(g.indptr))
+    earlier = rank[g.indices] < rank[child]
+    child, above = child[earlier], g.indices[earlier]
+    places = np.concatenate([3 * above, 3 * above + 1, 3 * above[above == order[0]] + 2])
+    takers = np.concatenate([child, child, child[above == order[0]]])
+    options = csr_matrix((np.ones(len(takers), np.int8), (takers, places)), shape=(g.n, 3 * g.n))
+    taken = maximum_bipartite_matching(options, perm_type="column")
+    parent = np.where(taken >= 0, taken // 3, -1).astype(np.int64)
+    return parent if int((parent < 0).sum()) == 1 else None

@@ -1,16 +1,220 @@
-"""What an algorithm for regions receives and what it hands back."""
+"""What an algorithm for regions receives and what it hands back.
+
+What a partition costs, by each objective.
+
+The graph of areas: compressed rows, what is left after boundaries and light components, and how it hangs
+together.
+
+Regions as they are handed out, and the hierarchies they give."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.clock import clock
-from shoal.model.certificate import Guarantee
-from shoal.problems.regions.graph import Contiguity
+from shoal.errors import InputError
+from shoal.model.arguments import array_of
+from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
+from shoal.model.certificate import Certificate, Guarantee
+
+_TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
+_FEW = 2_000  # vertices: importing what finds components in compiled code takes longer than Python does
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contiguity:
+    """An undirected graph without loops or double edges.
+
+    indptr   int64[n + 1]
+    indices  int64[2m]    the neighbors of v are indices[indptr[v]:indptr[v + 1]], in rising order
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.indptr) - 1
+
+    def edges(self) -> np.ndarray:
+        """Every edge once, the smaller end first; int64[m, 2]."""
+        tail = np.repeat(np.arange(self.n), np.diff(self.indptr))
+        once = tail < self.indices
+        return np.column_stack([tail[once], self.indices[once]])
+
+
+def graph(edges: Any, n: int) -> Contiguity:
+    """Pairs of vertex numbers as a graph on 0..n-1; loops and repetitions are dropped.
+
+    edges  integer pairs, any array-like of shape [m, 2]; InputError when a number is outside 0..n-1
+
+    O(m log m) time.
+    """
+    pairs = array_of(edges, "edges", "pairs of area numbers")
+    if pairs.size == 0:
+        pairs = np.empty((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise InputError(f"edges must be pairs of area numbers, not an array of shape {pairs.shape}")
+    whole = np.issubdtype(pairs.dtype, np.integer)
+    if not whole and not (np.issubdtype(pairs.dtype, np.floating) and (pairs == np.floor(pairs)).all()):
+        raise InputError("edges must be whole numbers, the positions of the areas in the array of weights")
+    pairs = pairs.astype(np.int64)
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= n):
+        wrong = int(pairs.min() if pairs.min() < 0 else pairs.max())
+        raise InputError(f"an edge names area number {wrong}, but the areas are numbered 0 to {n - 1}")
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    key = np.concatenate([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]])
+    key.sort()
+    key = key[np.diff(key, prepend=-1) > 0]  # np.unique hashes first, which is many times slower on so many keys
+    tail, head = np.divmod(key, max(n, 1))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(tail, minlength=n), out=indptr[1:])
+    return Contiguity(indptr, head)
+
+
+def components(g: Contiguity) -> tuple[int, np.ndarray]:
+    """Number of components and the component of every vertex, numbered by first vertex."""
+    if g.n <= _FEW:
+        return _components_of_few(g)
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    links = csr_matrix((np.ones(len(g.indices), np.int8), g.indices, g.indptr), shape=(g.n, g.n))
+    count, label = connected_components(links, directed=False)
+    return int(count), label.astype(np.int64)
+
+
+def _components_of_few(g: Contiguity) -> tuple[int, np.ndarray]:
+    """The same by Python alone."""
+    begin, head, label, count = g.indptr.tolist(), g.indices.tolist(), [-1] * g.n, 0
+    for root in range(g.n):
+        if label[root] >= 0:
+            continue
+        label[root] = count
+        stack = [root]
+        while stack:
+            v = stack.pop()
+            for u in head[begin[v] : begin[v + 1]]:
+                if label[u] < 0:
+                    label[u] = count
+                    stack.append(u)
+        count += 1
+    return count, np.array(label, np.int64)
+
+
+def induced(g: Contiguity, keep: np.ndarray) -> tuple[Contiguity, np.ndarray]:
+    """The graph on the vertices where ``keep`` (bool[n]) holds, and their old numbers."""
+    nodes = np.flatnonzero(keep)
+    if len(nodes) == g.n:
+        return g, nodes
+    new = np.full(g.n, -1, np.int64)
+    new[nodes] = np.arange(len(nodes))
+    tail = np.repeat(np.arange(g.n), np.diff(g.indptr))
+    both = keep[tail] & keep[g.indices]
+    indptr = np.zeros(len(nodes) + 1, np.int64)
+    np.cumsum(np.bincount(new[tail[both]], minlength=len(nodes)), out=indptr[1:])
+    return Contiguity(indptr, new[g.indices[both]]), nodes
+
+
+def without_crossings(g: Contiguity, boundaries: np.ndarray) -> Contiguity:
+    """The graph without the edges whose ends differ in ``boundaries`` (int64[n])."""
+    tail = np.repeat(np.arange(g.n), np.diff(g.indptr))
+    inside = boundaries[tail] == boundaries[g.indices]
+    indptr = np.zeros(g.n + 1, np.int64)
+    np.cumsum(np.bincount(tail[inside], minlength=g.n), out=indptr[1:])
+    return Contiguity(indptr, g.indices[inside])
+
+
+def coded(values: Any, n: int, what: str) -> np.ndarray:
+    """Any labels as int64[n], equal where the labels are; InputError when their number is not n."""
+    listed: Sequence[Any] = list(values)
+    if len(listed) != n:
+        raise InputError(f"{what} has {len(listed)} entries for {n} areas; give one for each")
+    seen: dict[Any, int] = {}
+    return np.fromiter((seen.setdefault(v, len(seen)) for v in listed), np.int64, n)
+
+
+def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
+    """Whether every part (vertices of equal label; negative ones are no part) is connected in g."""
+    _, piece = components(without_crossings(g, label))
+    held = label >= 0
+    return len(np.unique(piece[held])) == len(np.unique(label[held]))
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What a connected graph is known to be.
+
+    connectivity  vertices that must go before the rest falls apart: 0, 1, 2, 3, or 4 for four and more
+    planar        whether it can be drawn without crossings
+    """
+
+    connectivity: int
+    planar: bool
+
+
+def structure(g: Contiguity) -> Structure | None:
+    """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask, or
+    networkx is not installed.
+
+    In a 3-connected plane graph the vertices of a 3-cut lie two by two on a common face, so only such pairs are
+    taken out to look for a third.  O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
+    """
+    if g.n > _TESTED or g.n < 2:
+        return None
+    try:
+        import networkx as nx
+    except ImportError:
+        return None
+
+    drawing = nx.Graph()
+    drawing.add_nodes_from(range(g.n))
+    drawing.add_edges_from(g.edges().tolist())
+    planar, embedding = nx.check_planarity(drawing)
+    gone = np.zeros(g.n, np.bool_)
+
+    def falls_apart(*taken: int) -> bool:
+        gone[list(taken)] = True
+        found = _cut(g, gone)
+        gone[list(taken)] = False
+        return found < 2
+
+    least = int(np.diff(g.indptr).min())
+    whole = _cut(g, gone)
+    if whole < 2 or least < 2 or g.n < 3:
+        return Structure(min(whole, 1), planar)
+    if least < 3 or g.n < 4 or any(falls_apart(v) for v in range(g.n)):
+        return Structure(2, planar)
+    if not planar or least < 4 or g.n < 6:
+        return Structure(3, planar)
+    pairs = {
+        (min(u, v), max(u, v)) for face in _faces(embedding) for i, u in enumerate(face) for v in face[:i] if u != v
+    }
+    return Structure(3 if any(falls_apart(*pair) for pair in sorted(pairs)) else 4, planar)
+
+
+def _cut(g: Contiguity, gone: np.ndarray) -> int:
+    """0: without the vertices ``gone`` (bool[n]) the graph is apart; 1: without one more; 2: neither."""
+    from shoal.kernels.regions.connected import low_points
+
+    order, parent, disc, low = low_points(g.indptr, g.indices, gone)
+    above = parent[order]
+    if (above < 0).sum() > 1:
+        return 0
+    inner = order[(above >= 0) & (above != order[:1])] if order.size else order  # below a vertex that is no root
+    several = order.size - inner.size > 2  # the root has more than one below it
+    return 1 if several or (low[inner] >= disc[parent[inner]]).any() else 2
+
+
+def _faces(embedding: Any) -> list[list[int]]:
+    marked: set[tuple[int, int]] = set()
+    return [embedding.traverse_face(u, v, marked) for u, v in embedding.edges() if (u, v) not in marked]
+
 
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 CHAINS = {
@@ -165,3 +369,226 @@ def eligible_rows(total: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
         values = total[:, t:]
         ok &= values.sum(axis=1) >= ways * values.max(axis=1, initial=0)
     return ok
+
+
+def value(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
+    """The values of the objectives in order, each the smaller the better; exact integers where units are counted."""
+    return tuple(one(task, label, name) for name in objective)
+
+
+def one(task: Districting, label: np.ndarray, name: str) -> Any:
+    """One objective: "max" heaviest region, "count" areas minus regions, "sumsq" sum of squared weights,
+
+    "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges,
+    "similar" that moment in the columns to be alike in.
+    """
+    if name == "count":
+        return len(label) - (int(label.max()) + 1 if len(label) else 0)
+    weight = sums(task, label)[:, 0]
+    if name == "max":
+        return int(weight.max(initial=0))
+    if name == "sumsq":
+        return sum(w * w for w in weight.tolist())
+    if name == "excess":
+        return float((weight / np.maximum(heaviest(task, label), task.k)).max(initial=1.0))
+    moments = task.moments(name)
+    return inertia(moments, label) if len(moments) else border(task, label)
+
+
+def inertia(areas: np.ndarray, label: np.ndarray) -> float:
+    """Sum over the regions of mass times squared distance from the region's center; areas float64[n, c + 2]."""
+    moments = np.zeros((int(label.max()) + 1, areas.shape[1]))
+    np.add.at(moments, label, areas)
+    mass = np.where(moments[:, 0] > 0, moments[:, 0], 1.0)
+    spread = moments[:, -1] - (moments[:, 1:-1] ** 2).sum(axis=1) / mass
+    return float(np.maximum(spread, 0.0).sum())
+
+
+def border(task: Districting, label: np.ndarray) -> int:
+    """Edges between different regions."""
+    ends = task.graph.edges()
+    return int((label[ends[:, 0]] != label[ends[:, 1]]).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Regions(Shown):
+    """A partition of areas into connected regions.
+
+    labels       int64[n]      region of every area, 0..regions-1 by first area; -1 left out
+    cost         what the first objective counts
+    certificate  cost, bound and the promise of the method
+    weights      int64[q] or int64[q, t]  summed weights of every region, as many columns as thresholds
+    sizes        int64[q]      areas of every region
+    upper_bound  no partition (of the areas that are not left out) has more regions
+    largest      weight of the heaviest region, by the first weight;  largest_bound  no partition has a lighter
+                 heaviest one
+    squares      sum of squared weights;  squares_bound  no partition has less
+    excess       largest weight over max(k, heaviest area in the region)
+    method       the algorithm that was run
+    joined       int64[j, 2]   pairs of areas that were made neighbors to save components too light alone
+    k            the thresholds
+    """
+
+    labels: np.ndarray
+    cost: float
+    certificate: Certificate
+    weights: np.ndarray
+    sizes: np.ndarray
+    upper_bound: int
+    largest: int
+    largest_bound: int
+    squares: int
+    squares_bound: int
+    excess: float
+    method: str
+    joined: np.ndarray
+    k: tuple[int, ...]
+
+    @property
+    def regions(self) -> int:
+        """Number of regions."""
+        return len(self.sizes)
+
+    @property
+    def left_out(self) -> np.ndarray:
+        """Areas in no region, because all they are connected to is too light together; int64[]."""
+        return np.flatnonzero(self.labels < 0)
+
+    def _lines(self) -> list[str]:
+        inside = len(self.labels) - len(self.left_out)
+        lines = [
+            f"{several(inside, 'area')} in {several(self.regions, 'region')}; "
+            f"more than {self.upper_bound:,} cannot exist",
+            *(
+                sizes_line(f"weight {j}" if len(self.k) > 1 else "weight", held.tolist(), f"at least {number(k)} asked")
+                for j, (held, k) in enumerate(zip(self.weights.reshape(self.regions, -1).T, self.k, strict=True), 1)
+            ),
+            *proof_lines(self.certificate, self.method),
+        ]
+        return [*lines, f"left out: {several(len(self.left_out), 'area')}"] if len(self.left_out) else lines
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Nested(Shown):
+    """Regions of regions: every level merges those of the level before.
+
+    levels  the result at each threshold, the finest first
+    labels  int64[n, levels]  region of every area at each level; -1 left out
+    most    no partition of the areas that are not left out has more regions at each level, whatever the level below;
+            ``levels[i].upper_bound`` is that of unions of the regions below
+    """
+
+    levels: tuple[Regions, ...]
+    labels: np.ndarray = field(repr=False)
+    most: tuple[int, ...]
+
+    def _lines(self) -> list[str]:
+        return [
+            f"{several(len(self.labels), 'area')} in regions of {several(len(self.levels), 'level')}",
+            *(
+                f"at least {' and '.join(map(number, level.k))}: {several(level.regions, 'region')}; "
+                f"more than {most:,} cannot exist"
+                for level, most in zip(self.levels, self.most, strict=True)
+            ),
+        ]
+
+    def rows(self, ids: Sequence[Any], names: Sequence[Sequence[str]] | None = None) -> list[list[str]]:
+        """One row per area for a hierarchy in ARX's form: value; region at each level; ...; *.
+
+        names  region names per level, by label; by default ``region_names`` of the members' ids
+        """
+        return hierarchy_rows(ids, list(self.labels.T), names)
+
+
+def region_names(ids: Sequence[Any], labels: np.ndarray) -> list[str]:
+    """A name for every region: its first member and how many more, unique because members are ("06001+3")."""
+    found: dict[int, list[str]] = {}
+    for area, label in zip(ids, labels.tolist(), strict=True):
+        if label >= 0:
+            found.setdefault(label, []).append(str(area))
+    return [
+        min(found[r]) + (f"+{len(found[r]) - 1}" if len(found[r]) > 1 else "")
+        for r in range(max(found, default=-1) + 1)
+    ]
+
+
+def hierarchy_rows(
+    ids: Sequence[Any], levels: Sequence[np.ndarray], names: Sequence[Sequence[str]] | None = None
+) -> list[list[str]]:
+    """Plain rows "value; region at k1; region at k2; ...; *", each level a coarsening of the one before.
+
+    ids     n distinct values;  levels  int64[n] labels, -1 for "left out", which becomes * from there on up
+
+    Raises InputError when a level splits a region of the level before, which no hierarchy may do.
+    """
+    if len(set(map(str, ids))) != len(ids):
+        raise InputError("area names repeat, so they cannot be the values of a hierarchy; make them unique")
+    rows = [[str(area)] for area in ids]
+    starred = np.zeros(len(ids), np.bool_)
+    before: np.ndarray | None = None
+    for i, labels in enumerate(levels):
+        labels = np.where(starred, -1, labels)
+        if before is not None:
+            for region in np.unique(before[before >= 0]):
+                if len(np.unique(labels[before == region])) > 1:
+                    raise InputError(
+                        f"level {i + 1} splits a region of level {i}; merge regions, not areas, level by level"
+                    )
+        starred |= labels < 0
+        called = names[i] if names is not None else region_names(ids, labels)
+        for row, label in zip(rows, labels.tolist(), strict=True):
+            row.append("*" if label < 0 else called[label])
+        before = labels
+    return [[*row, "*"] for row in rows]
+
+
+def crosswalk(
+    ids: Sequence[Any],
+    result: Regions,
+    names: Sequence[str] = (),
+    sums: Mapping[str, np.ndarray] | None = None,
+    means: Mapping[str, np.ndarray] | None = None,
+    by: np.ndarray | None = None,
+) -> dict[str, list[Any]]:
+    """Columns area, region (name), region_weight, region_areas; areas left out have region "*" and weight 0.
+
+    names  of the weights: with several, a column region_NAME for each after the first, and bound_by, the weight whose
+           sum is nearest its threshold
+    sums, means   float64[n] by name: what they sum to, or come to on average, over each region (sum_NAME, mean_NAME)
+    by     float64[n]: weights of the averages, 1 by default
+    """
+    called = region_names(ids, result.labels)
+    held = result.labels.tolist()
+    found: dict[str, list[Any]] = {"area": [str(area) for area in ids]}
+    found["region"] = ["*" if r < 0 else called[r] for r in held]
+    for name, values in of_regions(result, names, sums, means, by).items():
+        nothing: Any = 0 if name in ("region_weight", "region_areas") else None
+        found[name] = [nothing if r < 0 else values[r] for r in held]
+    return found
+
+
+def of_regions(
+    result: Regions,
+    names: Sequence[str] = (),
+    sums: Mapping[str, np.ndarray] | None = None,
+    means: Mapping[str, np.ndarray] | None = None,
+    by: np.ndarray | None = None,
+) -> dict[str, list[Any]]:
+    """The columns of ``crosswalk`` that belong to regions, a value for each."""
+    weights = result.weights.reshape(result.regions, -1)
+    found: dict[str, list[Any]] = {"region_weight": weights[:, 0].tolist(), "region_areas": result.sizes.tolist()}
+    if len(names) > 1:
+        for j, name in enumerate(names[1:], 1):
+            found[f"region_{name}"] = weights[:, j].tolist()
+        nearest = (weights / np.array(result.k)).argmin(axis=1)
+        found["bound_by"] = [names[j] for j in nearest.tolist()]
+    inside = result.labels >= 0
+    label = result.labels[inside]
+    for name, values in (sums or {}).items():
+        found[f"sum_{name}"] = np.bincount(label, weights=values[inside], minlength=result.regions).tolist()
+    mass = np.ones(len(inside)) if by is None else np.asarray(by, np.float64)
+    total = np.bincount(label, weights=mass[inside], minlength=result.regions)
+    for name, values in (means or {}).items():
+        lifted = np.bincount(label, weights=(values * mass)[inside], minlength=result.regions)
+        found[f"mean_{name}"] = [x / m if m > 0 else None for x, m in zip(lifted.tolist(), total.tolist(), strict=True)]
+    return found

@@ -20,22 +20,19 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.model.arguments import seed_of
-from shoal.model.effort import Effort
-from shoal.model.histogram import Histogram
+from shoal.model.arguments import Effort, seed_of
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.loss import measures
-from shoal.model.partition import Partition
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.task import Grouping, Task, nothing, refuse_infeasible, shortfall
 from shoal.problems.catalogue import algorithm
-from shoal.problems.interrupts import heard
-from shoal.problems.tables.apart import by_parts
-from shoal.problems.tables.certify import refuse_ceiling
-from shoal.problems.tables.costs import settled
-from shoal.problems.tables.eligible import good_groups
-from shoal.problems.tables.papers.stars import stars_from_tuples
-from shoal.problems.tables.persons import asked_one_by_one
+from shoal.problems.tables.bounds.certify import refuse_ceiling
+from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.losses import settled
+from shoal.problems.tables.separate import asked_one_by_one, by_parts
+from shoal.problems.tables.three_phase import stars_from_tuples
+from shoal.problems.threads import heard
 from shoal.watching import watched
 
 __all__ = [

@@ -1,38 +1,87 @@
-"""The default: what fits the effort is run, the cheapest result is returned, and every attempt is told."""
+"""The default: what fits the effort is run, the cheapest result is returned, and every attempt is told.
+
+Tables of some hundred cells: the integer class program decides whether the partition in hand is of least loss.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import PolicyError
+from shoal.model.arguments import Effort
 from shoal.model.certificate import tight
-from shoal.model.effort import Effort
-from shoal.model.partition import Partition
+from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
-from shoal.problems.interrupts import Workers
-from shoal.problems.tables.costs import WIDEST
-from shoal.problems.tables.exact.small import CELLS, SEARCHED, decidable, decide
-from shoal.problems.tables.others.pattern_cover import pattern_cover
-from shoal.problems.tables.papers.three_phase import residues, three_phase
-from shoal.problems.tables.search.bounds import Bounds, lower_bounds
-from shoal.problems.tables.search.candidates import Candidates
-from shoal.problems.tables.search.cascade import rank, scarcity, start, within_ceilings
-from shoal.problems.tables.search.certified import certify
-from shoal.problems.tables.search.class_flow import flow_start
-from shoal.problems.tables.search.class_program import column, idle
-from shoal.problems.tables.search.near_graph import neighbor_graph
-from shoal.problems.tables.search.neighborhood import STEPS, looks, search, steps_of
-from shoal.problems.tables.search.open_close import applies, open_close
-from shoal.problems.tables.search.priced_cascade import guided
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.bounds.bounds import Bounds, lower_bounds
+from shoal.problems.tables.bounds.certify import certify
+from shoal.problems.tables.bounds.class_program import column, idle
+from shoal.problems.tables.exact.pattern_model import KNOWN
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.losses import WIDEST
+from shoal.problems.tables.methods.pattern_cover import pattern_cover
+from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
+from shoal.problems.tables.search.close_classes import approach, close_rule
+from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
+from shoal.problems.tables.search.open_close import Candidates, applies, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
-from shoal.problems.tables.search.settling import approach, close_rule
-from shoal.problems.tables.search.thinning import Thinned, thinned
+from shoal.problems.tables.three_phase import residues, three_phase
+from shoal.problems.threads import Workers
+
+CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
+EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
+SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
+HOPELESS = {"balanced": 1.08, "thorough": 1.2}  # cost over the linear program's bound above which no proof is tried
+SEARCHED = 0.3  # share of an effort in seconds that is left to the search
+
+
+class Proof(NamedTuple):
+    """The best partition known, no partition's loss is below ``bound`` (the recoding's unit); limit reached or None."""
+
+    partition: Partition
+    bound: float
+    stopped: str | None
+
+
+def decidable(task: Task) -> bool:
+    """Whether the table is small enough, and the effort not "fast"."""
+    columns, need = task.recoding.columns, task.requirement
+    if task.effort.name == "fast" or (task.effort.seconds or 2.0) < 2.0:
+        return False
+    if any(rule.measure.kind not in KNOWN or len(rule.table) > CELLS for rule in need.rules):
+        return False
+    if task.recoding.hierarchies is None or any(c.held for c in columns):
+        return False
+    return 0 < task.histogram.cells <= CELLS and math.prod(c.levels for c in columns) <= NODES
+
+
+def decide_small(task: Task, start: Partition) -> Proof:
+    """The optimum, or the best found with its bound where time or size ends it (``pattern_program``)."""
+    from shoal.problems.tables.exact.pattern_model import row_classes_of
+    from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
+    from shoal.problems.tables.exact.two_anonymity import seconds_left
+    from shoal.problems.tables.losses import Costs
+    from shoal.problems.tables.methods.pattern_cover import whole_cost
+
+    try:
+        costs = Costs.of(task.histogram, task.recoding)
+    except PolicyError:
+        return Proof(start, 0.0, "memory")
+    effort = task.effort.name if task.effort.seconds is None else "thorough"
+    spent, whole = clock() - task.started, SECONDS[effort]
+    seconds = max(whole - spent, 0.5 * whole) if task.effort.seconds is None else seconds_left(task)
+    need = task.requirement
+    easy = need.k <= max(need.frequency, default=1) > 1
+    limits = Limits(seconds, EASY if easy else PLACES, HOPELESS[effort])
+    kinds = row_classes_of(task.histogram, need)
+    partition, lower, stopped = pattern_program(task, costs, kinds, start, limits)
+    _, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
+    return Proof(partition, bound, stopped)
+
 
 SMALL = 16  # distinct tuples up to which an exact method is tried, for any model
 SMALL_PAIRS = 1_000  # the same for k = 2 alone
@@ -47,7 +96,7 @@ COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells tim
 COVER_PACE = 4e6  # and in a second, at least
 REST = 2.5  # share of the seconds left that the search of groups of k rows keeps, times k
 SHORT = 10.0  # seconds left of which the class program, where it applies, takes most: no search comes as near so soon
-PROGRAM = (0.5, 0.4)  # shares of such a time for its tolls, and for its flow
+PROGRAM = (0.5, 0.4)  # shares of such a time for its multipliers, and for its flow
 TIGHT, AT_ONCE = 2.0, (0.4, 0.5)  # seconds left, and these shares, where building the program takes much of them
 TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
 
@@ -56,7 +105,7 @@ def auto(task: Task) -> Grouping:
     """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
 
     A table small enough is solved exactly instead, unless the effort is "fast"; one of some hundred cells is decided by
-    an integer program where that ends in time (``exact.small``).
+    an integer program where that ends in time (``decide_small``).
 
     Once a cost is its bound no further method is run; a table that loses nothing has not even its bounds sought.
 
@@ -208,16 +257,16 @@ class _Race:
         return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
 
     def fill(self, bounds: Bounds) -> None:
-        """Tuples chosen by tolls, filled by a flow of least cost."""
-        tolls, left = bounds.tolls, self.left
-        if tolls is None or idle(self.task):
+        """Tuples chosen by multipliers, filled by a flow of least cost."""
+        multipliers, left = bounds.multipliers, self.left
+        if multipliers is None or idle(self.task):
             return
         short = left is not None and left <= SHORT
         if short and bounds.best[0] != "tolls":  # there was no time for enough passes, so they choose badly
             return
         began, part = clock(), (PROGRAM if left is None or left > TIGHT else AT_ONCE)[1] if short else 0.3
         until = None if left is None or self.deadline is None else min(began + part * left, self.deadline)
-        filled = flow_start(self.task, self.rows, tolls, until)
+        filled = flow_start(self.task, self.rows, multipliers, until)
         if filled is not None:
             self.offer("class program", filled, began)
 
@@ -331,7 +380,7 @@ class _Race:
         told_of = None
         if decidable(task) and not self.met(bounds):
             began = clock()
-            proof = decide(task, chosen)
+            proof = decide_small(task, chosen)
             if proof.partition is not chosen and (proof.stopped is None or self.long):
                 # Where the clock ended it, a partition of a named effort stays what the seed says.
                 chosen, method = proof.partition, "optimal"
@@ -373,7 +422,7 @@ def _proved(task: Task, left: float | None) -> _Proved | None:
     Only a finished proof counts, and such tables need a small part of ``PROOF``: a seed still reproduces the result.
     """
     from shoal.problems.tables.exact.optimal import optimal
-    from shoal.problems.tables.papers.two_anonymity import two_anonymity
+    from shoal.problems.tables.exact.two_anonymity import two_anonymity
 
     need, cells = task.requirement, task.histogram.cells
     pairs = need.k == 2 and not need.sensitive_columns

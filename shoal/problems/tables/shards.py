@@ -21,25 +21,22 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import PolicyError
+from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
-from shoal.model.effort import Effort
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task, nothing, shortfall
 from shoal.problems.catalogue import algorithm
-from shoal.problems.interrupts import heard
 from shoal.problems.tables import group
-from shoal.problems.tables.certify import refuse_ceiling
-from shoal.problems.tables.eligible import good_groups
-from shoal.problems.tables.others.hilbert import ranks
-from shoal.problems.tables.papers.stars import plain_stars
-from shoal.problems.tables.papers.three_phase import ceiling_classes, residue
-from shoal.problems.tables.persons import merged
-from shoal.problems.tables.search.bounds import Bounds, total
-from shoal.problems.tables.search.boxes import neighbors
-from shoal.problems.tables.search.certified import certify
+from shoal.problems.tables.bounds.bounds import Bounds, total
+from shoal.problems.tables.bounds.boxes import neighbors
+from shoal.problems.tables.bounds.certify import certify, refuse_ceiling
+from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.methods.hilbert import ranks
+from shoal.problems.tables.separate import merged
+from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue
+from shoal.problems.threads import heard
 
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among

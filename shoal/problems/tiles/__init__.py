@@ -12,10 +12,8 @@ Hardness         no factor below 4/3 in polynomial time unless P = NP (Theorem 4
 Every algorithm is ``f(places, k, objective, **options) -> (Parts, details)``.
 """
 
-from shoal.model.coordinates import kind_of
-from shoal.problems.tiles.conditions import Conditions
-from shoal.problems.tiles.levels import PlaceLevels, grid, levels
-from shoal.problems.tiles.result import Tiles
-from shoal.problems.tiles.split import split
+from shoal.model.metric import kind_of
+from shoal.problems.tiles.result import Conditions, Tiles
+from shoal.problems.tiles.split import PlaceLevels, grid, levels, split
 
 __all__ = ["Conditions", "PlaceLevels", "Tiles", "grid", "kind_of", "levels", "split"]

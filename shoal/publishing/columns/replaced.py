@@ -1,20 +1,26 @@
-"""The new values of a column in the type that leaves, and what they leave unsaid."""
+"""The new values of a column in the type that leaves, and what they leave unsaid.
+
+Tables published as centers: rows gathered by distance, every row shown as its cluster's center."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
-from shoal.engines.oddities import coded_places
+from shoal.engines.recognize import coded_places
 from shoal.engines.table import Counted, Replacement
-from shoal.model import coordinates
+from shoal.errors import PolicyError
+from shoal.model import metric
+from shoal.model.histogram import Partition
+from shoal.model.metric import Category, Feature, Metric, Number
 from shoal.model.policy import Policy
-from shoal.model.privacy import PrivacyModel, TCloseness
-from shoal.model.recoding import Recoding
+from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
+from shoal.model.recoding import Ranges, Recoding
+from shoal.model.task import Grouping
 from shoal.publishing.columns.recodings import without_effect
 from shoal.publishing.columns.text import ColumnText
 
@@ -71,7 +77,7 @@ def like_values(columns: Sequence[ColumnText], own: Sequence[Sequence[str | None
 
 def coded_place(counted: Counted, own: Sequence[Sequence[str | None]], pair: tuple[str, str] | None) -> list[str]:
     """A sentence where longitudes and latitudes, joined as the last quasi-identifier, are codes; pair: their names."""
-    if pair is None or coordinates.kind_of(*pair) != "geographic":
+    if pair is None or metric.kind_of(*pair) != "geographic":
         return []
     points = np.array([(text or "nan nan").split(" ") for text in own[-1]], np.float64)
     cells = counted.histogram
@@ -106,3 +112,101 @@ def of_columns(
     alike = like_values(columns, own) if asked.publish == "hierarchy" else ()
     idle = without_effect(recoding, counted.histogram.quasi_names)
     return (*idle, *alike, *coded_place(counted, own, asked.coordinates))
+
+
+def metric_of(
+    asked: Policy, counted: Counted, texts: list[list[str | None]], cell: np.ndarray
+) -> tuple[Metric, list[np.ndarray]]:
+    """A Metric over the quasi-identifiers, and the position or code in each of a row of every ``cell``.
+
+    Numbers and dates are scaled to a span of 1; other values are 1 apart, or as far as their hierarchy says.
+    """
+    features: list[Feature] = []
+    columns: list[np.ndarray] = []
+    for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
+        codes = counted.histogram.quasi[cell, j]
+        weight = float(asked.weights.get(column.name, 1.0))
+        position = None if column.name in asked.hierarchies else column.positions()
+        if position is not None:
+            features.append(Number(column.name, scale=max(float(position[-1] - position[0]), 1e-12), weight=weight))
+            columns.append(position[codes])
+            continue
+        levels = None
+        if column.name in asked.hierarchies:
+            from shoal.model.hierarchy import Hierarchy
+
+            levels = Hierarchy.of(asked.hierarchies[column.name]).resolve(values, column.name).node.T
+        features.append(Category(column.name, values=max(column.size, 1), weight=weight, levels=levels))
+        columns.append(codes.astype(np.int64))
+    return Metric(features=tuple(features)), columns
+
+
+def _other_models(need: Requirement, counted: Counted) -> Callable[..., bool] | None:
+    """Whether a cluster meets the models that shares and numbers of values do not say, from its counts by column."""
+    if not need.rules:
+        return None
+    wanted = list(need.sensitive_columns)
+    for rule in need.rules:
+        if rule.model.speaks == "tuples":
+            raise PolicyError(f"publish='centers' cannot keep {rule.model.name}; publish stars, ranges or a hierarchy")
+    present = [np.unique(counted.histogram.sensitive[:, j]) for j in wanted]
+
+    def holds(*counts: np.ndarray) -> bool:
+        for rule in need.rules:
+            at = wanted.index(rule.columns[0])
+            full = np.zeros(len(rule.table), np.int64)
+            full[present[at][: counts[at].size]] = counts[at]
+            if not rule.model.holds(full, np.array(rule.table)):
+                return False
+        return True
+
+    return holds
+
+
+def by_centers(
+    asked: Policy, counted: Counted, texts: list[list[str | None]], need: Requirement
+) -> tuple[Grouping, Recoding, list[ColumnText]]:
+    """Gather the rows, at least ``need.k`` in every cluster and diverse; publish each cluster's center record.
+
+    The certificate counts the largest radius.  The recoding is that of ranges and sets, for the loss measures alone.
+    """
+    from shoal.problems.gathering import gather
+
+    if asked.method not in ("auto", "local", "disjoint", "threshold"):
+        raise PolicyError.unknown("method for publish='centers'", asked.method, ["local", "disjoint", "threshold"])
+    histogram = counted.histogram
+    loss = Recoding(tuple(Ranges.of_column(c.size, c.positions, 1.0) for c in counted.quasi))
+    cell = np.repeat(np.arange(histogram.cells), histogram.count)  # rows of a cell are the same point to every engine
+    metric, columns = metric_of(asked, counted, texts, cell)
+    if not histogram.rows:
+        from shoal.model.certificate import Certificate
+
+        nothing = Partition.of(*(np.zeros(0, np.int64),) * 3)
+        empty = Grouping(nothing, Certificate(cost=0.0, lower_bound=0.0, unit="distance"), "gather")
+        none = np.zeros(0, np.int64)
+        return empty, loss, [ColumnText(c.name, [], none, none, none.astype(bool), none) for c in counted.quasi]
+    wanted = list(need.sensitive_columns)
+    found = gather(
+        tuple(columns),
+        r=max(need.smallest, 1),
+        metric=metric,
+        method=asked.method,
+        effort=asked.effort,
+        sensitive=histogram.sensitive[cell][:, wanted] if wanted else None,
+        l=[need.frequency[j] for j in wanted] if wanted else None,
+        distinct_l=[need.distinct[j] for j in wanted] if wanted else None,
+        eligible=_other_models(need, counted),
+    )
+    partition = Partition.of(cell, found.labels, np.ones(found.labels.size, np.int64))
+    out: list[ColumnText] = []
+    for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
+        code = histogram.quasi[cell[found.center_rows], j].astype(np.int64)
+        mine = histogram.quasi[partition.cell, j]
+        same = np.minimum.reduceat(mine == code[partition.group], partition.start)
+        key = code * 2 + same
+        distinct, index = np.unique(key, return_inverse=True)
+        shown = [values[int(k) // 2] for k in distinct]
+        plain = np.where(distinct % 2 == 1, distinct // 2, -1)
+        stars = np.zeros(len(shown), bool)
+        out.append(ColumnText(column.name, shown, index.reshape(-1), plain, stars, distinct // 2))
+    return Grouping(partition, found.certificate, found.method), loss, out

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.recoding import Published, Recoding
 
 

@@ -1,8 +1,14 @@
-"""Every figure of the report on a crosswalk: from what is written, its certificate and counts of its groups."""
+"""Every figure of the report on a crosswalk: from what is written, its certificate and counts of its groups.
+
+The pictures of a crosswalk for its report, as text that stands in a page.
+
+A column's values and the records of each."""
 
 from __future__ import annotations
 
+import base64
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,13 +17,67 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.places.clusters import values_told
-from shoal.model import shown_facts
-from shoal.publishing.bins import BINS, round_step
+from shoal.model import certificate
 from shoal.publishing.crosswalks.centers import multiset
-from shoal.publishing.crosswalks.tallied import tally
-from shoal.publishing.origin import made_now
-from shoal.publishing.tables.figures import ROWS
+from shoal.publishing.signing import made_now
+from shoal.publishing.tables.figures import COLUMN_BINS, ROWS, round_step
+
+
+def pictures(made: Any) -> list[tuple[str, str]]:
+    """(what it shows, SVG or an image as data): the map, the scatter or the bars, as far as each can be drawn.
+
+    made  a ``Crosswalk``.  Without matplotlib the text of a map or a scatter is empty: the page says so.
+    """
+    wanted = [(f"Map: {made.title}", made.drawn_map), (f"Groups: {made.title}", made.picture)]
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        for what, drawing in wanted:
+            if drawing is None or not made.groups:
+                continue
+            ending = ".png" if ".png" in drawing.form.endings else ".svg"
+            place = Path(folder) / f"drawn{ending}"
+            try:
+                drawing.fill(place)
+            except MissingDependencyError:
+                out.append((what, ""))
+                continue
+            data = place.read_bytes()
+            shown = data.decode() if ending == ".svg" else f"data:image/png;base64,{base64.b64encode(data).decode()}"
+            out.append((what, shown))
+    return out
+
+
+def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[list[Any], Any]:
+    """Distinct values, and the records of each: of counts in order of appearance, of records, which tell it, by value.
+
+    count  column of the records of each row, whole numbers of at least 0; None: every row is one record
+
+    Returns (values, int64[n], or Python integers where 64 bits do not hold them).
+    """
+    from shoal.engines.store import column, integers
+
+    values = column(frame, name).alias("value")
+    if count is None:
+        found = values.to_frame().group_by("value").len().sort("value")
+        return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()
+    weights = column(frame, count)
+    if weights.dtype == pl.String:
+        weights = weights.str.strip_chars()
+    numbers = weights.cast(pl.Int64, strict=False)
+    exact = not numbers.is_null().any() and not (weights.dtype.is_float() and (weights != numbers).any())
+    if exact and not (numbers < 0).any() and not (numbers > (1 << 62) // max(len(numbers), 1)).any():
+        both = pl.DataFrame({"value": values, "count": numbers})
+        found = both.group_by("value", maintain_order=True).agg(pl.col("count").sum())
+        return found["value"].to_list(), found["count"].to_numpy()
+    sums: dict[Any, int] = {}
+    for value, number in zip(values.to_list(), integers(frame, count), strict=True):
+        if number < 0:
+            raise InputError(f"column {count!r} has a number below 0; a count is at least 0")
+        sums[value] = sums.get(value, 0) + number
+    return list(sums), list(sums.values())
+
 
 THRESHOLD = 0.2  # of the risk above which a record counts as at risk, as in audits
 KM = 111.1950802335329  # of a degree along a meridian
@@ -57,7 +117,7 @@ def figures(made: Any) -> dict[str, Any]:
 def public_figures(made: Any) -> dict[str, Any]:
     """The same from what is written and its certificate file alone, so that they tell nothing of the source."""
     written = {name: held for name, held in (made.__dict__.get("written") or {}).items() if name != "record"}
-    content = shown_facts.content(made.record(None, None), made.certificate, (), True, True)
+    content = certificate.content(made.record(None, None), made.certificate, (), True, True)
     content = json.loads(json.dumps(content, default=str))
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
     return {
@@ -207,7 +267,7 @@ def spread(values: np.ndarray) -> list[dict[str, Any]]:
     """How many groups lie in each of at most a dozen round steps."""
     whole = bool((values == np.floor(values)).all())
     low, high = float(values.min()), float(values.max())
-    step = round_step((high - low) / BINS)
+    step = round_step((high - low) / COLUMN_BINS)
     step = max(step, 1.0) if whole else step
     first = np.floor(low / step)
     at = (np.floor(values / step + 1e-9) - first).astype(np.int64)

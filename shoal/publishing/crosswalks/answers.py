@@ -1,22 +1,40 @@
-"""One way out for every problem: an answer and the data it was found for, as something that may be written."""
+"""One way out for every problem: an answer and the data it was found for, as something that may be written.
+
+The question behind a certificate, put again to what the answer was made from, as ``shoal.prove`` asks it.
+
+Every function takes the certificate file, the sources as the judge has them, what the crosswalk shows, and an effort;
+it returns what is certified beside the certificate of a second answer, by the name of the finding that states it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from shoal.engines.carried import named_sensitive
-from shoal.engines.files import numbers
-from shoal.engines.oddities import coded_places, sensitive_notes
-from shoal.errors import InputError, PolicyError
+from shoal.engines.features import FeatureColumns, Features, codes_of
+from shoal.engines.geography import Geography, geography
+from shoal.engines.recognize import coded_places, sensitive_notes
+from shoal.engines.store import integers, numbers
+from shoal.engines.unassigned import named_sensitive
+from shoal.errors import InputError, PolicyError, ShoalError
+from shoal.judge.crosswalk import spelled
+from shoal.judge.file import read_release
+from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
+from shoal.model.arguments import Effort
+from shoal.model.certificate import Certificate
+from shoal.model.metric import Category, Metric, Number, Place, codes
 from shoal.problems.catalogue import CATALOGUE, resolved
+from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
+from shoal.publishing.crosswalks.grouped import in_order
+from shoal.publishing.judging import Sources, form_of
 from shoal.publishing.opening import like, opened
 from shoal.watching import watched
 
@@ -96,3 +114,212 @@ def _noted(made: Crosswalk) -> Crosswalk:
             latitude, longitude = (numbers(table, name) for name in feature["columns"])
             said += coded_places(np.column_stack([longitude, latitude]))
     return replace(made, warnings=(*made.warnings, *said))
+
+
+SAME = "same"
+Pairs = dict[str, tuple[Certificate, Certificate]]  # finding -> what is certified, what was found again
+
+
+class Run(NamedTuple):
+    """The method, effort and seed that an answer was made with, as the function that made it takes them."""
+
+    how: dict[str, Any]
+
+
+How = Effort | Run
+
+
+def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
+    """The second answer to the question of any problem; InputError where the certificate does not hold all of it.
+
+    path    the crosswalk, or what was written in its stead
+    effort  of the search, or "same": with the method, effort and seed that it was made with
+    """
+    how = _as_made(record) if effort == SAME else Effort.of(effort)
+    stated = Certificate.from_dict(record["certificate"])
+    try:
+        return ASKED[record["kind"]](path, record, sources, stated, how)
+    except ShoalError:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError):
+        raise InputError("the certificate file does not hold the whole question, so it cannot be put again") from None
+
+
+def _as_made(record: Mapping[str, Any]) -> Run:
+    how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
+    if not isinstance(how, Mapping):
+        raise InputError("the certificate file does not say how the answer was made; name an effort")
+    limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # as certificates called it before
+    kept = {name: value for name, value in how.items() if name not in ("time_limit", "seconds")}
+    return Run(kept if "effort" in kept or not limits else {**kept, "effort": limits[0]})
+
+
+def _frame(sources: Sources) -> pl.DataFrame:
+    assert sources.table is not None
+    return sources.table
+
+
+def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
+    from shoal.problems.labels import cover
+
+    asked = record["parameters"]
+    counts = tally(_frame(sources), asked["column"], asked["count"])[1]
+    own = how.how if isinstance(how, Run) else {"effort": how.told}
+    return {"bound": (stated, cover(counts, asked["k"], objective=asked["objective"], **own).certificate)}
+
+
+def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, _how: How) -> Pairs:
+    from shoal.problems.intervals import cut
+
+    asked = record["parameters"]
+    _, counts, ordered = in_order(_frame(sources), asked["column"], asked["count"])
+    return {"bound": (stated, cut(ordered, counts, asked["k"], asked["objective"]).certificate)}
+
+
+def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
+    from shoal.problems.tiles import split
+
+    asked, frame = record["parameters"], _frame(sources)
+    places = np.stack([numbers(frame, asked["x"]), numbers(frame, asked["y"])], axis=1)
+    if record["facts"]["codes_left_out"]:
+        kept = ~codes(places, asked["coordinates"] == "geographic")
+        frame, places = frame.filter(kept), places[kept]
+    columns = ("boundary", "sensitive", "person", "household")
+    weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
+    same = ("objective", "coordinates", "l", "distinct_l", "max_width", "grid", "extent", "center", "sparse")
+    more: dict[str, Any] = {name: asked[name] for name in same}
+    more |= {name: None if asked[name] is None else frame[asked[name]].to_list() for name in columns}
+    own = how.how if isinstance(how, Run) else {"effort": how.told}
+    found = split(places, asked["k"], weights, **own, **more)
+    return {"bound": (stated, found.certificate)}
+
+
+def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
+    from shoal.problems.gathering import cellular, gather
+
+    asked = record["parameters"]
+    if asked["eligible"] or asked.get("setup_cost") == "per record":
+        what = "a condition of the caller's own" if asked["eligible"] else "a set-up cost for each record"
+        raise InputError(f"these clusters keep {what}, which the certificate does not hold; it cannot be asked again")
+    features = _features(asked, sources)
+    held = None
+    if max([1, *asked["l"], *asked["distinct_l"]]) > 1:
+        held = {"sensitive": codes_of(_frame(sources), asked["sensitive"]), "l": asked["l"]}
+        held |= {"distinct_l": asked["distinct_l"]}
+    same: dict[str, Any] = {"metric": features.metric, **(held or {})}
+    points, r, share = tuple(features.values), asked["r"], asked["epsilon"]
+    if record["kind"] == "gather":
+        same |= how.how if isinstance(how, Run) else {"effort": how.told, "improve": how.seconds is not None}
+        again = gather(points, r, share, asked["max_clusters"], centers=stated.details["centers"], **same)
+    else:
+        same |= how.how if isinstance(how, Run) else {"effort": how.told}
+        again = cellular(points, r, asked["setup_cost"], share, asked["max_diameter"], **same)
+    found = again.certificate
+    if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
+        found = replace(found, cost=max(found.cost, stated.lower_bound))
+    return {"bound": (stated, found)}
+
+
+def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
+    """The metric as the certificate states it, of the table's columns."""
+    made: list[Any] = []
+    for feature in asked["features"]:
+        name, kind = feature["name"], feature["kind"]
+        if kind == "category":
+            if feature["levels"] > 1 and name not in sources.trees:
+                raise InputError(f"distances of column {name!r} go by a hierarchy; name it to ask again")
+            made.append(Category(name, values=1, weight=feature["weight"]))
+            continue
+        scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}
+        if kind == "coded place" and feature["columns"][0] not in sources.places:
+            raise InputError(f"column {name!r} stands for places; name the file of its coordinates after the table")
+        if "place" in kind:
+            made.append(Place(name, geometry=feature["geometry"], **scale))
+        else:
+            made.append(Number(name, date=kind == "date", period=feature.get("period", 0.0), **scale))
+    columns = FeatureColumns(
+        asked["columns"], place=asked["place"], hierarchies=sources.trees, coordinates=sources.places
+    )
+    metric = Metric(features=tuple(made), norm=asked["norm"], unit=asked["unit"])
+    return Features.again(_frame(sources), metric, columns)
+
+
+def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
+    """Every level by itself, of the areas that the crosswalk keeps; those above merge the regions below."""
+    from shoal.problems.regions import merge
+    from shoal.problems.regions.merge import above, with_water
+
+    asked, given = record["parameters"], _given(sources)
+    part = path.suffix.lower() in (".geojson", ".json", ".gpkg", ".shp", ".kml")
+    shown = pl.DataFrame() if part else read_release(path, record["separator"])
+    if "region" not in shown.columns:
+        raise InputError("which areas are kept stands in the crosswalk; name that file to have the question put again")
+    rows = {name: i for i, name in enumerate(spelled(shown["area"], form_of(path)))}
+    order = [rows[name] for name in given.ids]
+    held = [[spelled(shown[c], form_of(path))[i] for i in order] for c in _columns(shown.columns)]
+    edges, found = given.edges, {}
+    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.told})
+    levels = [asked, *asked.get("levels", ())]
+    wet, below = own["water"], np.zeros(0, np.int64)
+    place = {name: i for i, name in enumerate(given.ids)}
+    weights = np.column_stack([given.whole(name) for name in asked["weight"]])
+    facts = [None, *record["facts"].get("levels", ())]
+    for i, (level, fact) in enumerate(zip(levels, facts, strict=True)):
+        paid = stated if fact is None else Certificate(
+            cost=fact["cost"], lower_bound=fact["cost_at_least"], unit=fact["unit"]
+        )  # fmt: skip
+        edges = np.concatenate([edges, np.array([[place[a], place[b]] for a, b in level["joined"]]).reshape(-1, 2)])
+        out = np.array([name == NOWHERE for name in held[i]])
+        now = own | {"regions": level["regions"], "at_most": _most(level, given)}
+        now = above(now, below, wet) if i else now
+        if out.any():
+            now["exclude"] = out if now.get("exclude") is None else out | now["exclude"]
+        again = merge(edges.astype(np.int64), weights, level["k"], unit=paid.unit.removeprefix("squared "), **now)
+        if i and wet is not None:
+            again = with_water(again, below, wet)
+        below = np.where(out, -1, np.unique([str(name) for name in held[i]], return_inverse=True)[1])
+        found["bound" if fact is None else f"level {i + 1} bound"] = (paid, again.certificate)
+    return found
+
+
+def _columns(names: list[str]) -> list[str]:
+    """The columns that name regions, the finest first."""
+    return ["region", *(name for name in names if name.removeprefix("region").isdigit())]
+
+
+def _given(sources: Sources) -> Geography:
+    table, pairs = _frame(sources), sources.pairs
+    assert pairs is not None
+    return geography(table[NAMED], pairs.iter_rows(), {name: table[name].to_list() for name in table.columns})
+
+
+def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources) -> dict[str, Any]:
+    """What regions keep at every level, as ``merge`` takes it."""
+    table, wanted = _frame(sources), asked["objective"].split(",")
+    places = None
+    if "compact" in wanted or asked["max_diameter"] is not None:
+        places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
+    sides = {"boundary": "boundaries", "soft_boundary": "soft_boundaries", "fixed": "fixed", "apart": "apart"}
+    return {
+        "objective": wanted[0] if len(wanted) == 1 else wanted, "l": asked["l"], "geographic": asked["geographic"],
+        "sensitive": np.column_stack([given.whole(n) for n in asked["sensitive"]]) if asked["sensitive"] else None,
+        "similar": np.column_stack([given.number(n) for n in asked["similar"]]) if asked["similar"] else None,
+        "coordinates": None if places is None else np.nan_to_num(places), "max_diameter": asked["max_diameter"],
+        "water": None if asked.get("water") is None else given.says(asked["water"]),
+        **{name: None if asked[key] is None else given.column(asked[key]) for key, name in sides.items()},
+    }  # fmt: skip
+
+
+def _most(level: Mapping[str, Any], given: Geography) -> dict[str, Any] | None:
+    n = len(given.ids)
+    found = {}
+    for name, most in dict(level["at_most"]).items():
+        counted = name == "areas" and name not in given.columns
+        found[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
+    return found or None
+
+
+ASKED: dict[str, Callable[..., Pairs]] = {
+    "labels": _labels, "intervals": _intervals, "regions": _regions, "tiles": _tiles,
+    "gather": _clusters, "cellular": _clusters,
+}  # fmt: skip

@@ -22,22 +22,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import publish_file
-from shoal.engines.files import column as column_of
-from shoal.engines.files import numbers
-from shoal.engines.matching import restored
-from shoal.engines.order import Lot, shuffled
-from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import TABLE, certificate_path, check_outputs
+from shoal.engines.atomic import TABLE, certificate_path, check_outputs, publish_file
+from shoal.engines.order import ShuffleKey, shuffled
+from shoal.engines.shapes import restored
+from shoal.engines.store import column as column_of
+from shoal.engines.store import numbers, store, usual_separator
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
-from shoal.judge.file import read_release
-from shoal.judge.multiset import canonical
+from shoal.judge.file import canonical, read_release
 from shoal.model.cards import Shown, several
-from shoal.model.record import read_json
+from shoal.model.certificate import read_json
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order
-from shoal.publishing.crosswalks.judging import form_of
+from shoal.publishing.judging import form_of
 from shoal.publishing.opening import opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
@@ -157,7 +154,7 @@ def assign(
         met[group] = met.get(group, 0) + 1
     outside = met.pop(None, 0)
     few = [n for n in met.values() if n < k]
-    order = np.arange(len(groups)) if keep_order else shuffled(table.get_columns(), Lot.given(secret))
+    order = np.arange(len(groups)) if keep_order else shuffled(table.get_columns(), ShuffleKey.given(secret))
     return Assigned(
         table=table, groups=groups, outside=outside, alone=len(few), rows_alone=sum(few), k=k, kind=kind, order=order,
         read=files, zeros=zeros,
@@ -296,7 +293,7 @@ def _tiles(
     content: pl.DataFrame, asked: Mapping[str, Any], frame: pl.DataFrame, names: tuple[str, str, str | None]
 ) -> tuple[list[Any], pl.DataFrame]:
     """The tile of each point, and the table with it in place of the coordinates."""
-    from shoal.publishing.crosswalks.tiled import replaced
+    from shoal.publishing.crosswalks.grouped import replaced
 
     x, y, boundary = str(asked["x"]), str(asked["y"]), asked.get("boundary")
     kept = ["tile", *(f"{n}_{end}" for end in ("low", "high") for n in (x, y)), f"{x}_center", f"{y}_center"]

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import publish_file
-from shoal.engines.features import Asked, Features
-from shoal.engines.files import column
-from shoal.engines.order import Lot, shuffled
-from shoal.engines.targets import GEOJSON, MAP, PICTURE, check_outputs
+from shoal.engines.atomic import GEOJSON, MAP, PICTURE, check_outputs, publish_file
+from shoal.engines.features import FeatureColumns, Features
+from shoal.engines.order import ShuffleKey, shuffled
+from shoal.engines.store import column
 from shoal.errors import InputError, PolicyError
+from shoal.model.certificate import digest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
-from shoal.model.record import digest
 from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, Rows
-from shoal.publishing.crosswalks.judging import Sources
+from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
 ADDED = ("cluster", "records", "radius", "distance")
@@ -47,7 +46,7 @@ def clusters(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
     tables = {name: opened(table) for name, table in (coordinates or {}).items()}
-    request = _told(answer, frame, columns, place, names, Asked(hierarchies=trees, coordinates=tables))
+    request = _told(answer, frame, columns, place, names, FeatureColumns(hierarchies=trees, coordinates=tables))
     _check(answer, frame, request, names)
     features = _belongs(answer, frame, request)
     if tables and center == "mean":
@@ -83,7 +82,7 @@ def clusters(
     )
 
 
-def _check(answer: Any, frame: pl.DataFrame, request: Asked, sensitive: Sequence[str]) -> None:
+def _check(answer: Any, frame: pl.DataFrame, request: FeatureColumns, sensitive: Sequence[str]) -> None:
     """Every column is there, once, and as many sensitive ones as the answer's conditions speak of."""
     names = [*request.columns, *(request.place or ()), *sensitive]
     distinct_names(names)
@@ -96,7 +95,7 @@ def _check(answer: Any, frame: pl.DataFrame, request: Asked, sensitive: Sequence
         )
 
 
-def _parameters(answer: Any, request: Asked, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
+def _parameters(answer: Any, request: FeatureColumns, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
     """What was asked for, and how the judge measures it again."""
     asked = dict(answer.details)
     described = zip(features.metric.features, features.names, features.codes, strict=True)
@@ -127,14 +126,14 @@ def _rows(
     rows = pl.concat([lines[labels[kept]], own], how="horizontal")
     if keep_order:
         return Rows(rows, "as in the table")
-    lot = Lot.given(secret)
-    return Rows(rows[shuffled(rows.get_columns(), lot)], lot.words)
+    shuffle_key = ShuffleKey.given(secret)
+    return Rows(rows[shuffled(rows.get_columns(), shuffle_key)], shuffle_key.words)
 
 
 def _told(
     answer: Any, frame: pl.DataFrame, columns: Sequence[str] | None, place: tuple[str, str] | None,
-    sensitive: Sequence[str], more: Asked,
-) -> Asked:  # fmt: skip
+    sensitive: Sequence[str], more: FeatureColumns,
+) -> FeatureColumns:  # fmt: skip
     """Which columns hold the features: as named, else by the features' names, else all in order where they are as many
     as the features want."""
     features = answer.metric.features
@@ -154,10 +153,10 @@ def _told(
             raise PolicyError("say which columns were clustered: columns=[...], for coordinates place=(first, second)")
     names = [columns] if isinstance(columns, str) else list(columns or ())
     pair = None if place is None else (str(place[0]), str(place[1]))
-    return Asked(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
+    return FeatureColumns(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
 
 
-def _belongs(answer: Any, frame: pl.DataFrame, request: Asked) -> Features:
+def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Features:
     """The features of the frame; InputError unless the answer's radii are those of its records."""
     if len(answer.labels) != frame.height:
         raise InputError(
@@ -303,11 +302,11 @@ def _map(form: Centers, title: str, note: str) -> Drawing | None:
         return None
 
     def fill(path: Path) -> None:
-        from shoal.report.circles import draw
+        from shoal.report.clusters import draw_circles
 
         geographic = place.feature.geometry == "great-circle"  # type: ignore[union-attr]
         said = [f"{n:,} records, {words}" for n, words in zip(form.records.tolist(), form.radius, strict=True)]
-        draw(path, place.value, place.spread, said, geographic=geographic, title=title, note=note)
+        draw_circles(path, place.value, place.spread, said, geographic=geographic, title=title, note=note)
 
     return Drawing(form=MAP, fill=fill)
 
@@ -318,7 +317,7 @@ def _outlines(form: Centers, content: pl.DataFrame) -> Drawing | None:
         return None
 
     def fill(path: Path) -> None:
-        from shoal.report.circles import geojson
+        from shoal.report.clusters import geojson
 
         geographic = place.feature.geometry == "great-circle"  # type: ignore[union-attr]
         own = content.with_columns(pl.col(pl.Date).cast(pl.String)).to_dicts()

@@ -10,37 +10,39 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.atomic import SHARED, Piece, publish_file, publish_page, publish_together
-from shoal.engines.columns import without_levels
-from shoal.engines.store import store, usual_separator
-from shoal.engines.targets import (
+from shoal.engines.atomic import (
     JSON,
     PAGE,
     RECORD,
+    SHARED,
     SIDES,
     TABLE,
     Form,
+    Piece,
     Wanted,
     certificate_path,
     check_outputs,
     check_place,
     internal_path,
+    publish_file,
+    publish_page,
+    publish_together,
     record_path,
 )
+from shoal.engines.columns import without_levels
+from shoal.engines.store import store, usual_separator
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release, seal
 from shoal.judge.finding import Finding
-from shoal.judge.tables.parts import hash_of
-from shoal.model import shown_facts
+from shoal.judge.tables.large import hash_of
+from shoal.model import certificate as shown_facts
 from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
-from shoal.model.record import FORMAT
 from shoal.publishing import signing
-from shoal.publishing.crosswalks.area_tables import outlined
-from shoal.publishing.crosswalks.judging import OUTLINES, Sources, findings, form_of
-from shoal.publishing.origin import made_now
+from shoal.publishing.judging import OUTLINES, Sources, findings, form_of, outlined
+from shoal.publishing.signing import made_now
 from shoal.watching import watched
 
 PRIVATE = ("private", "method")  # entries of a record that its certificate file leaves out
@@ -302,9 +304,9 @@ class Crosswalk(Shown):
         the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.  Returns
         the page's path.
         """
-        from shoal.publishing.crosswalks.answer_pictures import pictures
+        from shoal.publishing.crosswalks.answer_figures import pictures
         from shoal.report.crosswalk import page
-        from shoal.report.rendering import as_json
+        from shoal.report.parts import as_json
 
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)

@@ -3,19 +3,231 @@
 Each part meets the models by itself.  A class of the union of parts is a union of classes of parts with the same
 published tuple, so by monotony of the models everything together meets them too; an intruder who knows the part that
 somebody came in with is left with that part's class, which meets them.
-"""
+
+Published texts of one column in a series: which values they take in, what they lose, how they are widened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import InfeasibleError, InputError
-from shoal.publishing.series.cells import columns_of, losses_of
-from shoal.publishing.series.ledger import SCHEMA, Keyed, Ledger
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import RangeOf, SetOf, of_ranges, parse, range_text, set_text, single
+from shoal.model.policy import Policy
+from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
+
+__all__ = ["Column", "Text", "Widening", "columns_of", "losses_of", "tuple_loss", "widened"]
+
+
+Text = str | None
+
+
+class Column:
+    """How one quasi-identifier is published.
+
+    star    text of a suppressed value;  values: the values of the table at hand, which ranges are measured by
+    """
+
+    def __init__(self, name: str, policy: Policy, values: Sequence[Text]) -> None:
+        self.name, self.star, self.publish = name, policy.star, policy.publish
+        self.values = sorted({v for v in values if v is not None})
+        tree = policy.hierarchies.get(name) if policy.publish == "hierarchy" else None
+        self.tree = None if tree is None else Hierarchy.of(tree)
+        self._loss: dict[Text, float] = {}
+        self._fit: dict[tuple[Text, Text], bool] = {}
+
+    @cached_property
+    def paths(self) -> Mapping[Text, tuple[str, ...]]:
+        """Value -> its labels, from itself to below the root."""
+        return self._resolved([*self.values])
+
+    def _resolved(self, values: list[str]) -> dict[Text, tuple[str, ...]]:
+        if self.tree is None or not values:
+            return {}
+        found = self.tree.resolve(values, self.name)
+        return {
+            v: tuple(found.labels[level][found.node[level, i]] for level in range(found.node.shape[0] - 1))
+            for i, v in enumerate(values)
+        }
+
+    @cached_property
+    def _leaves(self) -> Mapping[str, float]:
+        """Label -> share of the values below it, of those in the table."""
+        counts: dict[str, int] = {}
+        for path in self.paths.values():
+            for label in set(path):
+                counts[label] = counts.get(label, 0) + 1
+        most = max(len(self.values) - 1, 1)
+        return {label: (n - 1) / most for label, n in counts.items()}
+
+    def fits(self, text: Text, value: Text) -> bool:
+        """Whether a published text takes in a value."""
+        key = (text, value)
+        if key not in self._fit:
+            self._fit[key] = self._fits(text, value)
+        return self._fit[key]
+
+    def _fits(self, text: Text, value: Text) -> bool:
+        if text == self.star:
+            return True
+        if text is None or value is None:
+            return text == value
+        if self.tree is not None:
+            return text in self.paths.get(value, (value,))
+        if self.publish == "ranges":
+            return value in of_ranges([text])[text]
+        return text == value
+
+    def loss(self, text: Text) -> float:
+        """From 0, a value, to 1, a star."""
+        if text not in self._loss:
+            self._loss[text] = self._lost(text)
+        return self._loss[text]
+
+    def _lost(self, text: Text) -> float:
+        if text == self.star:
+            return 1.0
+        if text is None:
+            return 0.0
+        if self.tree is not None:
+            return self._leaves.get(text, 0.0 if text in self.values else 1.0)
+        if self.publish != "ranges":
+            return 0.0
+        found = of_ranges([text])[text]
+        if found.low is not None and found.high is not None:
+            low, high = self._span
+            return min((found.high - found.low) / (high - low), 1.0) if high > low else 0.0
+        return (len(found.named) - 1) / max(len(self.values) - 1, 1)
+
+    @cached_property
+    def _span(self) -> tuple[float, float]:
+        """Lowest and highest value."""
+        found = [(m.low, m.high) for m in of_ranges(self.values).values()]
+        ends = [(low, high) for low, high in found if low is not None and high is not None]
+        return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
+
+    def widened(self, text: Text, value: Text) -> Text:
+        """The finest text that takes in what this one does and a value more."""
+        if self.fits(text, value):
+            return text
+        if text is None or value is None:
+            return self.star
+        if self.tree is not None:
+            return self._common(text, value)
+        if self.publish == "ranges":
+            return self._hull(text, value)
+        return self.star
+
+    def _common(self, text: str, value: str) -> str:
+        own = self.paths.get(value, (value,))
+        above = next((p[p.index(text) :] for p in self.paths.values() if text in p), ())
+        return next((label for label in above if label in own), self.star)
+
+    def _hull(self, text: str, value: str) -> str:
+        held, more = parse(text), of_ranges([value])[value]
+        one = of_ranges([text])[text]
+        if more.low is not None and one.low is not None and one.ruler == more.ruler and not one.open:
+            low, high = (held.low, held.high) if isinstance(held, RangeOf) else (held, held)
+            if not isinstance(low, str) or not isinstance(high, str) or one.high is None:
+                return self.star
+            return range_text(value if more.low < one.low else low, value if more.low > one.high else high)
+        if more.low is None and one.low is None and not isinstance(held, RangeOf):
+            old = set(held.values) if isinstance(held, SetOf) else {held if isinstance(held, str) else None}
+            every = sorted({*old, value}, key=lambda v: (v is None, v))
+            return self.star if len(every) >= len(self.values) else set_text(every)
+        return self.star
+
+    def own(self, value: Text) -> Text:
+        """A value published as it is."""
+        return single(value) if self.publish == "ranges" else value
+
+
+class Widening:
+    """A column's texts and values by number: what a text becomes when a value joins it, kept once it was looked up.
+
+    texts, loss  of every text by its number;  values: of the table at hand
+    """
+
+    def __init__(self, column: Column, values: Sequence[Text]) -> None:
+        self.column = column
+        self.values = list(dict.fromkeys(values))
+        self._value = {v: i for i, v in enumerate(self.values)}
+        self.texts: list[Text] = []
+        self._text: dict[Text, int] = {}
+        self.loss = np.zeros(16)
+        self._wide = np.full((16, max(len(self.values), 1)), -1, np.int64)
+        self._own: dict[int, int] = {}
+
+    def numbers(self, values: Sequence[Text]) -> np.ndarray:
+        """int64 of values of the table."""
+        return np.array([self._value[v] for v in values], np.int64)
+
+    def number(self, text: Text) -> int:
+        """The number of a text."""
+        if text not in self._text:
+            self._text[text] = at = len(self.texts)
+            self.texts.append(text)
+            if at == self.loss.size:
+                self.loss = np.concatenate([self.loss, np.zeros(at)])
+                self._wide = np.concatenate([self._wide, np.full_like(self._wide, -1)])
+            self.loss[at] = self.column.loss(text)
+        return self._text[text]
+
+    def own(self, value: int) -> int:
+        """The text of a value published as it is."""
+        if value not in self._own:
+            self._own[value] = self.number(self.column.own(self.values[value]))
+        return self._own[value]
+
+    def joined_one(self, text: int, value: int) -> int:
+        """The text that takes in a value more."""
+        at = int(self._wide[text, value])
+        if at < 0:
+            at = self.number(self.column.widened(self.texts[text], self.values[value]))
+            self._wide[text, value] = at
+        return at
+
+    def joined(self, texts: np.ndarray, value: int) -> np.ndarray:
+        """``joined_one`` of many texts."""
+        out: np.ndarray = self._wide[texts, value]
+        if out.size and out.min() < 0:
+            for text in np.unique(texts[out < 0]).tolist():
+                self.joined_one(text, value)
+            out = self._wide[texts, value]
+        return out
+
+    def lost(self, texts: np.ndarray, value: int) -> np.ndarray:
+        """float64: the loss of the texts that take in a value more."""
+        at = self.joined(texts, value)  # first: it may make room for new texts
+        found: np.ndarray = self.loss[at]
+        return found
+
+
+def columns_of(policy: Policy, values: Mapping[str, Sequence[Text]]) -> tuple[Column, ...]:
+    """A ``Column`` for each quasi-identifier; values: of the table at hand, by column."""
+    return tuple(Column(name, policy, values[name]) for name in policy.grouped)
+
+
+def tuple_loss(columns: Sequence[Column], texts: Sequence[Text]) -> float:
+    """Loss of a row published so: mean over the columns, from 0 to 1."""
+    return sum(c.loss(t) for c, t in zip(columns, texts, strict=True)) / max(len(columns), 1)
+
+
+def widened(columns: Sequence[Column], texts: Sequence[Text], values: Sequence[Text]) -> tuple[Text, ...]:
+    """A published tuple that takes in one more row."""
+    return tuple(c.widened(t, v) for c, t, v in zip(columns, texts, values, strict=True))
+
+
+def losses_of(columns: Sequence[Column], rows: Sequence[tuple[Text, ...]]) -> np.ndarray:
+    """float64[rows]: ``tuple_loss`` of every published row; equal rows are measured once."""
+    known: dict[tuple[Text, ...], float] = {}
+    return np.array([known[r] if r in known else known.setdefault(r, tuple_loss(columns, r)) for r in rows], float)
+
 
 Search = Callable[[pl.DataFrame], pl.DataFrame]
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines.carried import Carried
-from shoal.engines.order import Lot, permutation
+from shoal.engines.order import ShuffleKey, permutation
+from shoal.engines.unassigned import Unassigned
 from shoal.errors import InputError, VerificationError
-from shoal.judge.tables.parts import Held
+from shoal.judge.tables.large import Held
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
 from shoal.model.certificate import Guarantee
 from shoal.model.policy import Policy
-from shoal.publishing.series.folder import CERTIFICATE, RELEASE, sha256
+from shoal.publishing.series_folder import CERTIFICATE, RELEASE, sha256
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.closeness import trees_of
+from shoal.publishing.tables.limits import trees_of
 from shoal.publishing.verifying.verify import verify
 
 
@@ -54,7 +54,7 @@ class Part:
 class _Paper:
     """What ``certificate_file`` asks of a release."""
 
-    def __init__(self, policy: Policy, audit: Audit, carried: Carried) -> None:
+    def __init__(self, policy: Policy, audit: Audit, carried: Unassigned) -> None:
         self.policy, self.audit, self.carried = policy, audit, carried
         self.rows = audit.rows
         self.orders: dict[str, list[str]] = {}
@@ -71,7 +71,7 @@ def make_part(
     policy: Policy,
     series: Mapping[str, Any],
     *,
-    carried: Carried | None = None,
+    carried: Unassigned | None = None,
     sign: str | Path | None = None,
     made_up: int = 0,
     waiting: int = 0,
@@ -84,7 +84,7 @@ def make_part(
     """
     if not frame.height:
         raise InputError("nothing is left to publish in this part")
-    order = permutation(frame.height, Lot.of(None).order)
+    order = permutation(frame.height, ShuffleKey.of(None).order)
     shuffled = frame[order]
     names = [*policy.grouped, *policy.sensitive]
     held = _held(shuffled, names)
@@ -96,7 +96,7 @@ def make_part(
     buffer = io.BytesIO()
     shuffled.write_csv(buffer)
     release = buffer.getvalue()
-    paper: Any = _Paper(policy, audit, carried or Carried())
+    paper: Any = _Paper(policy, audit, carried or Unassigned())
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
     written = {"sha256": sha256(release), "bytes": len(release)}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)

@@ -9,26 +9,22 @@ from typing import Any, TypedDict, Unpack
 
 import polars as pl
 
-from shoal.engines.filled import filled
-from shoal.engines.oddities import notes
 from shoal.engines.open import open_table
-from shoal.engines.scope import Scope, ScopeSettings
+from shoal.engines.recognize import filled, notes
+from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.population import beside, foreign, outside, refuse_foreign, sized
-from shoal.judge.tables.wildcards import wildcards
+from shoal.judge.tables.privacy import wildcards
 from shoal.model.arguments import keywords, known, mapping, number
-from shoal.model.audit import Audit, Check
-from shoal.model.composition import Composition
+from shoal.model.audit import Audit, Check, Composition
 from shoal.model.hierarchy import GENERATED, Hierarchy
-from shoal.model.missing import filled_words
-from shoal.model.policy import PLACE, Policy
+from shoal.model.policy import PLACE, ModelSettings, Names, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
-from shoal.model.settings import ModelSettings, Names
+from shoal.model.refusals import filled_words
 from shoal.publishing.opening import read_census
-from shoal.publishing.tables.average import CLOSE
-from shoal.publishing.tables.closeness import trees_of
 from shoal.publishing.tables.earlier import promises, published, set_against, several
+from shoal.publishing.tables.limits import CLOSE, trees_of
 from shoal.watching import watched
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines.atomic import certificate_path
 from shoal.engines.table import Table
-from shoal.engines.targets import certificate_path
 from shoal.errors import InputError, VerificationError
 from shoal.judge.composition import Published, compose
 from shoal.model.arguments import number
-from shoal.model.composition import Composition
+from shoal.model.audit import Composition
+from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity
-from shoal.model.record import read_json
 from shoal.publishing.opening import opened
-from shoal.publishing.series.folder import RELEASE, is_series, part_name, part_numbers
+from shoal.publishing.series_folder import RELEASE, is_series, part_name, part_numbers
 from shoal.publishing.tables.release import Release
 
 MAX_COMPOSITION = 0.01

@@ -1,20 +1,451 @@
-"""Every figure of a report, from what is published, the certificate and counts that at least k rows share."""
+"""Every figure of a report, from what is published, the certificate and counts that at least k rows share.
+
+Two columns together, before and after: the few pairs that matter most, told as carefully as single columns are.
+
+What was changed together, how much the groups lost, and who is at risk at which threshold, all of whole groups.
+
+What a table gives away as it came, which the report sets beside the release.
+
+A column's values before and after in a few bars, without telling whose value was hidden."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.publishing.bins import distribution, pictured
-from shoal.publishing.origin import made_now
-from shoal.publishing.tables.pairs import pairs
-from shoal.publishing.tables.patterns import at_risk, by_loss, together
+from shoal.engines.propose import Danger, dangerous
+from shoal.engines.recognize import CODES, named_words, notes
+from shoal.engines.table import Counted
+from shoal.model.loss import View
+from shoal.model.notation import Members, places
+from shoal.publishing.decode import Column, Decoded
+from shoal.publishing.signing import made_now
 from shoal.publishing.tables.statement import hierarchies
-from shoal.utility.decode import Decoded
+
+PATTERNS = 12
+_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+_THRESHOLDS = (1 / 3, 0.2, 0.1, 0.05)  # one in 3, 5, 10, 20
+
+
+def together(expected: Any, least: int) -> dict[str, Any]:
+    """Which columns are coarser or hidden in the same rows: the most frequent combinations, the rest added up.
+
+    expected  what every group publishes, an ``Expected``;  least: combinations on fewer rows are among the rest
+
+    Of the groups as they are published, so that it tells no more than the release.  O(groups columns).
+    """
+    sizes = expected.partition.sizes
+    names = [c.name for c in expected.columns]
+    state = np.zeros((sizes.size, len(names)), np.int8)
+    for j, column in enumerate(expected.columns):
+        coarser = 1 + np.asarray(expected.starred[j], np.int8)
+        state[:, j] = np.where(expected.plain[j], 0, coarser)[column.index]
+    found, which = np.unique(state, axis=0, return_inverse=True)
+    rows = np.bincount(which.reshape(-1), weights=sizes, minlength=len(found)).astype(np.int64)
+    order = [i for i in np.lexsort((np.arange(rows.size), -rows)).tolist() if rows[i] >= least][:PATTERNS]
+    lines, named = [], 0
+    for i in order:
+        of = {kind: [n for n, s in zip(names, found[i], strict=True) if s == kind] for kind in (1, 2)}
+        lines.append({"hidden": of[2], "coarser": of[1], "rows": int(rows[i])})
+        named += int(rows[i])
+    return {"combinations": lines, "others": int(rows.sum()) - named}
+
+
+def by_loss(view: View) -> list[dict[str, Any]]:
+    """Classes and rows by the mean loss of their values: none, up to a tenth, up to a quarter, and so on.
+
+    Groups that are published alike are one class, as everywhere in a report.
+    """
+    _, first, name = np.unique(view.class_of, return_index=True, return_inverse=True)
+    sizes = np.bincount(name, weights=view.sizes, minlength=first.size)
+    mean = view.lost[first].mean(axis=1) if view.lost.size else np.zeros(first.size)
+    at = np.searchsorted(np.array(_SHARES) + 1e-12, mean)
+    at = np.minimum(at, len(_SHARES) - 1)
+    groups, rows = (np.bincount(at, weights=w, minlength=len(_SHARES)) for w in (None, sizes))
+    return [
+        {"above": low, "most": most, "groups": int(g), "rows": int(r)}
+        for low, most, g, r in zip((0.0, *_SHARES[:-1]), _SHARES, groups, rows, strict=True)
+    ]
+
+
+def at_risk(sizes: Mapping[int, int], thresholds: Sequence[float] = _THRESHOLDS) -> list[dict[str, float]]:
+    """Share of the rows whose risk, one over the rows of their class, is above each threshold.
+
+    sizes  rows of a class -> number of such classes
+    """
+    rows = max(sum(size * n for size, n in sizes.items()), 1)
+    return [
+        {"above": most, "rows": sum(size * n for size, n in sizes.items() if size * most < 1 - 1e-9) / rows}
+        for most in thresholds
+    ]
+
+
+def before(counted: Counted) -> dict[str, Any]:
+    """Rows, classes, uniques and dangerous columns, from the cells of the table as it came.  O(m log m)."""
+    of_type, first = counted.histogram.types
+    sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)
+    return {
+        "rows": counted.histogram.rows,
+        "classes": int(first.size),
+        "smallest_class": int(sizes.min()) if first.size else 0,
+        "uniques": int((sizes == 1).sum()),
+        "at_risk": _at_risk(sizes),
+        "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
+        "notes": list(notes(counted)),
+        "dangerous": [d.as_dict() for d in _dangerous(counted)],
+    }
+
+
+def _at_risk(sizes: np.ndarray) -> list[dict[str, float]]:
+    """Shares of the rows at risk by threshold, to a thousandth: of one row or two nothing is told."""
+    values, classes = np.unique(sizes.astype(np.int64), return_counts=True)
+    found = at_risk(dict(zip(values.tolist(), classes.tolist(), strict=True)))
+    return [{**one, "rows": round(one["rows"], 3)} for one in found]
+
+
+def _dangerous(counted: Counted) -> list[Danger]:
+    """What the quasi-identifiers single out together, from the table as it came."""
+    of_type, first = counted.histogram.types
+    held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
+    return dangerous(list(counted.histogram.quasi[first].T), [c.name for c in counted.quasi], held)
+
+
+COLUMN_BINS = 12
+Bin = tuple[str, Any, Any]  # label; a value and None, or low and high (without it) of a span
+
+
+def distribution(
+    column: Column, rows: np.ndarray, own: tuple[Sequence[str | None], np.ndarray], least: int, step: int
+) -> list[dict[str, Any]]:
+    """Bars over what the release itself names: {"label", "before", "after"}, and one for all other values.
+
+    rows   of each cell of the release; own: the original's values and their rows
+    least  values that the release shows on fewer rows are among the others
+    step   counts of the original are rounded to its multiples, so that no difference tells whose value was hidden, and
+           None below it; 0: None everywhere, for a column of which so little is hidden that a difference would tell
+
+    ``after`` spreads a cell over its members; stars are left out, a report counts them apart.
+    """
+    bins = bins_of(column, rows, least)
+    after = rows @ shares_of(column, bins)
+    surely, maybe = (rows @ known for known in possible(column, bins))
+    counted = np.bincount(places_in(own[0], bins, column), weights=own[1], minlength=len(bins) + 1).astype(np.int64)
+    out = [
+        {"label": label, "before": disclosed(int(n), int(low), int(high), step), "after": round(float(a), 3)}
+        for (label, *_), n, a, low, high in zip(
+            [*bins, ("all other values",)], counted, after, surely, maybe, strict=True
+        )
+    ]
+    return out if out[-1]["after"] or counted[-1] else out[:-1]
+
+
+def pictured(column: Column, name: str) -> Column:
+    """The column as its bars show it: codes are labels, each with a bar of its own, and never a span of numbers.
+
+    Codes are the values of a hierarchy of labels, numbers whose column's name says so, and few whole numbers published
+    one by one that lie too far apart to stand in a row.
+    """
+    if column.ruler is None:
+        return column
+    present = column.at[~np.isnan(column.at)]
+    lone = all(c.everything or (c.low is None and len(c.named) == 1) for c in column.cells)
+    few = column.whole and lone and present.size <= COLUMN_BINS < present.max() - present.min() + 1
+    coded = column.ruler == "number" and ((column.whole and bool(named_words(name) & CODES)) or few)
+    return replace(column, ruler=None) if column.classes or coded else column
+
+
+def bins_of(column: Column, rows: np.ndarray, least: int, most: int = COLUMN_BINS) -> list[Bin]:
+    """At most about ``most`` bins of what the release itself names on ``least`` rows or more."""
+    return _spans(column, rows, least, most) if column.ruler is not None else _names(column, rows, least, most)
+
+
+def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
+    """float64[cells, bins + 1]: the share of each cell in each bin, the last one all others; a star has none."""
+    shares = np.zeros((len(column.cells), len(bins) + 1))
+    if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
+        at, into = _named_in(column, bins)
+        sizes = np.array([max(len(c.named), 1) for c in column.cells])
+        shares[at, into] = 1 / sizes[at]
+        shares[:, -1] = np.where([c.everything for c in column.cells], 0.0, np.maximum(1 - shares.sum(axis=1), 0.0))
+        return shares
+    if column.ruler is not None:
+        shares[:, :-1] = _spread(column, bins)
+    else:
+        for i, cell in enumerate(column.cells):
+            if not cell.everything:
+                shares[i, :-1] = [_share(cell, b[1], column) for b in bins]
+    shares[:, -1] = np.where([c.everything for c in column.cells], 0.0, np.maximum(1 - shares.sum(axis=1), 0.0))
+    return shares
+
+
+def _spread(column: Column, bins: Sequence[Bin]) -> np.ndarray:
+    """float64[cells, bins]: the share of each cell's span in each bin's; whole numbers and days reach to the next."""
+    wide = 1.0 if column.whole or column.ruler == "date" else 0.0
+    low, high = column.ends[:, :1], column.ends[:, 1:2] + wide
+    first, last = _edges(bins)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.maximum(np.minimum(high, last) - np.maximum(low, first), 0.0) / (high - low)
+    part = np.where(high == low, (first <= low) & (low < last), part)
+    return np.where(np.isfinite(low + high), part, 0.0)
+
+
+def _edges(bins: Sequence[Bin]) -> np.ndarray:
+    """float64[2, bins]: where spans begin and end."""
+    return np.array([b[1:] for b in bins], np.float64).reshape(-1, 2).T
+
+
+def places_in(values: Sequence[str | None], bins: Sequence[Bin], column: Column) -> np.ndarray:
+    """int64[values]: the bin of each value of the original; the last one where it is in none."""
+    if column.ruler is None:
+        into = {b[1]: j for j, b in enumerate(bins)}
+        return np.array([into.get(v, len(bins)) for v in values], np.int64)
+    at, (first, last) = places(values, column.ruler), _edges(bins)
+    found = np.searchsorted(first, at, "right") - 1  # spans lie in order, one beginning where the last ends
+    inside = (found >= 0) & (at < np.append(last, -np.inf)[found])
+    return np.where(inside, found, len(bins))
+
+
+def possible(column: Column, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
+    """bool[cells, bins + 1] twice: whether a row of a cell is surely in a bin, and whether it may be."""
+    maybe = np.zeros((len(column.cells), len(bins) + 1), bool)
+    if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
+        maybe[_named_in(column, bins)] = True
+        maybe[:, -1] = maybe.sum(axis=1) < [len(c.named) for c in column.cells]
+        maybe[[c.everything for c in column.cells]] = True
+        return maybe & (maybe.sum(axis=1) == 1)[:, None], maybe
+    if column.ruler is not None:
+        low, high = column.ends[:, :1], column.ends[:, 1:2]
+        first, last = _edges(bins)
+        maybe[:, :-1] = (high >= first) & (low < last)
+        maybe[:, -1] = [None in c.named for c in column.cells]
+        maybe[:, -1] |= ~((low >= first[0]) & (high < last[-1]))[:, 0] if bins else True
+        maybe[[c.low is not None for c in column.cells] & ~np.isfinite(low + high)[:, 0]] = True
+    else:
+        inside = {b[1] for b in bins}
+        for i, cell in enumerate(column.cells):
+            maybe[i, :-1] = [b[1] in cell for b in bins]
+            maybe[i, -1] = cell.pattern is not None or cell.low is not None or bool(cell.named - inside)
+    maybe[[c.everything for c in column.cells]] = True
+    return maybe & (maybe.sum(axis=1) == 1)[:, None], maybe
+
+
+def _listed(cell: Members) -> bool:
+    """Whether a cell stands for the values that it names, and no others."""
+    return not cell.everything and cell.low is None and cell.pattern is None
+
+
+def _named_in(column: Column, bins: Sequence[Bin]) -> tuple[list[int], list[int]]:
+    """(cell, bin) wherever a cell names the value of a bin.  O(values named)."""
+    into = {b[1]: j for j, b in enumerate(bins)}
+    known = into.keys()
+    found = [(i, into[v]) for i, cell in enumerate(column.cells) for v in known & cell.named]
+    return [i for i, _ in found], [j for _, j in found]
+
+
+def disclosed(n: int, surely: int, maybe: int, step: int) -> int | None:
+    """A count of the original as it may be told beside the release; None where it is not.
+
+    surely, maybe  the least and the most that it can be, by the release
+
+    Rounded to a multiple of ``step``, and so far inside of both that what is told always leaves a step of numbers: the
+    nearest multiple may be one that only the least or the most is rounded to, and tells that none, or all, of the
+    hidden values are this one.
+    """
+    if surely == maybe:
+        return round_to(n, step)
+    least = 2 * step if 0 < surely < step else step  # below it nothing is said, which must say little as well
+    if not step or n < least or (surely < least and maybe < least + step):
+        return None
+    low = max(least, -(-(2 * surely + step) // (2 * step)) * step) if surely else least
+    high = (2 * maybe - step) // (2 * step) * step
+    return None if high < low else min(max(round_to(n, step) or step, low), high)
+
+
+def round_to(n: int, step: int) -> int | None:
+    """The nearest multiple, halves up; None for fewer than ``step``, nothing included, and where there is no step."""
+    return None if not step or n < step else (2 * n + step) // (2 * step) * step
+
+
+def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
+    """The values that most rows of the release show or may show."""
+    weight = dict.fromkeys(column.known, 0.0)
+    for cell, n in zip(column.cells, rows.tolist(), strict=True):
+        if not cell.everything and cell.named:
+            for value in cell.named:
+                weight[value] += n / len(cell.named)
+    often = sorted((v for v, w in weight.items() if w >= least), key=lambda v: (-weight[v], str(v)))
+    at = dict(zip(column.known, column.at.tolist(), strict=True))  # where codes are numbers they stand in their order
+    shown = often[:most] if any(at[v] != at[v] for v in often[:most]) else sorted(often[:most], key=at.__getitem__)
+    return [("missing" if v is None else v, v, None) for v in shown]
+
+
+def _spans(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
+    """Round steps over what the release shows, wide as 1, 2 or 5 times a power of ten; days in steps alike."""
+    ends = column.ends[rows >= least, :2]
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    if not ends.size:
+        return []
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    exact = column.whole or column.ruler == "date"
+    step = round_step((high - low) / most)
+    step = max(step, 1.0) if exact else step
+    start = math.floor(low / step)
+    stop = math.floor(high / step) + 1
+    return [(_named(i * step, (i + 1) * step, column, exact), i * step, (i + 1) * step) for i in range(start, stop)]
+
+
+def round_step(least: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is no less, in the unit of ``least``; 1 for nothing."""
+    if least <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+
+
+def _named(low: float, high: float, column: Column, exact: bool) -> str:
+    if column.ruler in ("date", "moment"):
+        return str(np.datetime64(math.floor(low), "D"))  # a step may begin before the year 1 or end after 9999
+    if exact:
+        return f"{low:.0f}" if high - low == 1 else f"{low:.0f} to {high - 1:.0f}"
+    return f"{low:.6g} up to {high:.6g}"
+
+
+def _share(cell: Members, value: str | None, column: Column) -> float:
+    """The share of a value among a cell's members, where no span tells it."""
+    if cell.low is None and cell.pattern is None:
+        return float(value in cell.named) / max(len(cell.named), 1)
+    return float(value in cell) / max(int(cell.held(column.known, column.at).sum()), 1)
+
+
+PAIR_BINS = 7  # of each column, beside one for all other values
+PAIRS = 3
+COLUMNS = 10  # the first so many are looked at
+
+
+class _Axis(NamedTuple):
+    """A column cut into bins.
+
+    after   float64[classes, bins]: the share of each published class in each bin; a star has none
+    before  int64[codes]: bin of each value of the original
+    surely, maybe  bool[classes, bins]: whether a row of a class is in a bin, or may be
+    """
+
+    name: str
+    labels: list[str]
+    after: np.ndarray
+    before: np.ndarray
+    surely: np.ndarray
+    maybe: np.ndarray
+
+
+def pairs(
+    release: Any, decoded: Decoded, columns: Sequence[Mapping[str, Any]], least: int, step: int
+) -> list[dict[str, Any]]:
+    """At most PAIRS pairs of quasi-identifiers, those that say most of each other in the release.
+
+    columns  what stands in the report of each column: "name", "before_shown"
+    least  values that the release shows on fewer rows are among the others;  step: see ``distribution``
+
+    Which pairs, and into which bins they are cut, follows from the release alone.  Counts of the original are rounded
+    and left out below a step, as a column's own are; and a line of the table is left out wherever so few of its rows
+    were changed that a difference would tell (``_line``).  O(classes bins^2) for each pair.
+    """
+    shown = {c["name"]: c["before_shown"] for c in columns}
+    names = [n for n in release.policy.grouped if n in decoded.columns][:COLUMNS]
+    where = pl.DataFrame({str(i): decoded.columns[n].where for i, n in enumerate(names)})
+    if len(names) < 2 or not where.height:
+        return []
+    classes = where.group_by(where.columns, maintain_order=True).len()
+    rows = classes["len"].to_numpy().astype(np.float64)
+    axes = [
+        _axis(release, n, pictured(decoded.columns[n], n), classes[str(i)].to_numpy(), least)
+        for i, n in enumerate(names)
+    ]
+    found = []
+    for a, b in combinations([x for x in axes if len(x.labels) > 2], 2):
+        after = (a.after * rows[:, None]).T @ b.after
+        found.append((_together(after), a, b, after))
+    found.sort(key=lambda f: -f[0])
+    return [
+        {
+            "columns": [a.name, b.name],
+            "labels": [a.labels, b.labels],
+            "after": np.round(after, 3).tolist(),
+            "before": _before(release, (a, b), rows, step, shown[a.name] and shown[b.name]),
+            "unplaced": round(float(release.rows - after.sum()), 3),
+        }
+        for strength, a, b, after in found[:PAIRS]
+        if strength > 0
+    ]
+
+
+def _axis(release: Any, name: str, column: Column, at: np.ndarray, least: int) -> _Axis:
+    rows = np.bincount(column.where, minlength=len(column.cells))
+    bins = bins_of(column, rows, least, PAIR_BINS)
+    shares = shares_of(column, bins)
+    own = places_in(release._placement.own[name], bins, column)
+    surely, maybe = possible(column, bins)
+    return _Axis(name, [*(b[0] for b in bins), "all other values"], shares[at], own, surely[at], maybe[at])
+
+
+def _together(after: np.ndarray) -> float:
+    """How much two columns say of each other: mutual information in nats of a table of counts."""
+    p = after / max(after.sum(), 1e-300)
+    alone = p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True)
+    some = p > 0
+    return float((p[some] * np.log(p[some] / alone[some])).sum())
+
+
+def _before(
+    release: Any, axes: tuple[_Axis, _Axis], rows: np.ndarray, step: int, shown: bool
+) -> list[list[int | None]]:
+    """Counts of the original, None where they are not told."""
+    a, b = axes
+    counts, changed = _counted(release, axes)
+    untouched = not release.changed[a.name] and not release.changed[b.name]
+    lines = _line(changed.sum(axis=1), step) | untouched
+    across = _line(changed.sum(axis=0), step) | untouched
+    disclosable = lines[:, None] & across[None, :] & shown
+    least, most = ((x.T * rows @ y).astype(np.int64) for x, y in ((a.surely, b.surely), (a.maybe, b.maybe)))
+    return [
+        [
+            disclosed(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if disclosable[i, j] else None
+            for j in range(wide)
+        ]
+        for i, wide in enumerate([disclosable.shape[1]] * disclosable.shape[0])
+    ]
+
+
+def _line(changed: np.ndarray, step: int) -> np.ndarray:
+    """Lines of which enough rows were changed, for a line is a column by itself, of the rows that it holds.
+
+    None changed is no better than few: that none of the hidden values belong here would be told.
+    """
+    return changed >= 4 * step
+
+
+def _counted(release: Any, axes: tuple[_Axis, _Axis]) -> tuple[np.ndarray, np.ndarray]:
+    """int64[bins, bins] twice: rows of the original, and those of them published otherwise in either column."""
+    expected = release._placement.expected
+    cell, group, count = expected.partition.cell, expected.partition.group, expected.partition.count
+    at, otherwise = [], np.zeros(cell.size, bool)
+    for axis in axes:
+        j = next(i for i, c in enumerate(expected.columns) if c.name == axis.name)
+        at.append(axis.before[expected.histogram.quasi[cell, j]])
+        otherwise |= ~expected.plain[j][expected.columns[j].index[group]]
+    wide, tall = len(axes[0].labels), len(axes[1].labels)
+    key = at[0] * tall + at[1]
+    tables = (np.bincount(key, weights=w, minlength=wide * tall) for w in (count, count * otherwise))
+    counts, changed = (t.reshape(wide, tall).astype(np.int64) for t in tables)
+    return counts, changed
+
 
 ROWS = 10
 

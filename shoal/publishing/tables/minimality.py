@@ -40,17 +40,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.engines.order import Lot, dealer
+from shoal.engines.order import ShuffleKey, dealer
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Certificate, tight
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import AlphaKAnonymity, Model, Requirement
 from shoal.model.privacy.base import CLOSE, said
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping
-from shoal.problems.tables.eligible import good_groups
+from shoal.problems.tables.groups import good_groups
 
 FAMILY = 16  # members of a family
 LARGEST = 8  # rows of a unit, or what just cannot be cut in two
@@ -111,7 +110,7 @@ def protected(
 
     context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     counts = np.sort(histogram.count).astype("<i8").tobytes()
-    deal = dealer(Lot.of(secret, b"decoys" + context + counts).place)
+    deal = dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place)
     joined = JOINED * max(need.frequency) ** 2
     made = merged(histogram, recoding, (need.smallest, joined), eligible, solve, deal)
     own = made.found.certificate

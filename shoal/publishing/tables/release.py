@@ -14,28 +14,25 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import SHARED
-from shoal.engines.carried import Carried
-from shoal.engines.expected import Expected
-from shoal.engines.parts import Parts
-from shoal.engines.table import Stored, Table, Tuples
+from shoal.engines.source import Parts
+from shoal.engines.table import Expected, Stored, Table, Tuples
+from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
-from shoal.judge.tables.parts import hash_of
-from shoal.judge.tables.safe_harbor import breach
-from shoal.model.audit import Audit, Check, told_at_most
+from shoal.judge.tables.large import hash_of
+from shoal.judge.tables.shown import breach
+from shoal.model.audit import Audit, Check, Composition, told_at_most
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
-from shoal.model.composition import Composition
 from shoal.model.loss import View
-from shoal.model.meaning import Members
+from shoal.model.notation import Members
 from shoal.model.policy import Policy
-from shoal.model.safe_harbor import Harbor
+from shoal.model.shorthands import Harbor
 from shoal.model.task import nothing
+from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.closeness import trees_of
-from shoal.publishing.tables.exposed import Exposed
-from shoal.utility.decode import Decoded
+from shoal.publishing.tables.limits import Exposed, trees_of
 from shoal.watching import watched
 
 
@@ -65,7 +62,7 @@ class Facts:
     stars: Mapping[str, int]
     changed: Mapping[str, int]
     before: Mapping[str, Any]
-    carried: Carried = field(default_factory=Carried)
+    carried: Unassigned = field(default_factory=Unassigned)
     persons: Mapping[str, int] = field(default_factory=dict)
     of_persons: tuple[Check, ...] = ()
     incomplete: Mapping[str, Any] | None = None
@@ -222,7 +219,7 @@ class Release(Generic[Frame]):
         return self._facts.before
 
     @property
-    def carried(self) -> Carried:
+    def carried(self) -> Unassigned:
         """The columns carried along, and how many rows they single out."""
         return self._facts.carried
 
@@ -380,17 +377,16 @@ class Release(Generic[Frame]):
         All files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
-        from shoal.engines.atomic import Piece, publish_together
+        from shoal.engines.atomic import TABLE, Piece, check_outputs, check_place, publish_together
         from shoal.engines.source import is_server
         from shoal.engines.store import store
-        from shoal.engines.targets import TABLE, check_outputs, check_place
         from shoal.publishing import signing
         from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
 
         if is_server(path):
             if table is None or parts is not None:
                 raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
-            from shoal.publishing.tables.servers import write_server
+            from shoal.publishing.tables.partwise import write_server
 
             papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
             return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
@@ -437,8 +433,7 @@ class Release(Generic[Frame]):
         Of a CSV it may be the different rows alone, and then which of them stands in every row; else None.
         """
         from shoal.engines.columns import starred_text
-        from shoal.engines.files import kind_of
-        from shoal.engines.store import refuse_both, text_in_excel
+        from shoal.engines.store import kind_of, refuse_both, text_in_excel
 
         kind = kind_of(path)
         few = self._placement.tuples if kind == "csv" and self._as_placed else None
@@ -503,10 +498,9 @@ class Release(Generic[Frame]):
         After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
         the same name that ends in .json.  Returns the page's path.
         """
-        from shoal.engines.atomic import publish_page
-        from shoal.engines.targets import PAGE, check_outputs, internal_path
+        from shoal.engines.atomic import PAGE, check_outputs, internal_path, publish_page
         from shoal.report.page import page
-        from shoal.report.rendering import as_json
+        from shoal.report.parts import as_json
 
         if explored is not None and not internal:
             raise PolicyError(
@@ -529,7 +523,7 @@ class Release(Generic[Frame]):
 
     def public_figures(self) -> dict[str, Any]:
         """What a public report says, as plain values: nothing that the released table does not show."""
-        from shoal.publishing.tables.public import public_figures
+        from shoal.publishing.tables.written import public_figures
 
         opened = self._opened()
         content, audit = statement.shown_now(self)

@@ -15,27 +15,24 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import Piece
-from shoal.engines.targets import JSON, RECORD, Wanted, certificate_path, record_path
+from shoal.engines.atomic import JSON, RECORD, Piece, Wanted, certificate_path, record_path
 from shoal.errors import PolicyError
 from shoal.judge.file import seal
-from shoal.judge.tables.parts import Held
+from shoal.judge.tables.large import Held
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import Published, Shown, shown_loss
 from shoal.model.arguments import known
 from shoal.model.audit import Audit, finite
 from shoal.model.cards import several
-from shoal.model.certificate import PublicCertificate, rung
+from shoal.model.certificate import FORMAT, PRIVATE_SETTINGS, PROVED, PublicCertificate, digest, promised, rung
 from shoal.model.hierarchy import GENERATED, Hierarchy
-from shoal.model.missing import missing_words
 from shoal.model.policy import BOUNDS
-from shoal.model.promised import PROVED, promised
-from shoal.model.record import FORMAT, PRIVATE_SETTINGS, digest
-from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.refusals import missing_words
+from shoal.model.shorthands import RULE_BOOKS
 from shoal.publishing import signing
-from shoal.publishing.origin import made_now
-from shoal.publishing.tables.closeness import trees_of
-from shoal.report.words import certificate_words
+from shoal.publishing.signing import made_now
+from shoal.publishing.tables.limits import trees_of
+from shoal.report.parts import certificate_words
 
 RECORDED = (
     "groups",

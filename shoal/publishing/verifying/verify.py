@@ -1,35 +1,170 @@
-"""Recheck a release: without the original what it shows by itself, with the original everything."""
+"""Recheck a release: without the original what it shows by itself, with the original everything.
+
+What a release of a table was made from, as it is handed over to recheck it: hierarchies, original, population.
+
+A whole series rechecked: every part against its certificate, and all of them as a chain.
+
+A release that is a table of a server of databases, as the file that its certificate speaks of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines.source import is_server
-from shoal.engines.targets import certificate_of
-from shoal.errors import InputError, PolicyError
-from shoal.judge.agreed import promised
-from shoal.judge.classes import judge_classes
-from shoal.judge.finding import STATED, Finding
+from shoal.engines import servers
+from shoal.engines.atomic import certificate_of
+from shoal.engines.recognize import by_name
+from shoal.engines.safe_harbor import recoded
+from shoal.engines.source import Scope, is_server, without_secrets
+from shoal.engines.store import store
+from shoal.errors import InputError, PolicyError, ShoalError
+from shoal.judge.crosswalk import promised
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.originals.original import compare
-from shoal.judge.tables.filled import filled
-from shoal.judge.tables.parts import Held, count_release, read_rows
+from shoal.judge.originals.population import beside, outside, reading_of
+from shoal.judge.series import certificate_of as part_of_series
+from shoal.judge.series import judge_series
+from shoal.judge.tables.large import Held, count_release, read_rows
+from shoal.judge.tables.privacy import filled
+from shoal.judge.tables.shown import judge_classes
 from shoal.model.audit import Audit
 from shoal.model.cards import Shown
-from shoal.model.certificate import Certificate, PublicCertificate
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.certificate import Certificate, PublicCertificate, digest, read_json, source_of
+from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.policy import PLACE, Policy
+from shoal.model.shorthands import OLDEST
+from shoal.publishing.opening import opened, read_census
 from shoal.publishing.signing import signature
-from shoal.publishing.verifying.own_rows import own_findings
-from shoal.publishing.verifying.recheck import ratio_stated, recheck
-from shoal.publishing.verifying.recorded import Record, belongs, parsed, read_record
-from shoal.publishing.verifying.served import as_file
-from shoal.publishing.verifying.sources import hierarchies_of, left_as_they_were, original_of, population_beside
-from shoal.publishing.verifying.stated import carried, filled_cells, incomplete
+from shoal.publishing.verifying.own_rows import Outer, carried, filled_cells, incomplete, own_findings
+from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
+
+RULED = ("a zip code", "a birth date or age")  # what the Safe Harbor recodes, as columns are recognized by name
+
+
+def hierarchies_of(
+    record: Record, given: Mapping[str, Any], folder: Path, needed: Sequence[str]
+) -> tuple[dict[str, Any], list[Finding]]:
+    """The hierarchies a release was published by: handed over, or found by name beside the certificate or here.
+
+    needed  columns whose hierarchy must be found; of another column it may be missing, which is said
+    """
+    out: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for name in given:
+        if name not in record.hierarchies:
+            raise InputError(f"the certificate names no hierarchy of a column {name!r}")
+    for name, (source, expected) in record.hierarchies.items():
+        if source not in GENERATED and expected is None:
+            findings.append(Finding(f"hierarchy of {name}", False, "the certificate names it without its hash"))
+            continue
+        if source in GENERATED:
+            out[name] = source
+            text = f"generated ({source}); a label is read by what it says"
+            findings.append(Finding(f"hierarchy of {name}", True, text, CONSISTENT))
+            continue
+        try:
+            found = Hierarchy.of(given[name] if name in given else source_of(name, source, folder))
+        except InputError:
+            if name in needed or name in given:
+                raise
+            text = "not at hand; hand it over to have it checked"
+            findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
+            continue
+        except PolicyError as error:
+            raise InputError(f"the hierarchy of {name!r} cannot be used: {error!s}") from None
+        out[name] = found
+        same = digest(found) == expected
+        text = "the one certified" if same else "not the one certified"
+        findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED))
+    return out, findings
+
+
+def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
+    """Whether the Safe Harbor is said to have passed over a column that is called a zip, an age or a birth."""
+    if record.harbor is None:
+        return []
+    recognized = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
+    bare = [(name, said.what) for name, said in recognized if said is not None and said.what in RULED]
+    text = f"column {bare[0][0]!r} is called {bare[0][1]}, and it was not recoded" if bare else "none was passed over"
+    year = str(record.raw.get("made_at"))[:4]
+    if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made over New Year
+        return [Finding("recoded columns", False, "another year is certified than that of the oldest when it was made")]
+    return [Finding("recoded columns", not bare, text, RECOMPUTED if bare else CONSISTENT)]
+
+
+def original_of(
+    original: Any, record: Record, text: tuple[str | None, str | None], place: tuple[str | None, str | None]
+) -> pl.DataFrame:
+    """The original as a frame, its coordinates joined as the release shows them.
+
+    text  separator and encoding of a CSV;  place  table and query of a database
+    """
+    source = opened(original, *text, Scope(table=place[0], query=place[1]))
+    if record.harbor is not None:
+        rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
+        source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
+    pair = record.raw["policy"].get("coordinates")
+    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
+        joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
+        source = source.with_columns(joined).drop(pair)
+    return source
+
+
+def population_beside(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> Outer:
+    """What adds to the audit of a release what its population tells."""
+    policy, census = record.policy, None
+    sources: dict[str, Any] = {}
+    if population is not None:
+        if policy.population is None:
+            raise InputError("the certificate names no population; leave it out")
+        pair = record.raw["policy"].get("coordinates")
+        census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
+        sources = hierarchies_of(record, given, folder, tuple(record.hierarchies))[0]
+    said = record.said
+    read = reading_of(policy, said.publish, sources, said.stars, said.blanks, said.sheet)
+
+    def add(frame: pl.DataFrame, audit: Audit) -> Audit:
+        found = outside(frame, policy, census, read, None)
+        return audit if found is None else beside(audit, found, policy.privacy)
+
+    return add
+
+
+@contextmanager
+def as_file(address: str, certificate: Any) -> Iterator[Path]:
+    """A CSV of the table that a certificate names, its rows laid out by their contents, in a folder for a while.
+
+    PolicyError without a certificate, InputError for one of a file, or a table that is not there.
+    """
+    servers.refuse_address(address)
+    if certificate is None:
+        shown = without_secrets(address)
+        raise PolicyError(f"{shown!r} is a server of databases; name the certificate of the table too")
+    raw = read_record(Path(certificate))
+    about: Any = raw.get("release")
+    table = about.get("table") if isinstance(about, dict) else None
+    if not isinstance(table, str):
+        raise InputError("this is the certificate of a file, not of a table of a server; name the file")
+    server = servers.connect(address)
+    room = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
+    try:
+        with servers.in_a_sentence(server):
+            servers.named(server, Scope(table=table))  # refused by name where it is not there
+            made = room / f"{table}.csv".replace("/", "_")
+            store(servers.held_there(server, table), made, str(raw.get("separator") or ","))
+        yield made
+    finally:
+        server.close()
+        shutil.rmtree(room, ignore_errors=True)
+
 
 _Progress = Callable[[str, float | None], None]
 
@@ -220,3 +355,68 @@ def _matched(
         findings += [filled_cells(record, cells)] if record.private else []
     findings.append(carried(record, source))
     return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SeriesVerdict(Shown):
+    """What verifying a series found.
+
+    holds     every line of ``findings`` holds
+    findings  as of ``shoal.verify``; those of part 3 begin with "part 3"
+    parts     number of parts
+    """
+
+    holds: bool
+    findings: tuple[Finding, ...]
+    parts: int
+
+    def _lines(self) -> list[str]:
+        title = "Everything that was checked holds" if self.holds else "Not everything that was checked holds"
+        return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        findings = [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings]
+        return {"holds": self.holds, "parts": self.parts, "findings": findings}
+
+
+def verify_series(
+    place: str | Path,
+    *,
+    signer: str | Path | None = None,
+    progress: _Progress = lambda _what, _share: None,
+) -> SeriesVerdict:
+    """Recheck every part of a series and the chain; with the private folder there, the ledgers and the promise too.
+
+    signer  file of a public key: every certificate must be signed with the private key that belongs to it
+
+    Raises InputError for a folder that is no series.  O(rows of all parts).
+    """
+    place = Path(place)
+    if not (place / "series.json").is_file():
+        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    policy = Policy.read(place / "series.json")
+    numbers = sorted(int(p.name) for p in place.iterdir() if p.is_dir() and p.name.isdigit())
+    if numbers != list(range(1, len(numbers) + 1)):
+        wrong = Finding("chain", False, "a part is missing: the numbers of the parts have a gap")
+        return SeriesVerdict(holds=False, findings=(wrong,), parts=len(numbers))
+    findings: list[Finding] = []
+    for number in numbers:
+        progress(f"part {number}", number / max(len(numbers), 1))
+        try:
+            release, certificate = part_of_series(place, number)
+            named = read_json(certificate).get("hierarchies") or {}  # a view has those of its own columns
+            trees = {n: h for n, h in policy.hierarchies.items() if n in named}
+            verdict = verify(release, certificate, hierarchies=trees, signer=signer)
+        except ShoalError as error:
+            findings.append(Finding(f"part {number}", False, str(error)))
+            continue
+        failed = [f for f in verdict.findings if not f.holds]
+        text = f"{len(verdict.findings)} checks"
+        findings.append(
+            Finding(f"part {number}", not failed, text if not failed else f"{failed[0].check}: {failed[0].found}")
+        )
+    if all(f.holds for f in findings):
+        models = [m for m in policy.of_rows if m.speaks != "population"]
+        findings += judge_series(place, models, len(numbers), dict(policy.hierarchies))
+    return SeriesVerdict(holds=all(f.holds for f in findings), findings=tuple(findings), parts=len(numbers))

@@ -25,8 +25,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task
 from shoal.problems.programs import Constraints, solve
-from shoal.problems.tables.papers.stars import TUPLES
-from shoal.problems.tables.papers.three_phase import by_loss, eligible_with, residue, split, suppressed
+from shoal.problems.tables.three_phase import TUPLES, by_loss, eligible_with, residue, split, suppressed
 
 SOURCE = "Xiao, Yi, Tao 2010, Problem 2"
 NODES = {"fast": 1, "balanced": 1_000, "thorough": 100_000}  # of the tree that the solver searches

@@ -8,11 +8,22 @@ Three programs, of which the fitting one is picked:
 rows differ: 2^n states for n rows against the 4^n of Theorem 1.3's divide and conquer (docs/exact.md keeps that);
 *patterns*, an integer program over how many rows of each kind are published as each closed pattern, whose size does not
 depend on the number of rows.  Theorem 1.4's kernel (``kernelize``) goes before the last two for k-anonymity.
-"""
+
+The paper's own exact k-anonymity: by halves, in polynomial space.
+
+Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Theorem 1.3: the least loss of n
+rows is the least, over parts T of about half of them, of the losses of T and of the rest.  O(4^n) parts are looked at
+in the worst case, and only n sets of rows are ever held, where the dynamic program of ``optimal`` holds 2^n losses.
+
+Departures.  T is a proper part (as printed the recursion need not end: for at most 4k rows T may be all of them) of at
+most n/2 + k - 1/2 rows where the paper has n/2 + 2k (``kernels.tables.subsets`` has the reason).  Of equal rows the
+first go into T.  Parts from which even every row's nearest neighbors lead above the loss in hand are not followed.
+Every recoding, not stars alone: the proof needs only that large groups can be split at no loss."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,23 +32,24 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Histogram
-from shoal.model.partition import Partition
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task, refuse_infeasible
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.eligible import rules_of
-from shoal.problems.tables.exact.pattern_model import Kinds, kinds_of
+from shoal.problems.tables.exact.pattern_model import RowClasses, row_classes_of
 from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
-from shoal.problems.tables.others.forest import forest
-from shoal.problems.tables.others.pattern_cover import pattern_cover, whole_cost
-from shoal.problems.tables.papers.kernelize import distribute, kernelize
-from shoal.problems.tables.papers.three_phase import three_phase
-from shoal.problems.tables.papers.two_anonymity import seconds_left, two_anonymity
-from shoal.problems.tables.persons import none_found
+from shoal.problems.tables.exact.two_anonymity import seconds_left, two_anonymity
+from shoal.problems.tables.groups import rules_of
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods.forest import forest
+from shoal.problems.tables.methods.kernelize import distribute, kernelize
+from shoal.problems.tables.methods.pattern_cover import NEAREST, k_only, kth, neighbors, pattern_cover, whole_cost
+from shoal.problems.tables.separate import none_found
+from shoal.problems.tables.three_phase import three_phase
+from shoal.problems.threads import Workers
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.subsets import Found
+
 
 STATES = 2**26  # states of the vector program, 8 bytes each
 GROUPS = 2_000_000  # its groups, 24 bytes each
@@ -67,7 +79,7 @@ def optimal(task: Task) -> Grouping:
         small = kernel.histogram
         details["kernel_rows"] = small.rows
     costs = Costs.of(small, task.recoding)
-    kinds = kinds_of(small, need)
+    kinds = row_classes_of(small, need)
     inner = replace(task, histogram=small)
     partition, proved, argument = _solved(inner, costs, kinds, details)
     whole = whole_cost(costs, inner, partition)
@@ -87,7 +99,7 @@ def optimal(task: Task) -> Grouping:
     return costs.grouping(task, partition, "optimal", (lower, whole), promise, argument, details)
 
 
-def _solved(task: Task, costs: Costs, kinds: Kinds, details: dict[str, Any]) -> tuple[Partition, int | None, str]:
+def _solved(task: Task, costs: Costs, kinds: RowClasses, details: dict[str, Any]) -> tuple[Partition, int | None, str]:
     """A partition, what is proved of the least cost where it may not be the least, and the argument.
 
     Writes into ``details`` which program it was and where it stopped.
@@ -169,14 +181,14 @@ def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
 
 
 def by_vectors(
-    histogram: Histogram, need: Requirement, costs: Costs, kinds: Kinds, seconds: float, upper: int
+    histogram: Histogram, need: Requirement, costs: Costs, kinds: RowClasses, seconds: float, upper: int
 ) -> Partition | None:
     """An optimum by the dynamic program; None when its states, groups or time would be too many, empty where no
     partition is eligible.
 
     upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
     """
-    from shoal.kernels.tables.subsets import Asked, Found, Places, eligible_groups, least_cost
+    from shoal.kernels.tables.subsets import Found, GroupLimits, Places, eligible_groups, least_cost
 
     deadline = clock() + seconds
     layout = _layout(kinds.count)
@@ -192,7 +204,7 @@ def by_vectors(
     distinct = np.array([need.distinct[j] for j in columns], np.int64)
     keep = min(GROUPS, layout.states)
     groups = Found(*(np.empty(size, np.int64) for size in (keep, keep, keep, m + 1, m)))
-    asked = Asked(kinds.value, frequency, distinct, need.smallest, need.k, most, once)
+    asked = GroupLimits(kinds.value, frequency, distinct, need.smallest, need.k, most, once)
     types = costs.in_kernels()._replace(code=np.ascontiguousarray(costs.code[kinds.type]), count=kinds.count)
     rules, places = rules_of(need, histogram.sensitive_sizes), Places(layout.shift, layout.radix)
     found = eligible_groups(types, asked, rules, places, groups)
@@ -252,3 +264,72 @@ def _walk(
         state, packed, groups = state + int(number[e]), packed + int(word[e]), groups + 1
     kind, group, rows = np.array(out, np.int64).reshape(-1, 3).T
     return kind, group, rows
+
+
+_Split = tuple[int, list[int]]  # a loss, and groups as sets of rows
+MOST = 62  # rows: one bit each
+
+
+def halving(task: Task) -> Grouping:
+    """The partition of least loss under k-anonymity; that of ``forest``, with a bound, where time ends first.
+
+    ``details``: "parts" that were looked at, "stopped" is None or "seconds".  PolicyError for sensitive columns and for
+    more than 62 rows.  O(4^n) time at worst, O(n^2) space.
+    """
+    from shoal.kernels.tables.subsets import halve
+
+    histogram, k = task.histogram, task.requirement.k
+    k_only(task.requirement, "halving")
+    refuse_infeasible(histogram, task.requirement)
+    if histogram.rows > MOST:
+        raise PolicyError(f"halving takes at most {MOST} rows, and there are {histogram.rows}; use 'optimal'")
+    costs = Costs.of(histogram, task.recoding)
+    partition = forest(task).partition
+    whole = whole_cost(costs, task, partition)
+    of = np.repeat(np.arange(costs.types), costs.count)  # the type of every row
+    least = kth(costs, k, *neighbors(costs, k))
+    lower = int(least @ costs.count)
+    code = np.ascontiguousarray(costs.code[of])
+    twin = np.where(np.diff(of, prepend=-1) == 0, np.arange(of.size) - 1, -1)
+    table = (k, code, costs.pair, costs.start, costs.size, costs.kind, twin, least[of])
+    looked, stop, part = (np.zeros(1, np.int64) for _ in range(3))
+
+    def split(mask: int, upper: int) -> _Split:
+        """(least loss of the rows in mask, its groups); (upper, []) where nothing is below."""
+        found = int(halve(mask, upper, *table, looked, stop, part))
+        if found >= upper or stop[0]:
+            return upper, []
+        half = int(part[0])
+        if not half:
+            return found, [mask]
+        one, groups = split(half, found + 1)
+        return found, [*groups, *split(mask ^ half, found - one + 1)[1]]
+
+    if of.size and lower < whole:
+        found, groups = _within(seconds_left(task), stop, lambda: split((1 << of.size) - 1, whole)) or (whole, [])
+        if groups:
+            partition, whole = _dealt(task, of, groups), found
+    done = not stop[0]
+    promise = Guarantee(factor=1, additive=0, theorem="Blocki, Williams 2010, Theorem 1.3: exact, by halves")
+    argument = "every part of about half the rows" if done else NEAREST
+    details = {"parts": int(looked[0]), "stopped": None if done else "seconds"}
+    return costs.grouping(task, partition, "halving", (whole if done else lower, whole), promise, argument, details)
+
+
+def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:
+    """What a search finds in time; None, and the search is told to stop, where time ends first."""
+    with Workers(1) as pool:
+        job = pool.submit(run)
+        try:
+            return job.result(seconds)
+        except TimeoutError:
+            return None
+        finally:
+            stop[0] = not job.done()
+
+
+def _dealt(task: Task, of: np.ndarray, groups: list[int]) -> Partition:
+    """Groups as sets of rows, a bit each, as a partition of cells; of: the type of every row."""
+    held = [(int(of[i]), g) for g, mask in enumerate(groups) for i in range(of.size) if mask >> i & 1]
+    kind, group = np.array(held).T
+    return distribute(task.histogram.count, task.histogram.types[0], kind, group, np.ones(of.size, np.int64))

@@ -6,7 +6,33 @@ Columns  x  rows of a kind published as a pattern, for every kind that fits it
          w  whether a value is present in a pattern: u of them are, where it is used
 With whole z, a and w the rest is a flow from kinds through pairs (pattern, value) to patterns, whole by itself: only
 these are declared integer.  Every line but "each row is published" belongs to one pattern.
-"""
+
+Lines for the class program from models that are more than size, shares and numbers of values.
+
+The classes that meet a model form a convex cone in their rows by value (``docs/exact.md``), so a class that does not is
+cut off by a plane through 0: a line over the rows of one pattern that every eligible class obeys.  As for crowded sets,
+lines are looked for that the solution in hand violates.
+
+What prices of the rows prove: a bound, and what every class adds to it that is used all the same.
+
+Let u be a price for each row of a kind, of either sign.  A solution costs the sum of u over all rows and, for every
+class that it uses, the sum of (loss - u) over the class's rows.  So with the least of these sums for every pattern, a
+bound is the sum of u plus those least sums that are negative; and a solution that uses a pattern, or a row of a kind
+in it, costs at least that bound plus the least sum over the pattern's classes, or over those with such a row.
+
+The least sums are found by taking rows in order: the first of as many values as are asked, then the cheapest others up
+to the rows asked and while they are negative, of each value at most as many as may be (an exchange argument).
+
+Lines for the class program: no more classes in a set of rows than find room there.
+
+Let R be a set of rows and m > 0.  A class in use needs r rows of its pattern (a class of several parts the sum of
+theirs); all but o rows of the pattern lie in R, so it holds r - o rows of R or more, and r - o for every part.  Every
+row is published once, so over the classes in use, or over their parts,
+
+    sum of floor(max(0, r - o) / m) <= floor(|R| / m).
+
+Without these lines a linear program opens two and a half classes of k rows over 2.5 k rows.  As for odd sets
+(``odd_sets``), lines are looked for that the solution in hand violates."""
 
 from __future__ import annotations
 
@@ -17,12 +43,13 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_array, vstack
 
 from shoal.model.histogram import Histogram, mixed_radix
-from shoal.model.privacy import Requirement
-from shoal.problems.tables.others.pattern_cover import Patterns
+from shoal.model.privacy import Requirement, Rule
+from shoal.model.privacy.base import CLOSE, Measure
+from shoal.problems.tables.methods.pattern_cover import Patterns
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
+class RowClasses:
     """Rows alike in all that matters: the type, and the values of the sensitive columns of which anything is asked.
 
     of     int64[m]     kind of each cell
@@ -37,7 +64,7 @@ class Kinds:
     count: np.ndarray
 
 
-def kinds_of(histogram: Histogram, need: Requirement) -> Kinds:
+def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
     """O(m log m)."""
     of_type, _ = histogram.types
     columns = list(need.sensitive_columns)
@@ -47,7 +74,7 @@ def kinds_of(histogram: Histogram, need: Requirement) -> Kinds:
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
     of = of.reshape(-1).astype(np.int64)
     count = np.bincount(of, weights=histogram.count, minlength=first.size).astype(np.int64)
-    return Kinds(of, of_type[first], value[first], count)
+    return RowClasses(of, of_type[first], value[first], count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +87,7 @@ class Places:
     patterns: int
 
 
-def places_of(kinds: Kinds, found: Patterns, need: Requirement) -> Places:
+def places_of(kinds: RowClasses, found: Patterns, need: Requirement) -> Places:
     """O(n log n) for n pairs."""
     types = int(kinds.type.max()) + 1
     by_type = np.argsort(kinds.type, kind="stable")
@@ -153,7 +180,7 @@ class _Lines:
         self.height += owner.size
 
 
-class _Asked:
+class _SensitiveLimits:
     """What is asked of each sensitive column (number, l, u); whether the parts of one of them say that k rows are there
     and all other u are met."""
 
@@ -173,14 +200,14 @@ def part_sizes(k: int, l: int) -> np.ndarray:
     return np.arange(max(k // l, 1), 2 * max(-(-k // l), 1))
 
 
-def _pairs(kinds: Kinds, places: Places, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(kinds: RowClasses, places: Places, i: int) -> tuple[np.ndarray, np.ndarray]:
     """Pattern of each pair (pattern, value) that occurs, and the pair of each place."""
     base = int(kinds.value[:, i].max()) + 1
     pair, which = np.unique(places.pattern * base + kinds.value[places.kind, i], return_inverse=True)
     return pair // base, which.reshape(-1)
 
 
-def least_sizes(kinds: Kinds, places: Places, need: Requirement) -> np.ndarray:
+def least_sizes(kinds: RowClasses, places: Places, need: Requirement) -> np.ndarray:
     """float64[q]: the fewest rows that a used pattern holds; more than fit it where no eligible set does.
 
     n rows with at most n / l of each value exist where the values, each counted up to n // l times, make up n.  Where
@@ -205,9 +232,9 @@ def least_sizes(kinds: Kinds, places: Places, need: Requirement) -> np.ndarray:
     return out.astype(float)
 
 
-def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) -> Model:
+def model_of(kinds: RowClasses, places: Places, need: Requirement, loss: np.ndarray) -> Model:
     """The program, cost loss float64[q] for each row of a pattern.  O(n) lines and columns for each column asked."""
-    n, q, out, asked = places.kind.size, places.patterns, _Lines(), _Asked(need)
+    n, q, out, asked = places.kind.size, places.patterns, _Lines(), _SensitiveLimits(need)
     count = kinds.count[places.kind].astype(float)
     x = out.columns(count, places.pattern)
     out.lines(np.full(kinds.count.size, -1), (places.kind, x, 1.0))
@@ -261,9 +288,9 @@ def model_of(kinds: Kinds, places: Places, need: Requirement, loss: np.ndarray) 
     )
 
 
-def completed(kinds: Kinds, places: Places, need: Requirement, x: np.ndarray) -> np.ndarray:
+def completed(kinds: RowClasses, places: Places, need: Requirement, x: np.ndarray) -> np.ndarray:
     """All columns of a solution whose rows are x, float64[n]."""
-    q, asked = places.patterns, _Asked(need)
+    q, asked = places.patterns, _SensitiveLimits(need)
     parts = [x.astype(float)]
     if not asked.plain:
         parts.append((np.bincount(places.pattern, weights=x, minlength=q) > 0).astype(float))
@@ -279,3 +306,226 @@ def completed(kinds: Kinds, places: Places, need: Requirement, x: np.ndarray) ->
         if u > l:
             parts.append((held > 0).astype(float))
     return np.concatenate(parts)
+
+
+KNOWN = ("band", "entropy", "recursive", "equal", "ordered")
+CLEARLY = 1e-4  # by which a line must be violated
+SPREAD = 1e-3  # rows that every value has more where a plane touches the entropy, whose slope at 0 has no bound
+
+
+def planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
+    """float64[p, v]: planes with ``planes @ class >= 0`` for the rows by value of every class that meets a model; held
+    float64[v], in whole numbers, violates one of them where it does not, shares that are met by strictness apart.
+
+    rows  of the whole table
+    """
+    n, number = held.sum(), measure.number
+    if measure.kind == "recursive":
+        falling = np.argsort(-held, kind="stable")
+        tail = np.arange(1, rows + 1)  # r1 < c tail of whole numbers: at most the next lower fraction
+        plane = np.full(held.size, ((np.ceil((number - CLOSE / 2) * tail) - 1) / tail).max())
+        plane[falling[: measure.whole - 1]] = 0.0
+        plane[falling[0]] -= 1.0
+        return plane[None]
+    if measure.kind == "entropy":  # at most what it is by the logarithms of other shares
+        share = (held + SPREAD) / (n + SPREAD * held.size)
+        return (-np.log(share) - number + CLOSE)[None]
+    table = np.array(measure.table)
+    if measure.kind == "band":
+        low, high = table[::2], table[1::2]
+        asked = high > 0 if measure.whole else np.ones(held.size, bool)
+        above = np.flatnonzero(asked & (held > (high + CLOSE) * n))
+        below = np.flatnonzero(asked & (held < low * n))
+        out = np.repeat(np.append(high[above] + CLOSE, -low[below])[:, None], held.size, axis=1)
+        out[np.arange(out.shape[0]), np.append(above, below)] += np.repeat([-1.0, 1.0], [above.size, below.size])
+        return out
+    if measure.kind == "equal":
+        over = held > table * n
+        return (number + CLOSE + table[over].sum() - over)[None]
+    asked = np.diff(table, prepend=0.0) > 0
+    side = np.where(asked, np.sign(np.cumsum(held) - table * n), 0.0)
+    return ((number + CLOSE) * measure.whole + side @ table - np.cumsum(side[::-1])[::-1])[None]
+
+
+def rows_of(kinds: RowClasses, places: Places, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
+    """float64[q, v]: rows of each value that each pattern has."""
+    out = np.zeros((places.patterns, len(rule.table)))
+    np.add.at(out, (places.pattern, _values(kinds, places, need, rule)), x)
+    return out
+
+
+def _values(kinds: RowClasses, places: Places, need: Requirement, rule: Rule) -> np.ndarray:
+    """int64[n]: value of the rule's column at each place."""
+    return kinds.value[places.kind, need.sensitive_columns.index(rule.columns[0])]
+
+
+def ruled(
+    kinds: RowClasses, places: Places, model: Model, need: Requirement, y: np.ndarray
+) -> tuple[csr_array, np.ndarray]:
+    """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
+
+    O(patterns in use x values^2).
+    """
+    start = np.searchsorted(places.pattern, np.arange(places.patterns + 1))
+    value: list[np.ndarray] = []
+    column: list[np.ndarray] = []
+    for rule in need.rules:
+        measure, rows = rule.measure, sum(rule.table)
+        own, held = _values(kinds, places, need, rule), rows_of(kinds, places, need, rule, y[: model.n])
+        for p in np.flatnonzero(held.sum(axis=1) > CLEARLY):
+            found = planes(measure, held[p], rows)
+            here = np.arange(start[p], start[p + 1])
+            for plane in found[found @ held[p] < -CLEARLY]:
+                value.append(plane[own[here]])
+                column.append(here)
+    width = np.cumsum([0, *(c.size for c in column)])
+    flat = (np.concatenate([*value, np.zeros(0)]), np.concatenate([*column, np.zeros(0, np.int64)]), width)
+    return csr_array(flat, shape=(len(column), model.cost.size)), np.zeros(len(column))
+
+
+ANY = np.iinfo(np.int64).max // 4  # as a cap: none
+
+
+class ValueLimits(NamedTuple):
+    """At least some rows and different values of a sensitive column, at most ``cap`` rows of each value."""
+
+    cap: int
+    rows: int
+    values: int
+
+
+class Shared(NamedTuple):
+    """What prices of at least 0 of lines over several patterns prove, and what a use adds to it, float64[u, q] >= 0:
+    u = 1, a pattern in use, or one part of each size."""
+
+    proved: float
+    added: np.ndarray
+
+
+def priced(
+    kinds: RowClasses,
+    places: Places,
+    need: Requirement,
+    loss: np.ndarray,
+    price: np.ndarray,
+    shared: Shared | None = None,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(bound, what the use of each pattern float64[q] and of each place float64[n] adds to it); infinite: none may.
+
+    loss  float64[q] of a row of each pattern; price  float64[r] of a row of each kind.  O(n log n) for each part size.
+    """
+    spare = loss[places.pattern] - price[places.kind]
+    rows = kinds.count[places.kind]
+    size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
+    shared = shared or Shared(0.0, np.zeros((1, places.patterns)))
+    once = shared.added.min(axis=0)  # whatever use it is
+    below, patterns, taking = [], [], []
+    for column, several, classes in _conditions(need):
+        value = kinds.value[places.kind, column] if column >= 0 else np.zeros(places.kind.size, np.int64)
+        table = (places, rows, value, spare)
+        whole = np.min([cheapest(*table, c) for c in classes], axis=0)
+        rest = np.min([cheapest(*table, ValueLimits(c.cap, c.rows - 1, c.values - 1)) for c in classes], axis=0)
+        most = np.maximum(size // classes[0].rows, 1) if several else np.ones(places.patterns)
+        more = (most - 1) * np.minimum(whole, 0.0) + once
+        below.append(np.minimum(whole + more, 0.0))
+        patterns.append(whole + more)
+        taking.append((rest + more)[places.pattern] + spare)
+    least = np.max(below, axis=0)
+    pattern = np.max(patterns, axis=0) - least
+    place = np.maximum(np.max(taking, axis=0) - least[places.pattern], pattern[places.pattern])
+    return shared.proved + float(price @ kinds.count) + float(least.sum()), pattern, place
+
+
+def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
+    """(sensitive column or -1, whether a pattern may hold several, what one of them is) of each thing asked."""
+    out: list[tuple[int, bool, list[ValueLimits]]] = []
+    for i, j in enumerate(need.sensitive_columns):
+        l, u = need.frequency[j], need.distinct[j]
+        if l > 1:
+            out.append((i, True, [ValueLimits(g, max(need.k, l * g), 1) for g in part_sizes(need.k, l).tolist()]))
+        if u > l:
+            out.append((i, False, [ValueLimits(ANY, max(need.k, u), u)]))
+    return out or [(-1, False, [ValueLimits(ANY, need.k, 1)])]
+
+
+def cheapest(places: Places, rows: np.ndarray, value: np.ndarray, spare: np.ndarray, asked: ValueLimits) -> np.ndarray:
+    """float64[q]: the least sum of ``spare`` over classes of each pattern that are as asked; infinite where none is."""
+    order = np.lexsort((spare, value, places.pattern))
+    own, cost, value = places.pattern[order], spare[order], value[order]
+    head = (np.diff(own, prepend=-1) != 0) | (np.diff(value, prepend=-1) != 0)
+    left = np.clip(asked.cap - _ahead(rows[order], head), 0, rows[order])
+    total = np.bincount(own, weights=left, minlength=places.patterns)
+    values = np.bincount(own[head], minlength=places.patterns)
+
+    first = np.flatnonzero(head)
+    first = first[np.lexsort((cost[first], own[first]))]
+    new = np.diff(own[first], prepend=-1) != 0
+    first = first[_ahead(np.ones(first.size, np.int64), new) < asked.values]
+    out = np.bincount(own[first], weights=cost[first], minlength=places.patterns)
+    left[first] -= 1
+
+    order = np.lexsort((cost, own))
+    own, cost, left = own[order], cost[order], left[order]
+    missing = max(asked.rows - asked.values, 0) - _ahead(left, np.diff(own, prepend=-1) != 0)
+    taken = np.where(cost < 0, left, np.clip(missing, 0, left))
+    out = out + np.bincount(own, weights=taken * cost, minlength=places.patterns)
+    return np.where((total >= asked.rows) & (values >= asked.values), out, np.inf)
+
+
+def _ahead(rows: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """Rows before each entry since the last one that begins something."""
+    before = np.cumsum(rows) - rows
+    return before - before[begins][np.cumsum(begins) - 1] if rows.size else before
+
+
+PAIRS = 20_000  # unions of two patterns looked at
+LINES = 150  # added at once
+CROWDED = 1e-3  # by which a line must be violated
+
+
+def crowded(kinds: RowClasses, places: Places, model: Model, least: int, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates: lines @ y >= low holds for
+    every solution.
+
+    R is all rows, those of a pattern in use, or of two that share some.  m is the least number for which the right side
+    is that of ``least``, the rows of the least class.  O(R * used * kinds).
+    """
+    uses, count = model.uses, kinds.count.astype(float)
+    size = np.bincount(places.pattern, weights=count[places.kind], minlength=places.patterns)
+    own = model.pattern[uses.column]
+    some = np.flatnonzero(y[uses.column] > CROWDED / LINES)
+    used, of_used = np.unique(own[some], return_inverse=True)
+    member = np.zeros((places.patterns, count.size), bool)
+    member[places.pattern, places.kind] = True
+    member = member[used]
+    sets = _sets(member)
+    rows = sets @ count
+    right = np.floor(rows / least)
+    m = np.floor(rows / (right + 1)) + 1
+    outside = (size[used] - (sets * count) @ member.T.astype(float))[:, of_used.reshape(-1)]
+    broken = _times(uses.rows[some], outside, m[:, None]) @ y[uses.column[some]] - right
+    worst = np.argsort(-broken, kind="stable")[:LINES]
+    lines = []
+    for s in worst[broken[worst] > CROWDED]:
+        inside = np.bincount(places.pattern, weights=(sets[s] * count)[places.kind], minlength=places.patterns)
+        lines.append(-_times(uses.rows, (size - inside)[own], m[s]))
+    full = np.zeros((len(lines), model.cost.size))
+    full[:, uses.column] = np.reshape(lines, (len(lines), uses.column.size))
+    return csr_array(full), -right[worst[: len(lines)]]
+
+
+def _times(rows: np.ndarray, outside: np.ndarray, m: np.ndarray | float) -> np.ndarray:
+    """How often m rows of a set are in a use at least."""
+    return np.floor(np.maximum(rows - outside, 0.0) / m)
+
+
+def _sets(member: np.ndarray) -> np.ndarray:
+    """Sets of kinds that may be crowded, bool[s, kinds], from those of the patterns in use."""
+    one, other = np.triu_indices(member.shape[0], 1)
+    near = (member.astype(float) @ member.T.astype(float))[one, other] > 0
+    one, other = one[near], other[near]
+    if one.size > PAIRS:
+        some = np.random.default_rng(0).choice(one.size, PAIRS, replace=False)
+        one, other = one[some], other[some]
+    everyone = np.ones((1, member.shape[1]), bool)
+    return np.concatenate([everyone, member, member[one] | member[other]])

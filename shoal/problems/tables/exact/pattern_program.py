@@ -7,12 +7,13 @@ the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity"
 First the linear program: the lines of a pattern are added once a solution uses it.  Then the whole numbers over the
 patterns that it and the partition in hand use.  What then lies between bound and cost says which patterns and places
 can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
-"""
+
+The integer program over some columns of a class program, by HiGHS."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Event
 from typing import NamedTuple
@@ -22,27 +23,119 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from shoal.clock import clock
-from shoal.model.partition import Partition
+from shoal.model.histogram import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
-from shoal.problems.beside import Beside
 from shoal.problems.programs import Solver
-from shoal.problems.tables.costs import Costs
-from shoal.problems.tables.exact.class_prices import Shared, priced
-from shoal.problems.tables.exact.crowded_sets import crowded
 from shoal.problems.tables.exact.pattern_model import (
-    Kinds,
     Model,
     Places,
+    RowClasses,
+    Shared,
     completed,
+    crowded,
     least_sizes,
     model_of,
     places_of,
+    priced,
+    rows_of,
+    ruled,
 )
-from shoal.problems.tables.exact.rule_lines import rows_of, ruled
-from shoal.problems.tables.exact.whole_program import decide, program_of
-from shoal.problems.tables.others.pattern_cover import Patterns, patterns, whole_cost
-from shoal.problems.tables.papers.kernelize import distribute
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods.kernelize import distribute
+from shoal.problems.tables.methods.pattern_cover import Patterns, patterns, whole_cost
+from shoal.problems.threads import BackgroundCalls
+
+NEARBY = ("rins", "rens", "root_reduced_cost")  # programs of their own around the solutions known
+
+
+def program_of(
+    model: Model, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: Sequence[bool] | np.ndarray
+) -> highspy.HighsLp:
+    """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = cols.size, rows.size
+    program.col_cost_, program.col_lower_, program.col_upper_ = model.cost[cols], np.zeros(cols.size), model.most[cols]
+    program.row_lower_, program.row_upper_ = model.low[rows], model.high[rows]
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = lines.indptr, lines.indices
+    program.a_matrix_.value_ = lines.data
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    program.integrality_ = [kinds[int(w)] for w in whole]
+    return program
+
+
+def decide(
+    model: Model,
+    cols: np.ndarray,
+    seconds: float,
+    begin: np.ndarray | None,
+    gap: float,
+    *,
+    improves: bool = True,
+    seed: int = 0,
+    stop: Event | None = None,
+) -> tuple[np.ndarray | None, float]:
+    """(solution over these columns or None, bound on all of them) of the integer program within some seconds.
+
+    improves  whether time goes into better solutions near those known; without it a proof takes about half as long
+    seed      of the solver's random numbers
+    stop      ends the search when set
+    """
+    part = csr_array(model.lines[:, cols])
+    rows = np.flatnonzero((np.diff(part.indptr) > 0) & ((model.owner >= 0) | (model.low > 0)))
+    if np.setdiff1d(np.flatnonzero((model.owner < 0) & (model.low > 0)), rows).size:
+        return None, math.inf  # some rows could not be published at all
+    part = csr_array(part[rows])
+    program = program_of(model, cols, part, rows, model.whole[cols])
+    solver = Solver()
+    solver.setOptionValue("mip_abs_gap", gap)
+    solver.setOptionValue("mip_allow_restart", False)  # most proofs end at the root
+    solver.setOptionValue("time_limit", seconds)
+    solver.setOptionValue("random_seed", seed)
+    if not seed:  # a second proof branches the other way, so that one of them may be quick
+        solver.setOptionValue("mip_pscost_minreliable", 0)  # trials of branches took most of the time
+    solver.setOptionValue("mip_pool_age_limit", 5)  # cuts that have not cut lately make every node slower
+    if not improves:
+        solver.setOptionValue("mip_heuristic_effort", 0.0)
+        for part_of_it in NEARBY:
+            solver.setOptionValue(f"mip_heuristic_run_{part_of_it}", False)
+    if stop is not None:
+        solver.cbMipInterrupt += lambda event: event.interrupt() if stop.is_set() else None
+    solver.passModel(program)
+    if begin is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = begin.tolist()
+        solver.setSolution(solution)
+    solver.run()
+    status = solver.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return None, math.inf
+    info = solver.getInfo()
+    bound = float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -math.inf
+    if info.primal_solution_status != 2:
+        return None, bound
+    y = np.array(solver.getSolution().col_value)
+    if status == highspy.HighsModelStatus.kOptimal:
+        bound = max(bound, float(info.objective_function_value) - gap)
+    return flowed(model, program, cols, y), bound
+
+
+def flowed(model: Model, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A solution whose rows are whole: with the integers fixed a corner of what is left, which is a flow."""
+    if np.abs(y - np.rint(y)).max(initial=0.0) < 1e-6:
+        return y
+    fixed = model.whole[cols]
+    low, high = np.zeros(cols.size), model.most[cols].copy()
+    low[fixed] = high[fixed] = np.rint(y[fixed])
+    program.col_lower_, program.col_upper_ = low, high
+    program.integrality_ = []
+    solver = Solver()
+    solver.setOptionValue("solver", "simplex")
+    solver.passModel(program)
+    solver.run()
+    return np.array(solver.getSolution().col_value)
+
 
 VARIABLES = 400_000
 TURNS = 12  # linear programs, lines added after each
@@ -71,7 +164,7 @@ class Limits(NamedTuple):
 
 
 def pattern_program(
-    task: Task, costs: Costs, kinds: Kinds, start: Partition, limits: Limits
+    task: Task, costs: Costs, kinds: RowClasses, start: Partition, limits: Limits
 ) -> tuple[Partition, int, str | None]:
     """(best partition, whole-number lower bound, limit reached); start is a partition to begin with.
 
@@ -115,7 +208,7 @@ class _Search:
     """Bound and best partition in whole numbers; ``step`` divides every cost."""
 
     def __init__(
-        self, task: Task, costs: Costs, kinds: Kinds, found: Patterns, places: Places, deadline: float
+        self, task: Task, costs: Costs, kinds: RowClasses, found: Patterns, places: Places, deadline: float
     ) -> None:
         self.task, self.costs, self.kinds, self.found, self.places = task, costs, kinds, found, places
         self.deadline, self.need = deadline, task.requirement
@@ -176,7 +269,7 @@ class _Search:
         everything = within(1.0)[0]
         if near.sum() >= 0.5 * everything.sum():
             near, beyond = everything, math.inf
-        with Beside() as run:
+        with BackgroundCalls() as run:
             proof = run.start(self._program(everything, 1.0, improves=False)) if run.cores > 1 else None
             search = run.start(self._program(near, 1.0 if math.isinf(beyond) else 0.5))
             if self._outrun(run, search, proof):
@@ -194,12 +287,12 @@ class _Search:
         """Seconds for which what runs is still waited for."""
         return self.deadline + LATE - clock()
 
-    def _outrun(self, run: Beside, other: Future[Found], proof: Future[Found] | None) -> bool:
+    def _outrun(self, run: BackgroundCalls, other: Future[Found], proof: Future[Found] | None) -> bool:
         """Whether the proof ends before the other program, and bound and cost meet then."""
         first = run.first(other, proof, seconds=self._late)
         return first is not None and first is not other and self._settled(run.result(first))
 
-    def _ends(self, run: Beside, asked: Future[Found], beyond: float = math.inf) -> bool:
+    def _ends(self, run: BackgroundCalls, asked: Future[Found], beyond: float = math.inf) -> bool:
         """What a program has found in time is kept; whether bound and cost meet then."""
         in_time = run.first(asked, seconds=self._late) is not None
         return in_time and self._settled(self._take(run.result(asked)), beyond)
@@ -348,7 +441,7 @@ def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarr
 
 
 def published(
-    task: Task, costs: Costs, kinds: Kinds, found: Patterns, places: Places, partition: Partition
+    task: Task, costs: Costs, kinds: RowClasses, found: Patterns, places: Places, partition: Partition
 ) -> np.ndarray | None:
     """Rows of each place, int64[n], each group under the cheapest pattern that fits it; None where one has none."""
     out = np.zeros(places.kind.size, np.int64)
@@ -369,7 +462,7 @@ def published(
     return out
 
 
-def holds(x: np.ndarray, kinds: Kinds, places: Places, need: Requirement) -> bool:
+def holds(x: np.ndarray, kinds: RowClasses, places: Places, need: Requirement) -> bool:
     """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
     placed = np.bincount(places.kind, weights=x, minlength=kinds.count.size)
     if (x < 0).any() or (placed != kinds.count).any():

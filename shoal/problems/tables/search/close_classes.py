@@ -1,35 +1,50 @@
-"""The class program of t-closeness over few published tuples: those of a grouping, and those that tolls price in.
+"""The class program of t-closeness over few published tuples: those of a grouping, and those that multipliers price in.
 
 Whole rows miss the table's shares in every class, however large, so a class of few rows has less of t than one of
-many: in the program each is asked to be within t less ``SPARE`` rows.  The tolls tell what each row pays.  In every
+many: in the program each is asked to be within t less ``SPARE`` rows.  The multipliers tell what each row pays.  In
+every
 class of the lattice the dearest rows that are close to the shares together may pay less by themselves; where they do,
 what they would publish is a class of the next program.
-"""
+
+Rows settled among published tuples, under t-closeness (equal distance).
+
+Groups that publish the same tuple count as one class, and only of classes is it asked that they are within t: of many
+rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
+publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
+rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
+row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds settle anew; those
+after one in vain begin where the rows are, among the tuples that the groups publish."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.kernels.tables.tolls import Arcs
+from shoal.clock import clock
+from shoal.kernels.tables.multipliers import Arcs
 from shoal.model.recoding import FORBIDDEN
-from shoal.model.task import Task
-from shoal.problems.cores import threads
-from shoal.problems.tables.search.class_program import FIRST_STEP, UNIT, Program, Tolls, raised
-from shoal.problems.tables.search.lattice import Lattice
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.model.task import Task, nothing
+from shoal.problems.tables.bounds.certify import SearchReport
+from shoal.problems.tables.bounds.class_program import FIRST_STEP, UNIT, Multipliers, Program, raised
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.search.cascade import rank
+from shoal.problems.tables.search.neighborhood import deal, looks, neighbor_graph, search, steps_of
+from shoal.problems.threads import Workers, flag, threads
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.close_sets import Asked
+    from shoal.kernels.tables.close_classes import Classes, SetRequest
+
 
 ARCS = 12_000_000  # pairs of cell and class in a program, at most
 LOOKS = 2_000_000_000  # pairs of cell and class looked at, at most
-PASSES = 300  # of the tolls, each time
-TEMPER = -0.3  # tolls of a class of r rows move in proportion to r to this power
+PASSES = 300  # of the multipliers, each time
+TEMPER = -0.3  # multipliers of a class of r rows move in proportion to r to this power
 WALKS = 6e8  # arcs looked at in these passes, at most
-AGAIN = 0.15  # first step of tolls for classes whose wants have changed
+WANTS_CHANGED = 0.15  # first step of multipliers for classes whose wants have changed
 SPARE = 1.2  # rows by which whole ones miss the shares of a class
 LEAST = 0.4  # part of t that a class has however few rows it wants
 PRICED = 0.7  # rows by which those of a set priced in may miss them
@@ -37,7 +52,7 @@ GROWTH = 1.25  # of the sizes of sets
 LARGEST = 1200  # rows of a set
 NODES = 3e7  # nodes times cells looked at in a round
 CLOSE = np.arange(1, 6) / 5  # parts of the least rows that a class must want, one after another
-CLOSING = 0.1  # first step of the tolls after a closing
+CLOSING = 0.1  # first step of the multipliers after a closing
 LAST = (0.1, 0.05)  # of those after the last, which tell how far from its cheapest classes a row may go
 SETS = 200  # priced in at once, at most
 FRESH = 0.6  # rows of a set that no better one holds
@@ -48,23 +63,23 @@ BATCH = 64  # nodes looked at by one core in turn
 
 @dataclass(frozen=True, eq=False)
 class Close:
-    """A program of t-closeness and where its tolls stand.
+    """A program of t-closeness and where its multipliers stand.
 
-    tolls  program, tolls and the rows that each class wants
+    multipliers  program, multipliers and the rows that each class wants
     state  int64[v, t] what each class publishes; the last covers everyone
     value  int64[p] sensitive value of each pair of class and value
     cells  int64[m] the cells of the table that it speaks of
     """
 
-    tolls: Tolls
+    multipliers: Multipliers
     state: np.ndarray
     value: np.ndarray
     cells: np.ndarray
 
     @property
     def program(self) -> Program:
-        """What the tolls belong to."""
-        return self.tolls.program
+        """What the multipliers belong to."""
+        return self.multipliers.program
 
     @property
     def dearest(self) -> float:
@@ -73,15 +88,15 @@ class Close:
         return float(loss[loss < FORBIDDEN].max(initial=0.0)) or 1.0
 
     def only(self, keep: np.ndarray) -> Close:
-        """Some classes bool[v], the last among them, and their tolls."""
+        """Some classes bool[v], the last among them, and their multipliers."""
         small, pairs = self.program.only(keep)
-        tolls = Tolls(small, self.tolls.toll[pairs], 0, self.tolls.share[keep])
-        return Close(tolls, self.state[keep], self.value[pairs], self.cells)
+        multipliers = Multipliers(small, self.multipliers.multiplier[pairs], 0, self.multipliers.share[keep])
+        return Close(multipliers, self.state[keep], self.value[pairs], self.cells)
 
     def cheapest(self) -> tuple[np.ndarray, np.ndarray]:
         """The arc on which rows of each cell pay least, int64[m], and by how much each arc is above it, int64[a]."""
         program = self.program
-        paid = program.reduced(self.tolls.toll)[program.arcs.pair]
+        paid = program.reduced(self.multipliers.multiplier)[program.arcs.pair]
         above = paid - np.minimum.reduceat(paid, program.arcs.start[:-1])[program.cell]
         least = np.flatnonzero(above == 0)
         return least[np.searchsorted(least, program.arcs.start[:-1])], above
@@ -122,8 +137,8 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
 
     Every class wants all it can have.  None where there are too many pairs of cell and class.
     """
-    from shoal.kernels.tables.settling import covering
-    from shoal.kernels.tables.slots import prices
+    from shoal.kernels.tables.close_classes import covering
+    from shoal.kernels.tables.eligible import prices
 
     state = np.unique(state, axis=0)
     state = np.concatenate([state, rows.states(np.zeros(rows.cell.size, np.int64))])
@@ -156,25 +171,26 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
         top=np.full(v, top),
         most=min(2**60 // (2 * all_rows * (all_rows + top)), 2**40),
     )
-    begin = Tolls(Program(made, loss, False), np.zeros(key.size, np.int64), 0, np.zeros(v))
+    begin = Multipliers(Program(made, loss, False), np.zeros(key.size, np.int64), 0, np.zeros(v))
     return Close(begin, state, key % values, cells)
 
 
 def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float, times: int = 1) -> Close:
-    """The program after some passes for its tolls (``times`` as many), each class asked what suits the rows it wanted,
+    """The program after some passes for its multipliers (``times`` as many), each class asked what suits the rows it
+    wanted,
     float64[v]."""
     program = close.program
     arcs = program.arcs._replace(top=limit.of(wanted, task.histogram.rows))
     passes = times * int(np.clip(WALKS / (arcs.pair.size + arcs.owner.size), 1, PASSES))
-    tolls = replace(close.tolls, program=replace(program, arcs=arcs))
-    return replace(close, tolls=raised(task, tolls, passes, None, step))
+    multipliers = replace(close.multipliers, program=replace(program, arcs=arcs))
+    return replace(close, multipliers=raised(task, multipliers, passes, None, step))
 
 
 def priced_in(
     task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, limit: Limit, rounds: int, seed: list[int],
     until: float | None = None,
 ) -> Close | None:  # fmt: skip
-    """The program of a block from some tuples int64[v, t], and rounds of those that tolls price in.
+    """The program of a block from some tuples int64[v, t], and rounds of those that multipliers price in.
 
     seed   of the nodes looked at
     until  clock reading (``shoal.clock``) by which the last round ends, if it takes as long as the one before
@@ -189,20 +205,20 @@ def priced_in(
     wanted, last = np.full(close.program.loss.size, np.inf), 0.0
     for turn in range(rounds + 1):
         began = clock()
-        for step in (FIRST_STEP, AGAIN):
+        for step in (FIRST_STEP, WANTS_CHANGED):
             close = repriced(task, close, wanted, limit, step)
-            share = close.tolls.share
+            share = close.multipliers.share
             wanted = np.where(np.isfinite(wanted), 0.5 * (wanted + share), share)
         if turn == rounds or (until is not None and last + 2 * clock() - began > until):
             break
         priced = clock()
-        paid, arcs = close.program.reduced(close.tolls.toll)[close.program.arcs.pair], close.program.arcs
+        paid, arcs = close.program.reduced(close.multipliers.multiplier)[close.program.arcs.pair], close.program.arcs
         cells = np.minimum.reduceat(paid, arcs.start[:-1]) / UNIT
         more, sizes = pricing.sets(cells, GAIN * close.dearest, random)
         if not sizes.size:
             break
         task.progress("settling", None)
-        keep = close.tolls.share > IDLE
+        keep = close.multipliers.share > IDLE
         keep[-1] = True
         grown = program_of(task, rows, block, np.concatenate([close.state[keep][:-1], more]), limit)
         if grown is None:
@@ -219,34 +235,34 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
     want more; more passes follow the last.
     """
     for part in CLOSE:
-        keep = close.tolls.share >= part * least
+        keep = close.multipliers.share >= part * least
         keep[-1] = True  # that of all rows: everyone finds room at the top
         close = close.only(keep)
-        close = repriced(task, close, close.tolls.share, limit, CLOSING)
+        close = repriced(task, close, close.multipliers.share, limit, CLOSING)
     for step in LAST:
-        close = repriced(task, close, close.tolls.share, limit, step, 3)
+        close = repriced(task, close, close.multipliers.share, limit, step, 3)
     return close
 
 
 def _carried(
     grown: Close, close: Close, wanted: np.ndarray, more: np.ndarray, sizes: np.ndarray
 ) -> tuple[Close, np.ndarray]:
-    """A new program with the tolls of the old one, and what its classes want: sets their rows at first."""
+    """A new program with the multipliers of the old one, and what its classes want: sets their rows at first."""
     old, values = {tuple(s): i for i, s in enumerate(close.state.tolist())}, int(grown.value.max()) + 1
     new = dict(zip(map(tuple, more.tolist()), sizes.tolist(), strict=True))
     place = np.array([old.get(tuple(s), -1) for s in grown.state.tolist()])
     known = place >= 0
-    tolls = np.zeros((close.state.shape[0] + 1, values), np.int64)
-    tolls[close.program.owner, close.value] = close.tolls.toll
+    multipliers = np.zeros((close.state.shape[0] + 1, values), np.int64)
+    multipliers[close.program.owner, close.value] = close.multipliers.multiplier
     rows = np.array([float(new.get(tuple(s), 0)) for s in grown.state.tolist()])
     share, want = rows.copy(), rows.copy()
-    share[known], want[known] = close.tolls.share[place[known]], wanted[place[known]]
-    toll = tolls[place[grown.program.owner], grown.value]
-    return replace(grown, tolls=replace(grown.tolls, toll=toll, share=share)), want
+    share[known], want[known] = close.multipliers.share[place[known]], wanted[place[known]]
+    multiplier = multipliers[place[grown.program.owner], grown.value]
+    return replace(grown, multipliers=replace(grown.multipliers, multiplier=multiplier, share=share)), want
 
 
 class _Pricing:
-    """Sets of rows that tolls price in, from classes of the lattice drawn at random."""
+    """Sets of rows that multipliers price in, from classes of the lattice drawn at random."""
 
     def __init__(self, task: Task, rows: Rows, cells: np.ndarray, count: np.ndarray, limit: Limit) -> None:
         from shoal.kernels.tables.lattice import Raised
@@ -266,11 +282,11 @@ class _Pricing:
 
         least  gain that is worth a class
         """
-        from shoal.kernels.tables.close_sets import Asked
+        from shoal.kernels.tables.close_classes import SetRequest
 
         value = self.rows.sensitive[self.cells, 0].astype(np.int64)
         order = np.argsort(-paid, kind="stable")
-        asked = Asked(paid, order, self.count, value, self.limit.share, self.sizes, self.room, least)
+        asked = SetRequest(paid, order, self.count, value, self.limit.share, self.sizes, self.room, least)
         nodes = self._drawn(random)
         parts = np.array_split(nodes, max(1, len(nodes) // BATCH))
         with threads(len(parts)) as each:
@@ -300,9 +316,9 @@ class _Pricing:
             return np.array(list(np.ndindex(*self.lattice.heights)), np.int32).reshape(-1, heights.size)
         return np.unique(random.integers(0, heights, (many, heights.size)).astype(np.int32), axis=0)
 
-    def _found(self, nodes: np.ndarray, asked: Asked) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _found(self, nodes: np.ndarray, asked: SetRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gain and rows of the sets of some nodes, and their cells one after another."""
-        from shoal.kernels.tables.close_sets import Sets, close_sets
+        from shoal.kernels.tables.close_classes import Sets, close_sets
 
         total = int(self.count.sum())
         out = Sets(np.empty(2 * total), np.empty(2 * total, np.int64), np.empty(2 * total, np.int64))
@@ -314,3 +330,267 @@ class _Pricing:
             many.append(np.diff(out.end[:sets], prepend=0))
             cell.append(out.cell[: out.end[sets - 1] if sets else 0].copy())
         return np.concatenate(gain), np.concatenate(many), np.concatenate(cell)
+
+
+BLOCK = 40_000  # rows settled together
+ROUNDS = {"balanced": 3, "thorough": 12}
+HASTE = 0.6  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
+LONG = 12  # times that tuples are priced in where there are seconds for it
+PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which no more tuples are priced in, no row moves
+TRIES = 2  # coolings of a single block, of which the better is kept: one would leave all cores but one idle
+SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
+
+
+class Stage(NamedTuple):
+    """Moves under a heat and a price of rows beyond t that change step by step, both by the dearest class.
+
+    near   how far above a cell's cheapest arcs are looked at, by the dearest class
+    moves  share of all moves
+    heat, price  first and last;  turns  steps between them
+    spare  rows by which classes keep below t, which lets later moves exchange values
+    """
+
+    near: float
+    moves: float
+    heat: tuple[float, float]
+    price: tuple[float, float]
+    spare: float
+    turns: int
+
+
+class Plan(NamedTuple):
+    """How a round is settled.
+
+    priced  times that tuples are priced in
+    missed  rows by which whole ones are thought to miss the shares of a class
+    wanted  the least rows that a class must want, by the least size of a group
+    stay    whether rows begin where they are, or where multipliers are least
+    sweeps  moves tried for each row in all;  pace  seconds that this takes for a row, about
+    hot     heat by that of the stages, and rows that classes must want by those wanted
+    """
+
+    priced: int
+    missed: float
+    wanted: float
+    stay: bool
+    sweeps: float
+    pace: float
+    stages: tuple[Stage, ...]
+    hot: float = 1.0
+
+
+ANEW = Plan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
+    Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
+    Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
+    Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
+))  # fmt: skip
+AGAIN = Plan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
+    Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
+    Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
+), 0.25)  # fmt: skip
+
+
+def close_rule(task: Task) -> Limit | None:
+    """Shares in the table and t, where t-closeness of the one sensitive column is asked with equal distance."""
+    if len(task.requirement.sensitive_columns) != 1:
+        return None
+    asked = [rule.measure for rule in task.requirement.rules if rule.measure.kind == "equal"]
+    if not asked:
+        return None
+    nearest = min(asked, key=lambda measure: measure.number)
+    return Limit(np.array(nearest.table), nearest.number)
+
+
+class Until(NamedTuple):
+    """Clock readings after which no more tuples are priced in, and after which no more rows move; None: never."""
+
+    priced: float | None = None
+    cooled: float | None = None
+
+
+def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: Until = Until()) -> np.ndarray:
+    """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
+
+    turn   seeds the random numbers
+    O(cells classes t + n sweeps values).
+    """
+    limit = close_rule(task)
+    assert limit is not None
+    n, limit = group.size, replace(limit, spare=plan.missed)
+    blocks = deal(rows, group, max(1, round(n / BLOCK)), [task.seed, turn, 13])
+    tries = TRIES if len(blocks) == 1 else 1
+    numbers = np.random.SeedSequence([task.seed, turn, 17]).generate_state(tries * len(blocks), np.uint64)
+    stop, quiet, state = flag(), replace(task, progress=nothing), rows.states(group)
+
+    def one(i: int) -> np.ndarray | None:
+        if stop.is_set():
+            return None
+        block, held = blocks[i], group[blocks[i]]
+        seed, open_now = [task.seed, turn, i], state[np.unique(held)]
+        close = priced_in(quiet, rows, block, open_now, limit, plan.priced, seed, until.priced)
+        if close is None:
+            return None
+        close = without_small(quiet, close, plan.hot * plan.wanted * rows.k, limit)
+        count = close.program.arcs.count
+        at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
+        if plan.stay:
+            at = close.arcs_of(state[held], at)
+        with threads(tries) as each:
+            made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
+        return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
+
+    with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
+        found = list(pool.map(one, range(len(blocks))))
+    out, shift = group.copy(), int(group.max(initial=-1)) + 1
+    for block, label in zip(blocks, found, strict=True):
+        if label is not None:
+            out[block] = np.where(label < 0, -1, label + shift)
+            shift += int(label.max(initial=-1)) + 1
+    good = rows.eligible(out, shift)
+    return rows.place(rows.cut(np.where((out >= 0) & good[out], out, -1)))
+
+
+def near_classes(
+    close: Close, limit: Limit, k: int, near: float, spare: float, at: np.ndarray
+) -> tuple[Classes, np.ndarray]:
+    """What the kernel is told of arcs not far from a cell's cheapest or in at, and the arcs, int64[..].
+
+    near  how far, by the dearest class;  spare  rows by which classes keep below t;  at int64[n] the arc of every row
+    """
+    from shoal.kernels.tables.close_classes import Classes
+
+    program, arcs = close.program, close.program.arcs
+    keep = close.cheapest()[1] <= near * close.dearest * UNIT
+    keep[at] = True
+    pair, cell, v = arcs.pair[keep], program.cell[keep], program.loss.size
+    into = program.owner[pair]
+    order = np.argsort(into, kind="stable")
+    classes = Classes(
+        start=np.concatenate([[0], np.cumsum(keep)])[arcs.start],
+        pair=pair,
+        row=np.concatenate([[0], np.cumsum(arcs.count)]),
+        come=np.searchsorted(into[order], np.arange(v + 1)),
+        arc=order,
+        cell=cell[order],
+        owner=program.owner,
+        first=arcs.first,
+        share=limit.share[close.value],
+        loss=program.loss,
+        t=limit.t,
+        spare=spare,
+        k=k,
+    )
+    return classes, np.flatnonzero(keep)
+
+
+def _cooled(
+    close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, seed: np.uint64, until: float | None = None
+) -> np.ndarray:
+    """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t.
+
+    until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
+    """
+    from shoal.kernels.tables.close_classes import settle
+
+    v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
+    cell = close.program.cell[at]
+    whole = sum(stage.moves for stage in plan.stages)
+    all_moves, tried, planned, began, pace = cell.size * plan.sweeps, 0, 0.0, clock(), 1.0
+    for stage in plan.stages:
+        classes, kept = near_classes(close, limit, k, stage.near, stage.spare, at)
+        here = np.searchsorted(kept, at)
+        held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
+        size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
+        each = all_moves * stage.moves / (whole * stage.turns)
+        heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
+        for heat, price in zip(plan.hot * heats, prices, strict=True):
+            moves = max(1, int(each * pace))
+            settle(classes, cell, here, held, size, heat * dearest, price * dearest, moves, random)
+            tried, planned = tried + moves, planned + each
+            if until is not None:  # as fast as they went so far
+                now = clock()
+                pace = max(until - now, 0.0) * tried / max((now - began) * (all_moves - planned), 1e-9)
+                pace = min(pace, 1.0)
+        at = kept[here]
+    pair, stay = classes.pair[here].astype(np.int64), trimmed(classes, held)
+    order = np.argsort(pair, kind="stable")
+    rank = np.arange(order.size) - (np.cumsum(held) - held)[pair[order]]
+    out = np.empty(order.size, np.int64)
+    out[order] = np.where(rank < stay[pair[order]], classes.owner[pair[order]], -1)
+    return out
+
+
+def trimmed(classes: Classes, held: np.ndarray) -> np.ndarray:
+    """Rows of each pair that stay, int64[p]: classes beyond t give up, one by one, rows of the value most above its
+    share."""
+    kept, first = held.copy(), classes.first[:-1]
+    while True:
+        size = np.add.reduceat(kept, first)
+        over = kept - classes.share * size[classes.owner]
+        beyond = np.add.reduceat(np.maximum(over, 0.0), first) > classes.t * size + 1e-9
+        if not beyond.any():
+            return kept
+        top = np.flatnonzero((over == np.maximum.reduceat(over, first)[classes.owner]) & beyond[classes.owner])
+        kept[top[np.unique(classes.owner[top], return_index=True)[1]]] -= 1
+
+
+def approach(
+    task: Task,
+    rows: Rows,
+    group: np.ndarray,
+    *,
+    deadline: float | None = None,
+    steps: int | None = None,
+    near: np.ndarray | None = None,
+) -> tuple[np.ndarray, SearchReport]:
+    """Settle, search, and again; the cheapest grouping met, as ``search`` returns it.
+
+    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
+    settling no longer helps.
+    """
+    told = SearchReport(stopped="steps" if deadline is None else "seconds")
+    if steps is None:
+        steps = steps_of(task)
+    if not group.size or (deadline is None and not steps):
+        return group, told
+
+    def weighed(labels: np.ndarray) -> tuple[tuple[int, float], np.ndarray]:
+        return rank(task, rows.partition(labels)), labels
+
+    best = weighed(group)
+    rounds, plan, wait = ROUNDS.get(task.effort.name, 1), ANEW, 0.0
+    if deadline is not None and deadline - clock() <= HASTE * plan.pace * group.size:
+        plan = AGAIN._replace(hot=1.0)
+    spent = plan.pace * group.size
+    while told.rounds < rounds if deadline is None else clock() < deadline:
+        began = clock()
+        left = np.inf if deadline is None else deadline - began
+        if plan is ANEW and told.rounds and left <= spent:  # the next would end after the deadline
+            plan, spent = AGAIN, AGAIN.pace * group.size
+        if left > (spent if plan.stay else HASTE * spent):
+            task.progress("settling", None if deadline else told.rounds / rounds)
+            until, now = Until(), plan._replace(sweeps=min(left / spent, 1.0) * plan.sweeps)
+            if deadline is not None:
+                until = Until(began + PRICING * left, began + COOLING * left)
+                now = now._replace(priced=LONG if plan.priced else 0)
+            made = weighed(settled(task, rows, best[1], told.rounds, now, until))
+            spent = 1.2 * (clock() - began)
+            gained = made[0] < best[0]
+            wait = SHARE * spent if gained else spent
+            if plan is ANEW:  # other tuples are drawn, for as long as these are better; for a short effort once
+                plan = ANEW if gained and task.effort.name != "balanced" else AGAIN
+            elif not gained:  # what is near the best that can be had, heat leads away from
+                plan = plan._replace(hot=plan.hot / 2)
+            best = min(best, made, key=lambda pair: pair[0])
+        else:
+            wait = np.inf
+        if near is None:
+            near = neighbor_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
+        other = replace(task, seed=task.seed + told.rounds)
+        if deadline is None:
+            group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
+        else:
+            group, searched = search(other, rows, best[1], deadline=min(deadline, clock() + wait), near=near)
+        best = min(best, weighed(group), key=lambda pair: pair[0])
+        told.steps, told.rounds = told.steps + searched.steps, told.rounds + 1
+    return best[1], told

@@ -16,14 +16,13 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.model.task import Task
-from shoal.problems.interrupts import Workers, flag
-from shoal.problems.tables.search.bounds import Sweeper
-from shoal.problems.tables.search.certified import Told
-from shoal.problems.tables.search.lattice import ENUMERATED, Lattice
-from shoal.problems.tables.search.near_graph import neighbor_graph
-from shoal.problems.tables.search.neighborhood import looks, search, steps_of
-from shoal.problems.tables.search.priced_cascade import guided
-from shoal.problems.tables.search.row_groups import Rows
+from shoal.problems.tables.bounds.bounds import Sweeper
+from shoal.problems.tables.bounds.certify import SearchReport
+from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.losses import ENUMERATED, Lattice
+from shoal.problems.tables.search.cascade import guided
+from shoal.problems.tables.search.neighborhood import looks, neighbor_graph, search, steps_of
+from shoal.problems.threads import Workers, flag
 
 LEAD = 2.0  # how much the prices of common values count
 ROUGH = (-1.2, 0.2, 0.7)  # loss per row above these prices that is accepted, in mean prices
@@ -50,12 +49,12 @@ def alternate(
     deadline: float | None = None,
     steps: int | None = None,
     near: np.ndarray | None = None,
-) -> tuple[np.ndarray, Told]:
+) -> tuple[np.ndarray, SearchReport]:
     """Lend and open, search, and again; a grouping not dearer than the one given, as ``improve.search`` returns it.
 
     Counted in steps the rounds are always the same; against the clock lending takes about a seventh of the time.
     """
-    told = Told(stopped="steps" if deadline is None else "seconds")
+    told = SearchReport(stopped="steps" if deadline is None else "seconds")
     n = group.size
     if steps is None:
         steps = steps_of(task)
@@ -138,7 +137,7 @@ def lend(
     The result does not depend on the number of cores.  O(r n) time for r seeds.
     """
     from shoal.kernels.tables import scarce_values as kernels
-    from shoal.kernels.tables.slots import prices
+    from shoal.kernels.tables.eligible import prices
 
     n = group.size
     if not n or not seeds.size:
@@ -185,9 +184,9 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
     ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
     few that were cheapest.  O(rows left * groups).
     """
-    from shoal.kernels.tables.joining import cheapest
-    from shoal.kernels.tables.joining import settle as kernel
-    from shoal.kernels.tables.slots import prices
+    from shoal.kernels.tables.eligible import prices
+    from shoal.kernels.tables.scarce_values import cheapest
+    from shoal.kernels.tables.scarce_values import settle as kernel
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
     if not inside.size or not waiting.size:

@@ -1,0 +1,158 @@
+"""l-diversity: by frequency, by distinct values, by entropy, recursive, and of several columns at once.
+
+Of several columns at once: how many rows that differ pairwise in every sensitive column each row of a class lies in.
+Shares no code with the solvers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from shoal.judge.counted import CLOSE, Column
+
+
+def frequency_level(column: Column) -> float:
+    """The largest l with at most 1/l of every class sharing a value."""
+    return float((column.sizes / np.maximum.reduceat(column.count, column.start)).min())
+
+
+def frequency_found(model: Any, column: Column) -> tuple[float, bool]:
+    """In whole numbers, so that no rounding decides."""
+    top = np.maximum.reduceat(column.count, column.start)
+    return frequency_level(column), bool((model.l * top <= column.sizes).all())
+
+
+def distinct_level(column: Column) -> int:
+    """Fewest different values in a class."""
+    return int(np.bincount(column.group).min())
+
+
+def distinct_found(model: Any, column: Column) -> tuple[int, bool]:
+    """Fewest different values, against l."""
+    return distinct_level(column), distinct_level(column) >= model.l
+
+
+def entropy_level(column: Column) -> float:
+    """Exponential of the least entropy of a class."""
+    return math.exp(max(_least(column), 0.0))
+
+
+def entropy_found(model: Any, column: Column) -> tuple[float, bool]:
+    """The least entropy, against log l."""
+    return entropy_level(column), _least(column) >= math.log(model.l) - CLOSE
+
+
+def _least(column: Column) -> float:
+    """Least entropy of a class, in nats."""
+    return float(-np.add.reduceat(column.share * np.log(column.share), column.start).max())
+
+
+def recursive_level(column: Column, l: int) -> float:
+    """Largest r1 / (r_l + ... + r_m) over the classes; infinite where the sum is empty."""
+    order = np.lexsort((-column.count, column.group))
+    falling = column.count[order]
+    place = np.arange(falling.size) - column.start[column.group]
+    tail = np.bincount(column.group, weights=np.where(place >= l - 1, falling, 0), minlength=column.sizes.size)
+    with np.errstate(divide="ignore"):
+        return float(np.where(tail > 0, falling[column.start] / np.maximum(tail, 1), np.inf).max())
+
+
+def recursive_found(model: Any, column: Column) -> tuple[float, bool]:
+    """The largest ratio, below c."""
+    ratio = recursive_level(column, model.l)
+    return ratio, ratio < model.c - CLOSE
+
+
+def simultaneous(codes: np.ndarray, group: np.ndarray, wanted: int) -> int:
+    """The least, over all rows, of the most rows of its class that differ pairwise everywhere, up to ``wanted``.
+
+    codes int64[n, s] sensitive values, group int64[n] classes.  The row itself is one of them.
+    One column: different values.  Two: maximum matchings between their values.  More: backtracking over the distinct
+    tuples of a class, exponential in ``wanted`` at worst.
+    """
+    rows = np.unique(np.column_stack([group, codes]), axis=0)
+    least = wanted
+    for part in np.split(rows[:, 1:], np.flatnonzero(np.diff(rows[:, 0])) + 1):
+        if part.shape[1] == 1:
+            most = len(part)
+        elif part.shape[1] == 2:
+            most = _by_matching(part, least)
+        else:
+            tuples = [tuple(r) for r in part.tolist()]
+            most = min(_with(t, tuples, least) for t in tuples)
+        least = min(least, most)
+        if least <= 1:
+            break
+    return least
+
+
+def _by_matching(pairs: np.ndarray, wanted: int) -> int:
+    """Least over the pairs of the largest matching that holds it.
+
+    It is the maximum matching, or one less for a pair in no maximum matching: a pair takes the place of at most two.
+    A pair is in some maximum matching when it is in a given one, lies on an alternating cycle, or on an alternating
+    path of even length from an unmatched value (Berge 1957).
+    """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+    left, a = np.unique(pairs[:, 0], return_inverse=True)
+    right, b = np.unique(pairs[:, 1], return_inverse=True)
+    a, b = a.reshape(-1), b.reshape(-1)
+    graph = csr_matrix((np.ones(a.size), (a, b)), shape=(left.size, right.size))
+    partner = maximum_bipartite_matching(graph, perm_type="column")  # of each left value, -1 for none
+    size = int((partner >= 0).sum())
+    if size > wanted or size == 1:
+        return min(size, wanted)
+    inside = partner[a] == b
+    n = left.size + right.size
+    source = np.where(inside, b + left.size, a)
+    target = np.where(inside, a, b + left.size)
+    paths = csr_matrix((np.ones(a.size), (source, target)), shape=(n, n))
+    part = connected_components(paths, connection="strong")[1]
+    free_left = np.flatnonzero(partner < 0)
+    free_right = np.setdiff1d(np.arange(right.size), partner) + left.size
+    ahead, behind = _reached(paths, free_left), _reached(csr_matrix(paths.T), free_right)
+    whole = inside | (part[a] == part[b + left.size]) | ahead[a] | behind[b + left.size]
+    return min(wanted, size if whole.all() else size - 1)
+
+
+def _reached(paths: Any, start: np.ndarray) -> np.ndarray:
+    """bool[n]: the nodes of a graph (csr_matrix[n, n]) reached from any of some."""
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = paths.shape[0]
+    out = np.zeros(n, bool)
+    for node in start:
+        if not out[node]:
+            out[breadth_first_order(paths, node, return_predecessors=False)] = True
+    return out
+
+
+def _with(row: tuple[int, ...], tuples: list[tuple[int, ...]], wanted: int) -> int:
+    """Most tuples, up to wanted, that differ pairwise everywhere, this one among them."""
+    rest = [t for t in tuples if all(x != y for x, y in zip(t, row, strict=True))]
+    best = 1
+    for place, t in enumerate(rest):
+        if best >= wanted or best > len(rest) - place:
+            break
+        best = max(best, 1 + _with(t, rest[place + 1 :], wanted - 1))
+    return best
+
+
+def simultaneous_found(model: Any, seen: tuple[np.ndarray, np.ndarray]) -> tuple[int, bool]:
+    """The fewest such rows, up to l."""
+    fewest = simultaneous(*seen, model.l)
+    return fewest, fewest >= model.l
+
+
+FOUND = {
+    "LDiversity": frequency_found,
+    "DistinctLDiversity": distinct_found,
+    "EntropyLDiversity": entropy_found,
+    "RecursiveLDiversity": recursive_found,
+    "SimultaneousLDiversity": simultaneous_found,
+}

@@ -1,0 +1,248 @@
+"""The judge of releases larger than memory: tuples are counted where they stand, by queries of its own.
+
+A file or a folder of parts is scanned by Polars in slices, whichever engine wrote it; what comes back is every tuple
+of published and sensitive values with its number of rows, and the hash of every byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError, VerificationError
+from shoal.judge.file import Counts, read_release, refuse_other, unquoted
+from shoal.judge.tables.privacy import judge
+from shoal.model.audit import Audit
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.privacy import PrivacyModel
+
+MANIFEST = "manifest.json"
+_NOWHERE = "\x01"  # between fields of no file: its lines are read whole
+
+
+class Held(NamedTuple):
+    """What stands in a release.
+
+    cells    its tuples over the columns asked for
+    counts   int64[tuples]  the rows of each
+    columns  all its columns
+    """
+
+    cells: pl.DataFrame
+    counts: np.ndarray
+    columns: tuple[str, ...]
+
+    def rows(self) -> pl.DataFrame:
+        """A line per row, in memory: for what counts rows beside a population."""
+        return self.cells[np.repeat(np.arange(self.counts.size), self.counts)]
+
+
+def count_release(path: Path, names: Sequence[str], separator: str | None = None) -> Held:
+    """Every tuple over some columns of a released file or folder; VerificationError for a column missing.
+
+    CSV as text, or as categories that are those texts.
+
+    O(rows) time, memory for the tuples alone; an Excel file is read whole.
+    """
+    if path.name.lower().endswith((".xlsx", ".xls", ".xlsb")):
+        frame = read_release(path)
+        query, columns = frame.lazy(), tuple(frame.columns)
+    else:
+        query, columns = _scan(path, separator)
+    for name in names:
+        if name not in columns:
+            raise VerificationError(
+                f"{path.name!r} is not the release that the certificate speaks of: it has no column {name!r}; name the "
+                "file that the certificate was written with"
+            )
+    if set(names) == set(columns):
+        found = _count_lines(path, names, columns, separator or ",")
+        if found is not None:
+            return found
+    short = [f"c{i}" for i in range(len(names))]
+    picked = query.select(pl.col(f"^{_literal(n)}$").alias(c) for n, c in zip(names, short, strict=True))
+    try:
+        held = picked.group_by(short).agg(pl.len().alias("n")).collect(engine="streaming")
+    except pl.exceptions.PolarsError as error:
+        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+    return Held(
+        held.select(pl.col(c).alias(n) for n, c in zip(names, short, strict=True)), held["n"].to_numpy(), columns
+    )
+
+
+def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> Held | None:
+    """The same of a CSV in which every line is a row: lines are counted, and only different ones cut into fields.
+
+    None where that is not so, or a line does not say which: a quote, a carriage return, a header of another form.
+    """
+    head = separator.join(columns).encode() + b"\n"
+    files = _files(path)
+    if len(columns) < 2 or separator == _NOWHERE or not all(_is_plain(file, head) for file in files):
+        return None
+    query = pl.scan_csv(
+        files, infer_schema=False, separator=_NOWHERE, quote_char=None, glob=False, with_column_names=lambda _: ["line"]
+    )
+    try:
+        held = query.group_by("line").agg(pl.len().alias("n")).collect(engine="streaming")
+        lines = io.BytesIO(head)
+        lines.seek(0, io.SEEK_END)
+        held.select("line").write_csv(lines, include_header=False, quote_style="never")
+        kinds = {name: pl.Categorical(pl.Categories.random()) for name in columns}
+        cells = pl.read_csv(lines.getvalue(), schema_overrides=kinds, separator=separator)
+    except pl.exceptions.PolarsError:
+        return None
+    if cells.height != held.height:
+        return None
+    return Held(pl.DataFrame([cells[n] for n in names]), held["n"].to_numpy(), columns)
+
+
+def _is_plain(file: Path, head: bytes) -> bool:
+    """Whether a file begins with these bytes and its lines are its records: no quote, no other mark than line feeds."""
+    with open(file, "rb") as stream:
+        if stream.read(len(head)) != head:
+            return False
+        while slice_ := stream.read(1 << 20):
+            if any(mark in slice_ for mark in (b'"', b"\r", _NOWHERE.encode())):
+                return False
+    return True
+
+
+def read_rows(path: Path, separator: str | None = None) -> pl.DataFrame:
+    """Every row of a released file or folder, in memory."""
+    if not path.is_dir():
+        return read_release(path, separator)
+    try:
+        return _scan(path, separator)[0].collect()
+    except pl.exceptions.PolarsError as error:
+        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def _literal(name: str) -> str:
+    """A column name as a regular expression that is it alone: ``*`` by itself would mean all columns."""
+    return "".join(c if c.isalnum() or c == "_" else f"\\x{{{ord(c):x}}}" for c in name)
+
+
+def _files(path: Path) -> list[Path]:
+    return [path / name for name in parts_in(path)] if path.is_dir() else [path]
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file, or the parts of a folder, hold types of their own, and empty texts beside missing values."""
+    return _files(path)[0].name.lower().endswith((".parquet", ".pq"))
+
+
+def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    files = _files(path)
+    try:
+        if is_parquet(path):
+            query = pl.scan_parquet(files, glob=False, hive_partitioning=False)
+        else:
+            query = pl.scan_csv(
+                files, infer_schema=False, separator=separator or ",", glob=False, with_column_names=unquoted
+            )
+        return query, tuple(query.collect_schema())
+    except FileNotFoundError:
+        raise InputError(f"there is no release {str(path)!r}") from None
+    except pl.exceptions.NoDataError:
+        return pl.LazyFrame(), ()
+    except pl.exceptions.PolarsError as error:
+        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def parts_in(folder: Path) -> list[str]:
+    """The parts that a folder's manifest names, or without one every file in it; InputError when there is none."""
+    if (folder / MANIFEST).is_file():
+        found = [str(part["file"]) for part in read_manifest(folder)["parts"]]
+    else:
+        found = sorted(p.name for p in folder.iterdir() if not p.name.startswith((".", "_")))
+    if not found:
+        raise InputError(f"there is no part in {str(folder)!r}")
+    return found
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder; VerificationError when it is none, or names a file outside the folder."""
+    try:
+        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        for part in record["parts"]:
+            name = part["file"]
+            if not isinstance(name, str) or Path(name).name != name or name in (".", "..", MANIFEST):
+                raise ValueError
+            str(part["sha256"]), int(part["rows"]), int(part["bytes"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise VerificationError(f"{str(folder)!r} has no manifest of shoal, or one that cannot be read") from None
+    return record  # type: ignore[no-any-return]
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's bytes; of a folder that of its manifest, every part's hash in it checked against its bytes.
+
+    VerificationError naming the part that is missing, is another, or that the manifest does not name.
+    """
+    if not path.is_dir():
+        return hash_of(path)
+    record = read_manifest(path)
+    named = {part["file"]: part for part in record["parts"]}
+    there = {p.name for p in path.iterdir() if p.name != MANIFEST}
+    for name in sorted(there ^ set(named)):
+        raise VerificationError(f"the part {name!r} is {'not named in the manifest' if name in there else 'missing'}")
+    for name, part in named.items():
+        if hash_of(path / name) != part["sha256"]:
+            raise VerificationError(f"the part {name!r} is not the one that the manifest names: changed, or another")
+    return hash_of(path / MANIFEST)
+
+
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Required(NamedTuple):
+    """What a release must be.
+
+    star      text of a star; None where every text is a value, as in a release of centers
+    stars     starred cells each quasi-identifier must show where a star is written as text
+    expected  every tuple of quasi-identifiers and sensitive values with its rows; None: not checked
+    orders    of sensitive columns with an order of their own, the values from lowest to highest
+    trees     of sensitive columns their hierarchies, where they have some
+    """
+
+    quasi: Sequence[str]
+    sensitive: Sequence[str]
+    models: Sequence[PrivacyModel]
+    star: str | None
+    stars: Mapping[str, int]
+    expected: Counts | None = None
+    orders: Mapping[str, Sequence[str]] = {}
+    trees: Mapping[str, Hierarchy] = {}
+
+
+def judge_held(held: Held, asked: Required, form: str) -> Audit:
+    """Audit of what stands in a release; form: "csv", "parquet" or "excel".
+
+    Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
+    should.  The message never holds a value.
+    """
+    cells = held.cells
+    for name in asked.quasi if asked.star is not None else ():
+        column = cells[name]
+        if not (column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum))):
+            continue  # in a column of numbers a star is a missing value
+        found = int(held.counts[(column.cast(pl.String) == asked.star).fill_null(False).to_numpy()].sum())
+        if found != asked.stars.get(name, 0):
+            raise VerificationError(
+                f"column {name!r} has {found} stars in the file, {asked.stars.get(name, 0)} were certified"
+            )
+    if asked.expected is not None:
+        refuse_other(asked.expected, (cells, held.counts), form)
+    for name, levels in asked.orders.items():
+        cells = cells.with_columns(cells[name].cast(pl.String).cast(pl.Enum(levels)))
+    return judge(cells, asked.quasi, asked.sensitive, asked.models, counts=held.counts, trees=asked.trees)

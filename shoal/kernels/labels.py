@@ -1,0 +1,495 @@
+"""Loops over items and bins: greedy covering, pouring into the least loaded bin, rebalancing.
+
+Every kernel also runs uncompiled (``uncompiled.plain``) on arrays of Python integers, for sizes beyond 64 bits.
+
+Loops over sets of items: every way to fill one bin, and a depth-first search through all packings.
+
+Fold and Spread for many k at once, the largest load only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.kernels import INNER, STEP, njit
+
+
+@njit(cache=True, nogil=True)
+def next_fit(sizes, k, label):
+    """Bins closed as soon as they hold k; an item of k or more gets a bin of its own.
+
+    sizes    int64[n]  in the order to pack
+    k        int64     least bin
+    label    int64[n]  out: bin of each item; the bin left open, if any, is the last number
+    returns  (bins closed, bins begun, level of the bin left open or 0)
+
+    O(n) time, O(1) further space.
+    """
+    bins = 0
+    n = len(sizes)
+    for i in range(n):
+        if sizes[i] >= k:
+            label[i] = bins
+            bins += 1
+    level = k - k
+    for i in range(n):
+        if sizes[i] < k:
+            label[i] = bins
+            level = level + sizes[i]
+            if level >= k:
+                bins += 1
+                level = k - k
+    if level > 0:
+        return bins, bins + 1, level
+    return bins, bins, level
+
+
+@njit(cache=True, nogil=True)
+def pour(sizes, level, label, limit):
+    """Each item in turn into the least loaded bin, until one would lift that bin above ``limit``.
+
+    sizes    int64[n]  in the order to pack
+    level    int64[m]  load of each bin, updated
+    label    int64[n]  out: bin of each item placed
+    limit    int64     a negative limit is none
+    returns  how many items were placed
+
+    Ties go to the bin that the heap has on top: the outcome is a function of the input alone.
+    O(m + n log m) time, O(m) space.
+    """
+    m = len(level)
+    heap = np.argsort(level)  # ascending, hence a heap
+    for i in range(len(sizes)):
+        b = heap[0]
+        load = level[b] + sizes[i]
+        if 0 <= limit < load:
+            return i
+        level[b] = load
+        label[i] = b
+        at = 0
+        while True:
+            child = 2 * at + 1
+            if child >= m:
+                break
+            if child + 1 < m and level[heap[child + 1]] < level[heap[child]]:
+                child += 1
+            if level[heap[child]] >= load:
+                break
+            heap[at] = heap[child]
+            at = child
+        heap[at] = b
+    return len(sizes)
+
+
+@njit(cache=True, nogil=True)
+def fill(sizes, k, high, label):
+    """Bins filled one after another, each with the largest items that keep it within ``high``, until it holds k.
+
+    sizes    int64[n]  positive, descending
+    k        int64     least bin
+    high     int64     largest load wanted; a bin nothing fits any more is closed with the smallest items left
+    label    int64[n]  out: bin of each item; the items of a last bin below k have the last number
+    returns  (bins of at least k, bins in all)
+
+    (1) jump[i] leads to the first item from i on that is not yet used: paths are halved as they are walked.
+    O(n log n) time, O(n) space.
+    """
+    n = len(sizes)
+    jump = np.arange(n + 1)
+    last = n - 1  # no item after it is unused
+    bins = 0
+    used = 0
+    while used < n:
+        load = k - k
+        at = 0
+        while load < k and used < n:
+            while jump[at] != at:
+                jump[at] = jump[jump[at]]
+                at = jump[at]
+            if at == n:
+                while jump[last] != last:
+                    last -= 1
+                at = last
+            label[at] = bins
+            load = load + sizes[at]
+            jump[at] = at + 1
+            used += 1
+            if load < k:  # the first item of at most high - load
+                least, most = 0, n
+                while least < most:
+                    middle = (least + most) // 2
+                    if sizes[middle] <= high - load:
+                        most = middle
+                    else:
+                        least = middle + 1
+                at = least
+        bins += 1
+        if load < k:
+            return bins - 1, bins
+    return bins, bins
+
+
+@njit(**INNER)
+def _offers(sizes, head, after, b, pairs, item):
+    """What a bin can offer, by rising size: nothing, one item, two items.  Returns sizes, first and second items."""
+    c = 0
+    i = head[b]
+    while i >= 0:
+        item[c] = i
+        c += 1
+        i = after[i]
+    two = c * (c - 1) // 2 if pairs and c <= 300 else 0
+    offer = np.zeros(1 + c + two, sizes.dtype)
+    first = np.full(1 + c + two, -1)
+    second = np.full(1 + c + two, -1)
+    for p in range(c):
+        offer[1 + p] = sizes[item[p]]
+        first[1 + p] = item[p]
+    at = 1 + c
+    if two:
+        for p in range(c):
+            for q in range(p):
+                offer[at] = sizes[item[p]] + sizes[item[q]]
+                first[at] = item[p]
+                second[at] = item[q]
+                at += 1
+    rank = np.argsort(offer)
+    return offer[rank], first[rank], second[rank]
+
+
+@njit(**STEP)
+def _exchange(give, take, d, aim):
+    """(place in give, place in take) of the shift 0 < s < d with 2 s nearest to the aim; -1 where there is none."""
+    best, best_p, best_q = d + d, -1, -1  # |2 s - aim|, least so far
+    q = 0
+    for p in range(len(give)):  # both ascend, so the q that brings 2 s nearest to the aim only moves on
+        while q + 1 < len(take) and 2 * (give[p] - take[q]) > aim:
+            q += 1
+        for near in range(max(q - 1, 0), q + 1):
+            s = give[p] - take[near]
+            if 0 < s < d and abs(2 * s - aim) < best:
+                best, best_p, best_q = abs(2 * s - aim), p, near
+    return best_p, best_q
+
+
+@njit(**STEP)
+def _move(sizes, label, level, head, after, before, i, both):
+    """Item i, where there is one, into the other of two bins, whose numbers sum to ``both``."""
+    if i < 0:
+        return
+    home, away = label[i], both - label[i]
+    if before[i] >= 0:
+        after[before[i]] = after[i]
+    else:
+        head[home] = after[i]
+    if after[i] >= 0:
+        before[after[i]] = before[i]
+    before[i] = -1
+    after[i] = head[away]
+    if head[away] >= 0:
+        before[head[away]] = i
+    head[away] = i
+    label[i] = away
+    level[home] -= sizes[i]
+    level[away] += sizes[i]
+
+
+@njit(cache=True, nogil=True)
+def rebalance(sizes, label, level, k, target, pairs, budget):
+    """Move and swap items between bins until every load lies in k..target, or nothing helps, or the budget is spent.
+
+    sizes    int64[n]  positive
+    label    int64[n]  bin of each item, updated
+    level    int64[m]  load of each bin, updated
+    k        int64     least load wanted
+    target   int64     largest load wanted
+    pairs    bool      also exchange two items at once (two for none, one or two)
+    budget   int64     visits of an item or a bin allowed
+    returns  budget left; 0 or less when it was spent
+
+    (1) head, after, before are doubly linked lists: the items of each bin.
+    (2) A step takes d = level[a] - level[b] > 0 and shifts s from a to b with 0 < s < d, so the sum of squared
+        loads falls with every step: the loop ends.
+    The shift wanted is the one that brings one of the two to the mean of all bins, else half the difference.
+    A round pairs the fullest bin with the emptiest, the next with the next, as long as one of the two is out of
+    k..target.  When no pair helps, the worst bin tries every other.
+    """
+    n = len(sizes)
+    m = len(level)
+    head = np.full(m, -1)
+    after = np.full(n, -1)
+    before = np.full(n, -1)
+    for i in range(n):
+        b = label[i]
+        after[i] = head[b]
+        if head[b] >= 0:
+            before[head[b]] = i
+        head[b] = i
+    item = np.empty(n, dtype=np.int64)
+    mean = level.sum() // m
+    while True:
+        order = np.argsort(level)
+        budget -= m
+        low, high = order[0], order[m - 1]
+        giving = level[high] > target
+        if budget <= 0 or (level[low] >= k and not giving):
+            break
+        moved = False
+        half = m // 2
+        for step in range(half + m - 1):
+            if step < half:
+                a, b = order[m - 1 - step], order[step]
+                if level[a] <= target and level[b] >= k:
+                    continue
+            elif giving:
+                a, b = high, order[step - half]
+            else:
+                a, b = order[m - 1 - step + half], low
+            if step == half and moved:
+                break
+            d = level[a] - level[b]
+            if budget <= 0:
+                break
+            if d <= 1:
+                continue
+            give, giver, giver_too = _offers(sizes, head, after, a, pairs, item)
+            take, taker, taker_too = _offers(sizes, head, after, b, pairs, item)
+            budget -= len(give) + len(take)
+            over, under = level[a] - mean, mean - level[b]
+            aim = 2 * min(over, under) if min(over, under) > 0 else d
+            p, q = _exchange(give, take, d, aim)
+            if p < 0:
+                continue
+            for i in (giver[p], giver_too[p], taker[q], taker_too[q]):
+                _move(sizes, label, level, head, after, before, i, a + b)
+            moved = True
+            if step >= half:
+                break
+        if not moved:
+            break
+    return budget
+
+
+@njit(cache=True, nogil=True)
+def fillings(values, counts, low, high, start, kind, times, steps):
+    """Every multiset of items with a sum in low..high.
+
+    values   int64[d]    distinct sizes, descending
+    counts   int64[d]    copies at hand
+    start    int64[p+1]  out: filling j is entries start[j] .. start[j + 1] of kind and times
+    kind     int64[e]    out: index into values, ascending
+    times    int64[e]    out: copies of it, at least 1
+    steps    int64       choices allowed
+    returns  number of fillings, or -1 when p, e or the steps do not suffice
+
+    Depth-first over the kinds, most copies first; a branch ends when what is left cannot reach low.
+    """
+    d = len(values)
+    reach = np.zeros(d + 1, values.dtype)  # total of the kinds from t on
+    for t in range(d - 1, -1, -1):
+        reach[t] = reach[t + 1] + values[t] * counts[t]
+    stack_kind = np.empty(d + 1, dtype=np.int64)
+    stack_times = np.empty(d + 1, dtype=np.int64)
+    depth, t, found, entry = 0, 0, 0, 0
+    load = low - low
+    start[0] = 0
+    while True:
+        # (1) load is the sum of the stack; kinds before t are decided
+        while t < d and load + reach[t] >= low:
+            steps -= 1
+            if steps < 0:
+                return -1
+            c = min(counts[t], (high - load) // values[t])
+            if c > 0:
+                stack_kind[depth] = t
+                stack_times[depth] = c
+                depth += 1
+                load = load + values[t] * c
+            t += 1
+        if t == d and load >= low:
+            if found + 1 >= len(start) or entry + depth > len(kind):
+                return -1
+            for s in range(depth):
+                kind[entry] = stack_kind[s]
+                times[entry] = stack_times[s]
+                entry += 1
+            found += 1
+            start[found] = entry
+        if depth == 0:
+            return found
+        t = stack_kind[depth - 1]  # one copy less of the last kind, and on from there
+        load = load - values[t]
+        stack_times[depth - 1] -= 1
+        if stack_times[depth - 1] == 0:
+            depth -= 1
+        t += 1
+
+
+@njit(cache=True, nogil=True)
+def walk(start, kind, times, counts, rng, steps, often):
+    """Fillings that use every item once, by a random walk: put an unused item back in, take out what it collides with.
+
+    start    int64[p+1]  filling j is entries start[j] .. start[j + 1] of kind and times
+    kind     int64[e]
+    times    int64[e]
+    counts   int64[d]    items of each kind; every kind occurs in some filling
+    rng      numpy.random.Generator
+    steps    int64       fillings put in before giving up
+    often    int64[p]    in: zeros; out: how many times each filling is used
+    returns  items left unused; 0 is success
+
+    Each step draws an unused item, puts in the filling with it that displaces the fewest items (ties at random), and
+    takes out fillings (at random) until there is room.
+    """
+    p, d = len(start) - 1, len(counts)
+    first = np.zeros(d + 1, dtype=np.int64)  # where[first[t] .. first[t + 1]]: the fillings with kind t
+    for e in range(len(kind)):
+        first[kind[e] + 1] += 1
+    for t in range(d):
+        first[t + 1] += first[t]
+    where = np.empty(len(kind), dtype=np.int64)
+    at = first.copy()
+    for j in range(p):
+        for e in range(start[j], start[j + 1]):
+            where[at[kind[e]]] = j
+            at[kind[e]] += 1
+    left = counts.copy()
+    unused = counts.sum()
+    for _ in range(steps):
+        if unused == 0:
+            break
+        draw = rng.integers(0, unused)
+        t = 0
+        while draw >= left[t]:
+            draw -= left[t]
+            t += 1
+        least, ties, put = unused + counts.sum(), 0, -1
+        for q in range(first[t], first[t + 1]):
+            displaced = 0
+            for e in range(start[where[q]], start[where[q] + 1]):
+                displaced += max(0, times[e] - left[kind[e]])
+            if displaced < least:
+                least, ties, put = displaced, 1, where[q]
+            elif displaced == least:
+                ties += 1
+                if rng.integers(0, ties) == 0:
+                    put = where[q]
+        for e in range(start[put], start[put + 1]):
+            while left[kind[e]] < times[e]:
+                seen, out = 0, -1
+                for q in range(first[kind[e]], first[kind[e] + 1]):
+                    if often[where[q]] > 0:
+                        seen += 1
+                        if rng.integers(0, seen) == 0:
+                            out = where[q]
+                often[out] -= 1
+                for f in range(start[out], start[out + 1]):
+                    left[kind[f]] += times[f]
+                    unused += times[f]
+        often[put] += 1
+        for e in range(start[put], start[put + 1]):
+            left[kind[e]] -= times[e]
+            unused -= times[e]
+    return unused
+
+
+@njit(cache=True, nogil=True)
+def pack(values, counts, k, high, chosen, steps):
+    """A packing of all items into bins of k..high, by depth-first search over bins.
+
+    values   int64[d]  distinct sizes, descending
+    counts   int64[d]  copies, used up and restored on the way
+    chosen   int64[n+m]  out: kinds in the order of packing, d closes a bin; as long as items and bins together
+    steps    int64     choices allowed
+    returns  length of chosen when found, 0 when there is none, -1 when the steps did not suffice
+
+    (1) Every bin opens with the largest item left, and its items do not grow: each packing is met once.
+    (2) A bin closes only if the rest can be b bins of k..high each, for some whole b.
+    """
+    d = len(values)
+    rest = (values * counts).sum()
+    bottom = np.empty(len(chosen), values.dtype)  # load of the open bin before each choice
+    load = k - k
+    depth, t = 0, -1  # t: the next kind to try at this depth, -1 to open a bin
+    while True:
+        picked = -1
+        if t < 0:
+            t = 0
+            while counts[t] == 0:
+                t += 1
+            if values[t] <= high:
+                picked = t
+        else:
+            while t < d and (counts[t] == 0 or load + values[t] > high):
+                t += 1
+            if t < d:
+                picked = t
+            elif t == d and load >= k and -(-rest // high) <= rest // k:
+                picked = d
+        steps -= 1
+        if steps < 0:
+            return -1
+        if picked >= 0:
+            chosen[depth] = picked
+            bottom[depth] = load
+            depth += 1
+            if picked == d:
+                if rest == 0:
+                    return depth
+                load = k - k
+                t = -1
+            else:
+                counts[picked] -= 1
+                load = load + values[picked]
+                rest = rest - values[picked]
+                t = picked
+            continue
+        while True:  # undo until something else can be tried
+            if depth == 0:
+                return 0
+            depth -= 1
+            t = chosen[depth]
+            load = bottom[depth]
+            if t == d:
+                continue
+            counts[t] += 1
+            rest = rest + values[t]
+            if load == 0:
+                continue  # the item that opens a bin is forced
+            t += 1
+            break
+
+
+@njit(cache=True, nogil=True)
+def overfull(sizes, ks, bins, fold, spread):
+    """The largest bin of Fold and of Spread for every k.
+
+    sizes    int64[n]  in the order to pack, all below the least k
+    ks       int64[q]  at most the total
+    bins     int64[q]  out: bins closed
+    fold     int64[q]  out: largest load when the leftover joins the least loaded bin as a whole
+    spread   int64[q]  out: largest load when its items go one by one
+
+    Bins are intervals of the prefix sums, found by bisection: O(bins log n + leftover log bins) for each k.
+    """
+    n = len(sizes)
+    total = np.zeros(n + 1, dtype=np.int64)
+    for i in range(n):
+        total[i + 1] = total[i] + sizes[i]
+    level = np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=np.int64)
+    for q in range(len(ks)):
+        begin, m = 0, 0
+        while True:
+            end = np.searchsorted(total, total[begin] + ks[q])
+            if end > n:
+                break
+            level[m] = total[end] - total[begin]
+            m += 1
+            begin = end
+        largest = level[:m].max()
+        bins[q] = m
+        fold[q] = max(largest, level[:m].min() + total[n] - total[begin])
+        placed = pour(sizes[begin:], level[:m], place, largest)
+        for i in range(begin + placed, n):
+            level[(i - begin - placed) % m] += sizes[i]
+        spread[q] = level[:m].max()

@@ -1,0 +1,310 @@
+"""Minimum-cost flow by cost scaling, push and relabel (Goldberg, Tarjan 1990), with global updates of the prices
+(Goldberg 1997), in whole numbers.
+
+Minimum-cost transportation by shortest augmenting paths, in whole numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels import LEAN, LEAN_INNER, njit
+
+FAR = 8192  # steps of error to a deficit, beyond which nodes are not told apart
+OFTEN = 0.5  # relabels for each node between two looks at all of them
+
+
+class Net(NamedTuple):
+    """A network of n nodes; the arcs of node u, reverse ones among them, are start[u] .. start[u + 1] - 1.
+
+    start int64[n + 1]; to int32[a], price int64[a], back int32[a]  head, cost and reverse arc of each
+    left int64[a]  what an arc can still take; reverse arcs take 0 at first and have the cost negated
+    """
+
+    start: np.ndarray
+    to: np.ndarray
+    left: np.ndarray
+    price: np.ndarray
+    back: np.ndarray
+
+
+class FlowWorkspace(NamedTuple):
+    """What ``ship`` works in.
+
+    queue int32[n + 1], waiting bool[n], at int64[n]  nodes with an excess; the next arc of each
+    dist int64[n], head int32[FAR], after, before int32[n]  nodes by their distance to a deficit, as lists
+    """
+
+    queue: np.ndarray
+    waiting: np.ndarray
+    at: np.ndarray
+    dist: np.ndarray
+    head: np.ndarray
+    after: np.ndarray
+    before: np.ndarray
+
+
+def ship(net: Net, excess: np.ndarray, potential: np.ndarray, error: int, shrink: int) -> None:
+    """Carry every excess to the deficits; the cost is at most the number of nodes above the least.
+
+    excess int64[n]     in and out: what is to leave a node, below 0 what is to arrive; sums to 0; zeros at the end
+    potential int64[n]  in and out: arcs that take something should cost at least -error with them, else they are filled
+    error, shrink       first error (the largest cost, or less where the potentials are nearly right), and what it is
+                        divided by from scale to scale, until 1
+
+    A flow that carries everything must exist.  O(n^2 a log(error)) at worst, nearly linear as a rule.
+    """
+    from shoal.kernels.uncompiled import quick
+
+    n = excess.size
+    lists = [np.empty(size, np.int32) for size in (n + 1, FAR, n, n)]
+    room = FlowWorkspace(lists[0], np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64), *lists[1:])
+    quick(_ship, 30 * net.to.size)(net, excess, potential, error, shrink, max(int(OFTEN * n), 1), room)
+
+
+@njit(**LEAN_INNER)
+def _moved(room, u, d):
+    """Node u put where nodes d steps from a deficit are, out of where it was."""
+    if room.dist[u] < FAR:
+        if room.before[u] >= 0:
+            room.after[room.before[u]] = room.after[u]
+        else:
+            room.head[room.dist[u]] = room.after[u]
+        if room.after[u] >= 0:
+            room.before[room.after[u]] = room.before[u]
+    room.dist[u], room.before[u], room.after[u] = d, -1, room.head[d]
+    if room.head[d] >= 0:
+        room.before[room.head[d]] = u
+    room.head[d] = u
+
+
+@njit(**LEAN_INNER)
+def _update(net, excess, potential, error, room):
+    """Potentials lowered by the distance to a deficit: arcs that take something cost at least -error after as before.
+
+    An arc is as long as the errors that fit into its cost, and one more: lists of nodes by distance (Dial 1969), until
+    no node with an excess is left; what is farther goes down as far as the last one.  O(a + FAR).
+    """
+    n = excess.size
+    todo = 0
+    for d in range(FAR):
+        room.head[d] = -1
+    for u in range(n):
+        room.dist[u] = FAR
+        todo += excess[u] > 0
+        if excess[u] < 0:
+            _moved(room, u, 0)
+    d = 0
+    while d < FAR - 1 and todo > 0:
+        v = room.head[d]
+        if v < 0:
+            d += 1
+            continue
+        room.head[d] = room.after[v]
+        if room.after[v] >= 0:
+            room.before[room.after[v]] = -1
+        potential[v] -= error * d
+        room.dist[v] = -1  # done
+        todo -= excess[v] > 0
+        for e in range(net.start[v], net.start[v + 1]):
+            u, r = net.to[e], net.back[e]
+            if room.dist[u] > d and net.left[r] > 0:
+                far = d + (net.price[r] + potential[u] - potential[v] - error * d) // error + 1
+                if far < room.dist[u]:
+                    _moved(room, u, far)
+    for u in range(n):
+        room.at[u] = net.start[u]
+        if room.dist[u] >= 0:
+            potential[u] -= error * d
+
+
+@njit(**LEAN)
+def _ship(net, excess, potential, error, shrink, often, room):
+    """The same; relabels between two global updates int64 often."""
+    start, to, left, price, back = net
+    queue, waiting, at = room.queue, room.waiting, room.at
+    n = excess.size
+    while True:
+        for u in range(n):
+            for e in range(start[u], start[u + 1]):
+                if left[e] > 0 and price[e] + potential[u] - potential[to[e]] < 0:
+                    excess[u] -= left[e]
+                    excess[to[e]] += left[e]
+                    left[back[e]] += left[e]
+                    left[e] = 0
+        first, end = 0, 0
+        for u in range(n):
+            at[u] = start[u]
+            waiting[u] = excess[u] > 0
+            if waiting[u]:
+                queue[end] = u
+                end += 1
+        relabels = often
+        while first != end:
+            if relabels >= often:
+                _update(net, excess, potential, error, room)
+                relabels = 0
+            u = queue[first]
+            first = first + 1 if first < n else 0
+            waiting[u] = False
+            while excess[u] > 0:
+                if at[u] == start[u + 1]:
+                    best = -(np.int64(1) << 60)
+                    for e in range(start[u], start[u + 1]):
+                        if left[e] > 0:
+                            best = max(best, potential[to[e]] - price[e])
+                    potential[u] = best - error
+                    at[u] = start[u]
+                    relabels += 1
+                e = at[u]
+                v = to[e]
+                if left[e] > 0 and price[e] + potential[u] - potential[v] < 0:
+                    some = min(excess[u], left[e])
+                    excess[u] -= some
+                    left[e] -= some
+                    left[back[e]] += some
+                    excess[v] += some
+                    if excess[v] > 0 and not waiting[v]:
+                        waiting[v] = True
+                        queue[end] = v
+                        end = end + 1 if end < n else 0
+                    if excess[u] == 0:
+                        break
+                at[u] += 1
+        if error <= 1:
+            return
+        error = max(error // shrink, 1)
+
+
+@njit(cache=True, nogil=True)
+def prices(cost, u, v):
+    """First prices, below every cost: v the least of each column, then u the least of what remains of each row.
+
+    cost  int32[a, b];  u int64[a], v int64[b] out, u[i] + v[j] <= cost[i, j].  O(a b).
+    """
+    a, b = cost.shape
+    for j in range(b):
+        v[j] = cost[0, j]
+    for i in range(1, a):
+        for j in range(b):
+            v[j] = min(v[j], cost[i, j])
+    for i in range(a):
+        least = cost[i, 0] - v[0]
+        for j in range(1, b):
+            least = min(least, cost[i, j] - v[j])
+        u[i] = least
+
+
+@njit(**LEAN_INNER)
+def _added(j, r, some, head, after, source, amount, used):
+    """More of row r shipped to column j, in its parcel there or in a free or new one; the parcels in use."""
+    p = head[j]
+    free = -1
+    while p >= 0 and source[p] != r:
+        if amount[p] == 0:
+            free = p
+        p = after[p]
+    if p >= 0:
+        amount[p] += some
+    elif free >= 0:
+        source[free], amount[free] = r, some
+    else:
+        source[used], amount[used], after[used] = r, some, head[j]
+        head[j] = used
+        used += 1
+    return used
+
+
+@njit(cache=True, nogil=True)
+def ship_by_paths(cost, supply, demand, u, v, head, after, source, amount, used, low, high):
+    """Ship the supply of rows low .. high - 1 by shortest augmenting paths; prices stay below every cost throughout.
+
+    cost    int32[a, b]
+    supply  int64[a], demand int64[b]  what is not shipped yet; both sums are equal at the start
+    u       int64[a], v int64[b]       prices, u[i] + v[j] <= cost[i, j], equal where something is shipped
+    head    int64[b]   first parcel of each column, -1 for none; after int64[p] the next one
+    source  int64[p], amount int64[p]  row and size of each parcel, p the total supply
+    used    int64      parcels in use;  low, high  int64  rows
+
+    Returns the parcels in use; parcels may have size 0.  O(a b) time for each path.
+    """
+    a, b = cost.shape
+    dist = np.empty(b, np.int64)
+    through = np.empty(b, np.int64)  # row through which a column was reached
+    done = np.empty(b, np.bool_)
+    reached = np.empty(a, np.int64)  # distance of a row, -1 when not reached
+    parcel = np.empty(a, np.int64)  # parcel along which a row was reached
+    came = np.empty(a, np.int64)  # and its column
+    todo = np.empty(a, np.int64)
+    far = np.int64(1) << 60
+    for i in range(low, high):  # what costs no more than the prices goes at once
+        for j in range(b):
+            if supply[i] == 0:
+                break
+            if demand[j] > 0 and cost[i, j] == u[i] + v[j]:
+                some = min(supply[i], demand[j])
+                supply[i] -= some
+                demand[j] -= some
+                source[used], amount[used], after[used] = i, some, head[j]
+                head[j] = used
+                used += 1
+    for i in range(low, high):
+        while supply[i] > 0:
+            dist[:] = far
+            done[:] = False
+            reached[:] = -1
+            reached[i] = 0
+            todo[0] = i
+            waiting = 1
+            while True:
+                for x in range(waiting):
+                    r = todo[x]
+                    base = reached[r] - u[r]
+                    for j in range(b):
+                        d = base + cost[r, j] - v[j]
+                        if d < dist[j]:
+                            dist[j] = d
+                            through[j] = r
+                end = -1
+                best = far
+                for j in range(b):
+                    if not done[j] and (dist[j] < best or (dist[j] == best and demand[j] > 0 and demand[end] == 0)):
+                        best = dist[j]
+                        end = j
+                done[end] = True
+                if demand[end] > 0:
+                    break
+                waiting = 0
+                p = head[end]
+                while p >= 0:
+                    r = source[p]
+                    if amount[p] > 0 and reached[r] < 0:
+                        reached[r] = best
+                        parcel[r] = p
+                        came[r] = end
+                        todo[waiting] = r
+                        waiting += 1
+                    p = after[p]
+            for r in range(a):
+                if reached[r] >= 0:
+                    u[r] += best - reached[r]
+            for j in range(b):
+                if done[j]:
+                    v[j] -= best - dist[j]
+            some = min(supply[i], demand[end])
+            r = through[end]
+            while r != i:
+                some = min(some, amount[parcel[r]])
+                r = through[came[r]]
+            supply[i] -= some
+            demand[end] -= some
+            j = end
+            while True:
+                r = through[j]
+                used = _added(j, r, some, head, after, source, amount, used)
+                if r == i:
+                    break
+                amount[parcel[r]] -= some
+                j = came[r]
+    return used

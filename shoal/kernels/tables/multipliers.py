@@ -1,0 +1,506 @@
+"""Multipliers of the class program, moved along subgradients, in whole numbers.
+
+How far row prices are above what classes that are nearly tight allow.
+
+Classes of a lattice written down with their dearest cells.
+
+Pairs and triples of types that a linear program could still use, and nearest types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels import INNER, LEAN, njit
+
+FADE, SHARE = 0.7, 0.03
+REST = 12  # passes without a row after which the multipliers of a class rest: a hundredth of its trend is left
+CALM = 0.02  # shorter steps repeat the same choices, which would spoil the average
+
+
+class Arcs(NamedTuple):
+    """Where rows may go.
+
+    start int64[m + 1], pair int32[a]  rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
+    count int64[m]      rows of each cell
+    owner int64[p]      class of each pair (class, sensitive value), rising
+    first int64[v + 1]  the pairs of class c are first[c] .. first[c + 1] - 1, at least one
+    cost int64[v]       what a row loses there, in whole units
+    scale float64[v]    how far the multipliers of a class move compared with others
+    l int64, weight int64[p], top int64[v]  of the N rows of a class, n of them of each value, the sum of
+                        z (l n - weight N) is at most top N times the largest z, for any z of at least 0
+    most int64          no multiplier is above it
+    """
+
+    start: np.ndarray
+    pair: np.ndarray
+    count: np.ndarray
+    owner: np.ndarray
+    first: np.ndarray
+    cost: np.ndarray
+    scale: np.ndarray
+    l: int
+    weight: np.ndarray
+    top: np.ndarray
+    most: int
+
+
+class Course(NamedTuple):
+    """Where a walk is; all in and out.
+
+    multiplier int64[p], best int64[p]  multipliers, at least 0, and those of the largest bound so far
+    trend float64[p]    smoothed direction
+    share float64[v]    smoothed rows of each class
+    state float64[3]    largest bound so far, length of steps, passes since it rose
+    reduced int64[p]    what a row of each pair pays
+    held int64[h, p]    rows of each pair, those of each part of the cells by themselves
+    still int64[v]      passes since a class had rows: 0 at first
+    moved bool[v]       whether a class has multipliers unlike those of ``best``
+    """
+
+    multiplier: np.ndarray
+    best: np.ndarray
+    trend: np.ndarray
+    share: np.ndarray
+    state: np.ndarray
+    reduced: np.ndarray
+    held: np.ndarray
+    still: np.ndarray
+    moved: np.ndarray
+
+
+def begun(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> Course:
+    """A walk from multipliers int64[p] and shares float64[v], which stay as they are; cells choose in so many parts."""
+    p, v = multiplier.size, share.size
+    rooms = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
+    return Course(
+        multiplier.copy(), multiplier.copy(), np.zeros(p), share.copy(), np.array([-np.inf, step, 0.0]), *rooms
+    )
+
+
+@njit(**LEAN)
+def move(arcs, course, step, start, end):
+    """Multipliers of the classes start .. end - 1 moved along their trend, and what a row of each pair then pays.
+
+    A class that no row chose for some passes has hardly any trend left: its multipliers rest until one does.
+    """
+    multiplier, trend, reduced, held = course.multiplier, course.trend, course.reduced, course.held
+    for c in range(start, end):
+        if course.still[c] > REST:
+            continue
+        if step > 0.0:
+            course.moved[c] = True
+        total, high = np.int64(0), np.int64(0)
+        for p in range(arcs.first[c], arcs.first[c + 1]):
+            moved = np.rint(step * arcs.scale[c] * trend[p])
+            multiplier[p] = np.int64(min(max(multiplier[p] + moved, 0.0), np.float64(arcs.most)))
+            total += arcs.weight[p] * multiplier[p]
+            high = max(high, multiplier[p])
+        total += arcs.top[c] * high
+        for p in range(arcs.first[c], arcs.first[c + 1]):
+            reduced[p] = arcs.cost[c] + arcs.l * multiplier[p] - total
+            for h in range(held.shape[0]):
+                held[h, p] = 0
+
+
+@njit(**LEAN)
+def choose(arcs, course, part, start, end):
+    """Rows of the cells start .. end - 1 sent where they pay least; what they pay together, in whole numbers."""
+    reduced, held = course.reduced, course.held
+    paid = np.int64(0)
+    for i in range(start, end):
+        e = arcs.start[i]
+        least = reduced[arcs.pair[e]]
+        for f in range(e + 1, arcs.start[i + 1]):  # no branch in it: a processor looks at several at once
+            least = min(least, reduced[arcs.pair[f]])
+        while reduced[arcs.pair[e]] > least:
+            e += 1
+        at = arcs.pair[e]
+        paid += arcs.count[i] * least
+        held[part, at] += arcs.count[i]
+        course.still[arcs.owner[at]] = -1  # whichever part says it first
+    return paid
+
+
+@njit(**LEAN)
+def follow(arcs, course, best, start, end):
+    """Trends and shares of the classes start .. end - 1 after their rows have chosen; the squared length of a step.
+
+    best  whether the multipliers proved most so far, and are kept
+    """
+    multiplier, trend, held, still = course.multiplier, course.trend, course.held, course.still
+    length = 0.0
+    for c in range(start, end):
+        first, last = arcs.first[c], arcs.first[c + 1]
+        if best and course.moved[c]:
+            course.moved[c] = False
+            for p in range(first, last):
+                course.best[p] = multiplier[p]
+        still[c] += 1
+        rows = np.int64(0)
+        if still[c] == 0:
+            for p in range(first, last):
+                for h in range(1, held.shape[0]):
+                    held[0, p] += held[h, p]
+                rows += held[0, p]
+        if course.state[1] > CALM:
+            course.share[c] += SHARE * (rows - course.share[c])
+        if still[c] > REST:
+            continue
+        highest = -1
+        if arcs.top[c] > 0:  # of equal multipliers that of the value which is most above its share
+            highest = first
+            for p in range(first + 1, last):
+                over = arcs.l * (held[0, p] - held[0, highest]) - (arcs.weight[p] - arcs.weight[highest]) * rows
+                if multiplier[p] > multiplier[highest] or (multiplier[p] == multiplier[highest] and over > 0):
+                    highest = p
+        for p in range(first, last):
+            more = arcs.l * held[0, p] - (arcs.weight[p] + (arcs.top[c] if p == highest else 0)) * rows
+            trend[p] = (1 - FADE) * more + FADE * trend[p]
+            if multiplier[p] > 0 or trend[p] > 0:
+                length += arcs.scale[c] * trend[p] * trend[p]
+    return length
+
+
+@njit(**INNER)
+def _sort(member, begin, end, price):
+    """Members by falling price; they are nearly so, from the pass before."""
+    for x in range(begin + 1, end):
+        i = member[x]
+        y = x
+        while y > begin and price[member[y - 1]] < price[i]:
+            member[y] = member[y - 1]
+            y -= 1
+        member[y] = i
+
+
+@njit(**INNER)
+def _take(classes, t, count, value, kinds, group, price, seen, taken):
+    """The most by which K rows or more of a class, with ``kinds`` values, are above its cost; they are added to
+    ``taken`` where that has room.  Members by falling price; rows not above are taken while K or values lack."""
+    held, values, over = 0, 0, 0.0
+    for x in range(classes.start[t], classes.start[t + 1]):
+        i = classes.member[x]
+        above, y = price[i] - classes.cost[t], 0
+        if above <= 0.0 and held >= group and values >= kinds:
+            break
+        while y < values and seen[y] != value[i]:
+            y += 1
+        new = y == values and values < kinds
+        if new:
+            seen[values] = value[i]
+            values += 1
+        many = count[i]
+        if above <= 0.0:  # no more than K asks beside the values that are to come
+            many = min(many, max(group - held - (kinds - values), 1 if new else 0))
+        if many <= 0:
+            continue
+        held += many
+        over += many * above
+        if taken.size:
+            taken[i] += many
+    return over if held >= group and values >= kinds else 0.0
+
+
+@njit(cache=True, nogil=True)
+def taken(classes, count, value, kinds, group, price, first, last, rows):
+    """The most by which K rows or more of each of the classes first .. last - 1 are above their cost, summed.
+
+    classes  as in ``kernels.tables.multipliers``; their members are put in order here; count int64[m] rows of each cell
+    value int64[m], kinds  sensitive values, of which so many are needed;  group  K;  price float64[m]
+    rows int64[m]  out: those rows
+    """
+    none, seen = np.empty(0, np.int64), np.empty(kinds, np.int64)
+    rows[:] = 0
+    total = 0.0
+    for t in range(first, last):
+        highest = classes.cost[t]
+        for x in range(classes.start[t], classes.start[t + 1]):
+            highest = max(highest, price[classes.member[x]])
+        if highest == classes.cost[t]:  # most classes, and they need no order
+            continue
+        _sort(classes.member, classes.start[t], classes.start[t + 1], price)
+        over = _take(classes, t, count, value, kinds, group, price, seen, none)
+        if over > 0.0:
+            total += _take(classes, t, count, value, kinds, group, price, seen, rows)
+    return total
+
+
+class Tight(NamedTuple):
+    """Room for classes: used int64[1] how many there are; name int64[t, 2] the node of each and its first cell;
+    cost float64[t] what a row loses; its dearest cells, those of ``rows`` rows or all, are
+    member[start[t] : start[t + 1]]."""
+
+    used: np.ndarray
+    name: np.ndarray
+    start: np.ndarray
+    cost: np.ndarray
+    member: np.ndarray
+    rows: int
+
+    @classmethod
+    def empty(cls, members: int, rows: int) -> Tight:
+        """Room for so many members."""
+        many = members // 16
+        return cls(np.zeros(1, np.int64), np.empty((many, 2), np.int64), np.zeros(many + 1, np.int64), np.empty(many),
+                   np.empty(members, np.int32), rows)  # fmt: skip
+
+
+class Classes(NamedTuple):
+    """Classes in the order of their names, each once; fields as in ``Tight``."""
+
+    name: np.ndarray
+    start: np.ndarray
+    cost: np.ndarray
+    member: np.ndarray
+
+    @classmethod
+    def of(cls, found: Sequence[Tight]) -> Classes:
+        """Those that a sweep has found."""
+        used = [int(t.used[0]) for t in found]
+        parts = [
+            (t.name[:n], np.diff(t.start[: n + 1]), t.cost[:n], t.member[: t.start[n]])
+            for t, n in zip(found, used, strict=True)
+        ]
+        name, size, cost, member = (np.concatenate([part[y] for part in parts]) for y in range(4))
+        return _once(name, size, cost, member)
+
+    def joined(self, other: Classes) -> Classes:
+        """Both; of a class that both have, this one's members."""
+        return _once(
+            np.concatenate([self.name, other.name]),
+            np.concatenate([np.diff(self.start), np.diff(other.start)]),
+            np.concatenate([self.cost, other.cost]),
+            np.concatenate([self.member, other.member]),
+        )
+
+
+def _once(name: np.ndarray, size: np.ndarray, cost: np.ndarray, member: np.ndarray) -> Classes:
+    """The first of each name."""
+    kept = np.unique(name, axis=0, return_index=True)[1]
+    at, many = (np.cumsum(size) - size)[kept], size[kept]
+    start = np.append(0, np.cumsum(many)).astype(np.int64)
+    return Classes(name[kept], start, cost[kept], member[np.repeat(at - start[:-1], many) + np.arange(start[-1])])
+
+
+class Types(NamedTuple):
+    """Types of rows, and what they lose together.
+
+    code   int32[t, d]   the types
+    count  int64[t]      rows of each; a group may hold a type more than once when it has the rows
+    pair   int64[...]    loss of two codes of column j published as one: pair[start[j] + a * size[j] + b]
+    start  int64[d], size int64[d], kind int64[d]  (2: a set, three different values lose twice what two lose)
+    """
+
+    code: np.ndarray
+    count: np.ndarray
+    pair: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    kind: np.ndarray
+
+
+class Prices(NamedTuple):
+    """What a column pays for.
+
+    fine   int64         losses are multiplied by this before prices are taken off
+    row    int64[t]      price of a row of each type
+    start  int64[t + 1], of int64[...]   the sets of every type
+    member uint8[s, t]   sets of types; a column with an odd number of its rows in one earns that set's bonus
+    bonus  int64[s]      at least 0
+    """
+
+    fine: int
+    row: np.ndarray
+    start: np.ndarray
+    of: np.ndarray
+    member: np.ndarray
+    bonus: np.ndarray
+
+
+@njit(**INNER)
+def _two(types, a, b):
+    code, pair, start, size = types.code, types.pair, types.start, types.size
+    total = np.int64(0)
+    for j in range(code.shape[1]):
+        total += pair[start[j] + np.int64(code[a, j]) * size[j] + code[b, j]]
+    return total
+
+
+@njit(**INNER)
+def _three(types, a, b, c):
+    code, pair, start, size, kind = types.code, types.pair, types.start, types.size, types.kind
+    total = np.int64(0)
+    for j in range(code.shape[1]):
+        x, y, z = np.int64(code[a, j]), np.int64(code[b, j]), np.int64(code[c, j])
+        p = pair[start[j] + x * size[j] + y]
+        q = pair[start[j] + x * size[j] + z]
+        r = pair[start[j] + y * size[j] + z]
+        if kind[j] == 2 and x != y and y != z and x != z:
+            total += 2 * p
+        else:
+            total += max(p, q, r)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def nearest(types, index, distance):
+    """The m nearest other types of every type, nearest first, ties by number.
+
+    index int32[t, m], distance int64[t, m]   out; -1 where there are fewer others.  O(t^2 d).
+    """
+    t, m = index.shape
+    index[:] = -1
+    for a in range(t):
+        held = 0
+        for b in range(t):
+            if a == b:
+                continue
+            d = _two(types, a, b)
+            if held == m and d >= distance[a, m - 1]:
+                continue
+            x = held if held < m else m - 1
+            while x > 0 and distance[a, x - 1] > d:
+                distance[a, x] = distance[a, x - 1]
+                index[a, x] = index[a, x - 1]
+                x -= 1
+            distance[a, x] = d
+            index[a, x] = b
+            if held < m:
+                held += 1
+
+
+@njit(**INNER)
+def _odd(prices, a, b, c):
+    """Sum of the bonuses of the sets that hold an odd number of a, b, c (c = -1: of a, b)."""
+    cut_start, cut_of, member, bonus = prices.start, prices.of, prices.member, prices.bonus
+    total = np.int64(0)
+    for x in range(cut_start[a], cut_start[a + 1]):
+        s = cut_of[x]
+        held = 1 + member[s, b] + (member[s, c] if c >= 0 else 0)
+        if held % 2 == 1:
+            total += bonus[s]
+    for x in range(cut_start[b], cut_start[b + 1]):
+        s = cut_of[x]
+        if member[s, a] == 0 and (c < 0 or member[s, c] == 0):
+            total += bonus[s]
+    if c >= 0:
+        for x in range(cut_start[c], cut_start[c + 1]):
+            s = cut_of[x]
+            if member[s, a] == 0 and member[s, b] == 0:
+                total += bonus[s]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def price(types, prices, under, least, out, least_reduced):
+    """Pairs and triples with reduced cost under a threshold, all arithmetic in whole numbers.
+
+    under     int64      report columns with  fine * cost - prices - bonuses < under
+    least     int64      0: report all of them.  Otherwise at most this many pairs and triples for every lowest type
+    out       int32[most, 3]   types in rising order, -1 as third of a pair
+    least_reduced  int64[2]    out: least reduced cost of a pair, of a triple, where below `under`
+    returns   number of columns, -1 when out is full
+
+    Complete because a triple loses at least what each of its pairs loses, and because a row brings at most its price
+    and all its sets' bonuses, say p: with P the largest p, a triple on a < b needs 3 fine loss(a, b) - p(a) - p(b) - P
+    < under.  O(t^2 d) and the triples looked at.
+    """
+    count, fine, price_of = types.count, prices.fine, prices.row
+    t, most = count.size, out.shape[0]
+    reach = price_of.copy()
+    for a in range(t):
+        for x in range(prices.start[a], prices.start[a + 1]):
+            reach[a] += prices.bonus[prices.of[x]]
+    found = 0
+    least_reduced[0] = under
+    least_reduced[1] = under
+    top = reach.max()
+    near = np.empty(t, np.int64)
+    far = np.empty(t, np.int64)
+    keep = least if least > 0 else 1
+    best = np.empty((2, keep), np.int64)
+    who = np.empty((2, keep, 2), np.int64)
+    for a in range(t):
+        held = np.zeros(2, np.int64)
+        n = 0
+        for b in range(a, t):
+            if a == b and count[a] < 2:
+                continue
+            d = fine * _two(types, a, b)
+            both = reach[a] + reach[b]
+            if 2 * d - both < under:
+                r = 2 * d - price_of[a] - price_of[b] - _odd(prices, a, b, -1)
+                if r < under:
+                    if r < least_reduced[0]:
+                        least_reduced[0] = r
+                    if least == 0:
+                        if found == most:
+                            return -1
+                        out[found, 0], out[found, 1], out[found, 2] = a, b, -1
+                        found += 1
+                    else:
+                        _insert(best, who, held, 0, keep, r, b, -1)
+            if 3 * d - both - top < under:
+                near[n] = b
+                far[n] = d
+                n += 1
+        for x in range(n):
+            b = near[x]
+            for y in range(x, n):
+                c = near[y]
+                s = reach[a] + reach[b] + reach[c]
+                low = max(far[x], far[y])
+                if 3 * low - s >= under:
+                    continue
+                if a == b or b == c:
+                    need = 3 if a == b and b == c else 2
+                    if count[b] < need:
+                        continue
+                if least > 0 and held[1] == keep and 3 * low - s >= best[1, keep - 1]:
+                    continue
+                low = max(low, fine * _two(types, b, c))
+                if 3 * low - s >= under:
+                    continue
+                full = 3 * fine * _three(types, a, b, c)
+                if full - s >= under:
+                    continue
+                r = full - price_of[a] - price_of[b] - price_of[c]
+                r -= _odd(prices, a, b, c)
+                if r < under:
+                    if r < least_reduced[1]:
+                        least_reduced[1] = r
+                    if least == 0:
+                        if found == most:
+                            return -1
+                        out[found, 0], out[found, 1], out[found, 2] = a, b, c
+                        found += 1
+                    else:
+                        _insert(best, who, held, 1, keep, r, b, c)
+        if least > 0:
+            for kind_of in range(2):
+                for x in range(held[kind_of]):
+                    if found == most:
+                        return -1
+                    out[found, 0], out[found, 1], out[found, 2] = a, who[kind_of, x, 0], who[kind_of, x, 1]
+                    found += 1
+    return found
+
+
+@njit(**INNER)
+def _insert(best, who, held, which, keep, r, b, c):
+    n = held[which]
+    if n == keep and r >= best[which, keep - 1]:
+        return
+    x = n if n < keep else keep - 1
+    while x > 0 and best[which, x - 1] > r:
+        best[which, x] = best[which, x - 1]
+        who[which, x] = who[which, x - 1]
+        x -= 1
+    best[which, x] = r
+    who[which, x, 0] = b
+    who[which, x, 1] = c
+    if n < keep:
+        held[which] = n + 1

@@ -1,0 +1,256 @@
+"""Cells as other tools write them, understood against the original's values.
+
+ARX writes stars, masks such as ``476**``, sets ``{a, b}`` and intervals ``[20, 25[``; sdcMicro a missing value; anonypy
+``20-25`` for numbers and ``a,b`` for other values, each a list of one, ``['a,b']`` where pandas has written it; shoal
+what ``model.notation`` and the hierarchies say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import RangeOf, SetOf, in_order, parse, place, places
+
+_INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
+_DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
+_END = re.compile(r"(<=?|>=?)\s*(-?[\d.]+)\Z")
+_ALONE = re.compile(r"\[(['\"])((?:(?!\1).)*)\1\]\Z", re.DOTALL)
+STARS = ("*", "NULL", "NA", "?")
+ORDER = "order"  # the ruler of a column whose values have an order of their own
+
+
+class Domain(NamedTuple):
+    """The original's distinct values of a column, numbers and dates in their order, a missing value last.
+
+    at  float64[values]  their places, NaN for a missing value; None where the values are neither numbers nor dates
+    """
+
+    values: tuple[str | None, ...]
+    ruler: str | None
+    at: np.ndarray | None
+    number: dict[str | None, int]
+
+    def place(self, text: str) -> float | None:
+        """Where a value, or what is written like one, lies on the line; None where it does not."""
+        if self.ruler != ORDER or self.at is None:
+            return place(text, self.ruler)
+        return float(self.at[self.number[text]]) if text in self.number else None
+
+
+class Spread(NamedTuple):
+    """What the distinct cells of a column stand for: runs of the domain, every value of a cell as likely as the others.
+
+    cell, start, stop  int64[runs]  domain[start:stop] belongs to the cell
+    size               int64[cells] values each stands for
+    wild               bool[cells]  a star, or a missing value where the original has none
+    unknown            cells that no notation explains; they are counted as stars
+    told  float64[cells]  loss of those that say it themselves: labels of a hierarchy, ranges, sets; or NaN
+    """
+
+    cell: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    size: np.ndarray
+    wild: np.ndarray
+    unknown: int
+    told: np.ndarray
+
+    def share(self, low: int, high: int) -> np.ndarray:
+        """float64[cells]: the share of each cell's values that lie in domain[low:high]."""
+        inside = np.clip(np.minimum(self.stop, high) - np.maximum(self.start, low), 0, None)
+        return np.bincount(self.cell, weights=inside, minlength=self.size.size) / self.size
+
+    def marginal(self, rows: np.ndarray, values: int) -> np.ndarray:
+        """float64[values]: the rows expected at every value.  rows: of each cell."""
+        weight = (rows / self.size)[self.cell]
+        edges = np.zeros(values + 1)
+        np.add.at(edges, self.start, weight)
+        np.add.at(edges, self.stop, -weight)
+        return np.cumsum(edges)[:-1]
+
+    def means(self, at: np.ndarray) -> np.ndarray:
+        """float64[cells]: the mean place of each cell's values; a missing value has the mean of all."""
+        filled = np.where(np.isnan(at), np.nanmean(at) if not np.isnan(at).all() else 0.0, at)
+        upto = np.concatenate([[0.0], np.cumsum(filled)])
+        return np.bincount(self.cell, weights=upto[self.stop] - upto[self.start], minlength=self.size.size) / self.size
+
+    def loss(self, domain: Domain) -> np.ndarray:
+        """float64[cells]: 0 for a value, 1 for a star; a label, a set or a range of shoal's notation as NCP counts it.
+
+        In other notations the span of numbers, else (values - 1) / (all values - 1).
+        """
+        if domain.at is None or np.isnan(domain.at).all():
+            held = (self.size - 1) / max(len(domain.values) - 1, 1)
+            return np.where(self.wild, 1.0, np.where(np.isnan(self.told), held, self.told))
+        at = np.where(np.isnan(domain.at), np.nanmax(domain.at), domain.at)
+        low, high = np.full(self.size.size, np.inf), np.full(self.size.size, -np.inf)
+        np.minimum.at(low, self.cell, at[self.start])
+        np.maximum.at(high, self.cell, at[self.stop - 1])
+        span = (high - low) / max(float(at.max() - at.min()), 1e-300)
+        return np.where(self.wild, 1.0, np.where(np.isnan(self.told), span, self.told))
+
+
+def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -> Domain:
+    """The domain of a column from its distinct values.
+
+    order  of the values of a column that has one of its own
+    """
+    present = [t for t in texts if t is not None]
+    if order is None and (bands := in_order(present)) is not None:
+        order = [present[i] for i in bands]
+    if order is not None:
+        rank = {t: i for i, t in enumerate(t for t in order if t in set(present))}
+        values = (*rank, *([None] if len(present) < len(texts) else []))
+        line = np.array([np.nan if v is None else rank[v] for v in values], float)
+        return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
+    ruler = next((r for r in ("number", "date") if present and all(place(t, r) is not None for t in present)), None)
+    key: Any = (lambda t: place(t, ruler)) if ruler else None
+    values = (*sorted(present, key=key), *([None] if len(present) < len(texts) else []))
+    at = places(values, ruler) if ruler else None
+    return Domain(values, ruler, at, {v: i for i, v in enumerate(values)})
+
+
+def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -> Spread:
+    """What distinct cells stand for.  O(texts values) for masks, O(texts log values) for all else."""
+    below, paid = _labels(hierarchy, domain)
+    texts = [t if t is None or t in domain.number else _ALONE.sub(r"\2", t) for t in texts]
+    told = np.array([np.nan if t is None else paid[t] if t in paid else _told(t, domain) for t in texts])
+    runs: list[tuple[int, int, int]] = []
+    wild = np.zeros(len(texts), bool)
+    unknown = 0
+    for i, text in enumerate(texts):
+        found = None if _starred(text, domain) else _runs(text, domain, below)
+        if found is None:
+            wild[i] = True
+            unknown += not _starred(text, domain)
+            found = [(0, len(domain.values))]
+        runs += [(i, a, b) for a, b in found]
+    cell, start, stop = np.array(runs, np.int64).reshape(-1, 3).T
+    size = np.bincount(cell, weights=stop - start, minlength=len(texts)).astype(np.int64)
+    return Spread(cell, start, stop, np.maximum(size, 1), wild, unknown, told)
+
+
+def _starred(text: str | None, domain: Domain) -> bool:
+    return text not in domain.number and (text is None or text in STARS or not text or set(text) == {"*"})
+
+
+def _runs(text: str | None, domain: Domain, below: Mapping[str, list[int]]) -> list[tuple[int, int]] | None:
+    """Runs of the domain that a cell stands for; None where no notation explains it, or it holds none of its values."""
+    if text in domain.number:
+        return [(domain.number[text], domain.number[text] + 1)]
+    assert text is not None  # a missing cell is a value of the domain or a star
+    if text in below:
+        return _joined(below[text])
+    return _numbers(text, domain) or _sets(text, domain) or _mask(text, domain)
+
+
+def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
+    if domain.at is None:
+        return None
+    at = domain.at[~np.isnan(domain.at)]
+    low, high, left, right = -np.inf, np.inf, True, True  # both ends belong
+    alone = domain.place(text)
+    if found := _INTERVAL.match(text):
+        low, high, left, right = float(found[2]), float(found[3]), found[1] == "[", found[4] == "]"
+    elif found := _DASH.match(text):
+        low, high = float(found[1]), float(found[2])
+    elif found := _END.match(text):
+        low, high = (-np.inf, float(found[2])) if found[1][0] == "<" else (float(found[2]), np.inf)
+        left = right = "=" in found[1]
+    elif alone is not None:  # 20.0 for 20
+        low = high = alone
+    else:
+        ends = _parsed(text)
+        if not isinstance(ends, RangeOf) or ends.low is None:
+            return None
+        first, last = domain.place(ends.low), None if ends.high is None else domain.place(ends.high)
+        if first is None or (last is None and ends.high is not None):
+            return None
+        stop = len(domain.values) if last is None else int(np.searchsorted(at, last, "right"))
+        return [(int(np.searchsorted(at, first, "left")), stop)]
+    start = int(np.searchsorted(at, low, "left" if left else "right"))
+    stop = int(np.searchsorted(at, high, "right" if right else "left"))
+    return [(start, stop)] if start < stop else None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse(text)
+    except InputError:
+        return None
+
+
+def _sets(text: str, domain: Domain) -> list[tuple[int, int]] | None:
+    found = _parsed(text)
+    if isinstance(found, str):
+        parts: Sequence[str | None] = [found]
+    elif isinstance(found, SetOf):
+        parts = found.values
+    else:
+        parts = []
+    for candidate in (parts, text.strip("{}[]()").split(", "), text.strip("{}[]()").split(",")):
+        if candidate and all(p in domain.number for p in candidate):
+            return _joined([domain.number[p] for p in candidate])
+    return None
+
+
+def _mask(text: str, domain: Domain) -> list[tuple[int, int]] | None:
+    """476** and **6: every value of that length that agrees elsewhere."""
+    if "*" not in text:
+        return None
+    rule = re.compile("".join("." if c == "*" else re.escape(c) for c in text))
+    return _joined([i for i, v in enumerate(domain.values) if v is not None and rule.fullmatch(v)]) or None
+
+
+def _joined(codes: Sequence[int]) -> list[tuple[int, int]]:
+    """Codes as runs of neighbors."""
+    out: list[tuple[int, int]] = []
+    for code in sorted(set(codes)):
+        if out and out[-1][1] == code:
+            out[-1] = (out[-1][0], code + 1)
+        else:
+            out.append((code, code + 1))
+    return out
+
+
+def _told(text: str, domain: Domain) -> float:
+    """Loss of a value, of a set by its members, of a range by its ends; NaN for other texts."""
+    if text in domain.number:
+        return 0.0
+    found = _parsed(text)
+    if isinstance(found, SetOf):
+        return (len(found.values) - 1) / max(len(domain.values) - 1, 1)
+    if not isinstance(found, RangeOf) or domain.at is None or found.low is None:
+        return np.nan
+    present = domain.at[~np.isnan(domain.at)]
+    if not present.size:
+        return np.nan
+    least, most = float(present.min()), float(present.max())
+    beyond = most + max(most - least, 1.0, abs(most) * 1e-9)  # where a missing value lies
+    low = domain.place(found.low)
+    high = beyond if found.high is None else domain.place(found.high)
+    if low is None or high is None:
+        return np.nan
+    span = (beyond if present.size < domain.at.size else most) - least
+    return min((high - low) / (span or 1.0), 1.0)  # a line of one value is 1 long, as for the maker
+
+
+def _labels(hierarchy: Any, domain: Domain) -> tuple[dict[str, list[int]], dict[str, float]]:
+    """Label of a hierarchy -> codes below it, and its loss."""
+    if hierarchy is None:
+        return {}, {}
+    present = [v for v in domain.values if v is not None]
+    resolved = Hierarchy.of(hierarchy).resolve(present)
+    out: dict[str, list[int]] = {}
+    paid = dict.fromkeys(present, 0.0)
+    for level, labels, leaves in zip(resolved.node[1:-1], resolved.labels[1:-1], resolved.leaves[1:-1], strict=True):
+        for i, node in enumerate(level.tolist()):
+            out.setdefault(labels[node], []).append(domain.number[present[i]])
+            paid.setdefault(labels[node], float(leaves[i] - 1) / max(int(resolved.leaves[-1, 0]) - 1, 1))
+    return out, paid

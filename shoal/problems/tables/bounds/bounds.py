@@ -1,0 +1,464 @@
+"""Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
+
+Each bound is a function of the task alone.  ``docs/bounds.md`` has the proofs.
+
+Row prices moved along subgradients, against classes that are nearly tight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.clock import clock
+from shoal.kernels.tables.multipliers import Classes, Tight
+from shoal.model.task import Task
+from shoal.problems.tables.bounds.boxes import columns_of_boxes, first_part, sweeps_of, without_lattice
+from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
+from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
+from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
+
+FADE, PATIENCE = 0.7, 10.0
+NOWHERE = 1e-200  # squared length of a direction that leads nowhere
+PARTS = 2  # of the classes, which cores may share
+
+
+class BoundedRows(NamedTuple):
+    """What is asked of the rows: many int64[m] of each cell, K rows a class, of so many kinds of value int64[m]."""
+
+    many: np.ndarray
+    value: np.ndarray
+    kinds: int
+    group: int
+
+
+class Ascent(NamedTuple):
+    """Prices on their way; all in and out.
+
+    price, best, trend float64[m]  prices, those of the largest value so far, the smoothed direction
+    state float64[3]  largest value so far, length of steps, passes since it rose
+    """
+
+    price: np.ndarray
+    best: np.ndarray
+    trend: np.ndarray
+    state: np.ndarray
+
+
+def climb(
+    classes: Classes, asked: BoundedRows, most: np.ndarray, way: Ascent, passes: int, aim: float, gap: float,
+    each: Each = in_turn,
+) -> None:  # fmt: skip
+    """Some passes of a subgradient method for the prices, at most ``most`` float64[m], that prove most.
+
+    Value: the sum of all prices less, for each class, the most by which K rows or more, with the values, are above
+    their cost.  A step of Polyak's rule along the smoothed subgradient aims ``gap`` above the value there is, and above
+    ``aim``; steps are cut after some passes in vain.  The parts hang on the classes alone, so any number of cores finds
+    the same.  O(passes * members) where the order of a class changes little.
+    """
+    from shoal.kernels.patience import risen
+    from shoal.kernels.tables.multipliers import taken
+
+    price, best, trend, state = way
+    parts, rows = even(classes.start, PARTS), np.zeros((PARTS, price.size), np.int64)
+
+    def over(h: int) -> float:
+        return float(taken(classes, *asked, price, *parts[h], rows[h]))
+
+    for _ in range(passes):
+        proved = float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
+        if risen(state, proved, PATIENCE):
+            best[:] = price
+        trend *= FADE
+        trend += (1 - FADE) * (asked.many - rows.sum(axis=0))
+        length = float((trend**2 / asked.many).sum())
+        if length < NOWHERE:
+            break
+        step = state[1] * (max(state[0], aim) + gap - proved) / length
+        np.minimum(price + step * trend / asked.many, most, out=price)
+
+
+QUICK = 3.0  # seconds that "fast" has for its bounds, at most
+LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
+PACE = 1e8  # cells a core looks at in a second, at most
+HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
+PAIRS = {"fast": 3e10, "balanced": 3e10, "thorough": 1e11}  # pairs of cells times columns for the bound by neighbors
+ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
+SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
+SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
+HALF, WHOLE = 3, 7  # sweeps like the first that half of a first raise takes, about, and a whole one
+STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
+ASCENT = 0.5  # share of the seconds left that the ascent takes where prices then move along subgradients
+CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
+MIXED = (0.4, 0.4, 0.3, 0.2, 0.1)  # the same where different values are asked for
+DEAR = (3, 12)  # times K: rows of a class that are written down, and where different values are asked for
+PASSES, MEMBERS = 400, (4e8, 1e9)  # passes over them, and members of classes looked at in these, at most; the same
+LISTED = 20_000_000  # members written down in one sweep, at most
+GAP = 0.05  # steps aim at so much more than what was proved before
+NONE = Tight.empty(0, 0)
+ARGUMENTS = {
+    "nothing": "no loss is below 0",
+    "alone": WIDENED,
+    "tuples": "suppressed tuples: each has at least one star",
+    "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
+    "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
+    "subgradients": "row prices that no eligible group of any lattice class exceeds, moved along subgradients",
+    "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
+    "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
+    "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
+    "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
+    "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
+    "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
+    "columns of boxes": "row prices that no box with as many rows as a group needs exceeds, by column generation",
+    "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
+    "shards": "per row the less of what it loses with its nearest rows in its shard and with any tuple of another",
+}
+
+
+@dataclass
+class Bounds:
+    """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found,
+    cheapest float64[m] those of the cheapest node; multipliers of the class program, for diversity by frequency;
+    classes that
+    are nearly tight where prices moved along subgradients."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    prices: np.ndarray | None = None
+    cheapest: np.ndarray | None = None
+    multipliers: Multipliers | None = None
+    classes: Classes | None = None
+
+    @property
+    def best(self) -> tuple[str, float]:
+        """Name and value of the largest."""
+        if not self.values:
+            return "none", 0
+        name = max(self.values, key=lambda k: self.values[k])
+        return name, self.values[name]
+
+
+def lower_bounds(task: Task, *, until: float | None = None, program: bool = True) -> Bounds:
+    """The bounds that fit the effort; with ``until`` (``shoal.clock``) no sweep starts that might pass it.
+
+    program  whether small tables get the best prices there are, by linear programming, instead of ascent
+
+    A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbors is O(cells^2).
+    """
+    began = clock()
+    out = Bounds()
+    if not task.histogram.cells or not task.recoding.columns:
+        return out
+    if task.effort.name == "fast":
+        until = began + QUICK
+    effort = "thorough" if task.effort.name == "seconds" else task.effort.name
+    lattice = Lattice.of(task.recoding)
+    tuples = residue(task.histogram, task.requirement)[1]["bound"]
+    if plain_stars(task.recoding):
+        out.values["tuples"] = int(tuples)
+    if task.recoding.hierarchies is not None and lattice.nodes * task.histogram.cells <= HOPELESS:
+        sweeper = Sweeper(task, lattice, LOOKS[effort])
+        since = clock()
+        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None if until is None else began + 0.7 * (until - began))
+        if first is not None and np.isfinite(first).all():
+            _of_nodes(task, out, first, int(tuples))
+            if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
+                _by_program(task, out, sweeper, effort, until)
+            else:
+                # Where values are asked, multipliers and prices of either sign prove more in the time.
+                sweeps = 0 if task.part or sweeper.asked else sweeps_of(task, effort, until)
+                _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
+                if sweeps and out.prices is not None:
+                    columns = columns_of_boxes(task, out.prices, sweeps, until)
+                    if columns is not None:
+                        out.values["columns of boxes"] = total(task, columns)
+    if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
+        for name, found in without_lattice(task, effort, until).items():
+            out.values[name] = total(task, found)
+    alone = task.recoding.alone(task.histogram)
+    if alone:
+        out.values["alone"] = alone
+    out.multipliers = price(task, until=until)
+    if out.multipliers is not None:
+        out.values["tolls"] = out.multipliers.value(task)
+    out.seconds = clock() - began
+    return out
+
+
+def _of_nodes(task: Task, out: Bounds, first: np.ndarray, tuples: int) -> None:
+    """The first sweep: per row the cheapest node whose class can hold an eligible group with it."""
+    out.prices = out.cheapest = first
+    out.values["cheapest node"] = total(task, first)
+    if plain_stars(task.recoding):
+        columns = range(1, len(task.recoding.columns))
+        out.values["combined"] = tuples + sum(int(task.histogram.count[first > p + 0.5].sum()) for p in columns)
+
+
+def _by_program(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: float | None) -> None:
+    """The best prices there are, from the dual of a linear program."""
+    named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
+    prices = sweeper.program(SOLVE[effort] if named or until is None else until - clock())
+    fixed = None if prices is None else sweeper.feasible(prices, until)
+    if fixed is not None:
+        out.values["linear program"] = total(task, fixed)
+        out.prices = fixed
+
+
+def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: float | None, spent: float) -> None:
+    """Prices raised by dual ascent, then moved along subgradients where these still gain; spent: on one sweep."""
+    assert out.cheapest is not None
+    # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
+    idle = sweeper.per_value and out.best[0] == "combined"
+    # What t-closeness asks the multipliers see and the ascent does not: where seconds count they are theirs.
+    idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
+    steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
+    rounds = 4 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
+    # What moves along subgradients afterwards proves more in the same time than the later rounds.
+    stop = until if until is None or not steep else clock() + ASCENT * (until - clock())
+    raised = sweeper.ascend(out.cheapest, 0 if idle else rounds, stop, spent)
+    if raised is None:
+        return
+    out.prices = raised
+    out.values["dual ascent"] = total(task, raised)
+    climbed, classes = sweeper.climb(raised, until) if steep else (None, None)
+    out.classes = None if sweeper.mixed else classes
+    if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
+        out.prices = climbed
+        out.values["subgradients"] = total(task, climbed)
+
+
+def total(task: Task, prices: np.ndarray) -> float:
+    """The bound that row prices prove, in the recoding's unit, rounded down; an int for stars."""
+    exact = math.fsum(prices * task.histogram.count)
+    lowered = exact - 1e-9 * math.fsum(np.abs(prices) * task.histogram.count) - 1e-9
+    if task.recoding.unit == "stars":
+        return max(math.ceil(lowered - 1e-6), 0)
+    return max(lowered, 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
+
+
+class Sweeper:
+    """All nodes of a lattice swept over a table, on all cores."""
+
+    def __init__(self, task: Task, lattice: Lattice, looks: float = np.inf) -> None:
+        need, histogram = task.requirement, task.histogram
+        asked = sorted(need.sensitive_columns, key=lambda j: -max(need.frequency[j], need.distinct[j]))
+        self.task, self.lattice, self.looks, self.asked = task, lattice, looks, asked
+        self.up, self.at, self.size, self.exact = lattice.flat
+        self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
+        self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
+        self.values = np.array([max(histogram.sensitive_sizes[j], 1) for j in asked], np.int64)
+        self.kinds = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
+        frequency = max((need.frequency[j] for j in asked), default=1)
+        self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
+        self.mixed = bool(asked) and not self.per_value and int(self.kinds[0]) > 1
+        self.group = need.smallest
+        entropy = lattice.entropy(task)
+        self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
+        self.height = np.array(lattice.heights, np.int64)
+
+    @property
+    def workers(self) -> int:
+        """Cores worth asking for one sweep."""
+        return cores(self.task.histogram.quasi.size * float(self.lattice.nodes))
+
+    def run(
+        self,
+        mode: int,
+        price: np.ndarray,
+        active: np.ndarray,
+        until: float | None,
+        start: float = np.inf,
+        tight: Sequence[Tight] = (),
+    ) -> np.ndarray | None:
+        """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out.
+
+        tight  for mode 4, where each core writes classes down
+        """
+        from shoal.kernels.tables import sweep
+        from shoal.kernels.uncompiled import quick
+
+        h = self.task.histogram
+        workers = self.workers
+        split = 0  # columns whose levels are dealt to the threads
+        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < 4 * workers:
+            split += 1
+        parts = list(np.ndindex(*self.height[self.columns[:split]]))
+        order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
+        prices = sweep.Prices(price if mode else np.zeros(h.cells), order, active)
+        table = sweep.Lattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
+        need = sweep.Need(
+            self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds, self.group, self.per_value
+        )
+        found = [np.full(h.cells, start) for _ in range(workers)]
+        at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
+        most = self.looks / workers
+        if until is not None:
+            most = min(most, PACE * max(until - clock(), 0.0))
+        room = [np.int64(min(most, 2.0**62))] * workers
+        left, lock, stop = iter(parts), Lock(), flag()
+        kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
+
+        def one(worker: int) -> bool:
+            while True:
+                with lock:
+                    levels = next(left, None)
+                if levels is None:
+                    return True
+                if stop.is_set() or (until is not None and clock() > until):
+                    return False
+                room[worker] = kernel(
+                    table, need, prices, np.array(levels, np.int64), mode, room[worker], found[worker], at_node[worker],
+                    tight[worker] if tight else NONE,
+                )  # fmt: skip
+                if room[worker] < 0:
+                    return False
+
+        done = all(each(one, range(workers), workers))
+        self.task.progress("bound", None)
+        return np.minimum.reduce(at_node if mode == 3 else found) if done else None
+
+    def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
+        """Per node, levels as indices: what its best class's K dearest rows cost above their prices, per row.
+
+        float64[levels of each column]; infinite where that is above the allowance; None as in ``run``.
+        """
+        found = self.run(3, price, np.zeros(0, bool), until, self.group * allowance + 1e-9)
+        if found is None:
+            return None
+        return found.reshape(self.height[self.columns]).transpose(np.argsort(self.columns)) / self.group
+
+    def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
+        """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
+        raised = None
+        for _ in range(rounds):
+            since, current = clock(), price if raised is None else raised
+            left = np.inf if until is None else (until - since) / max(spent, 1e-9)
+            if left < (HALF if raised is None else 4):
+                break
+            slack = self.run(1, current, np.zeros(0, bool), None)
+            if slack is None:
+                break
+            if raised is None and left < WHOLE:  # every row at once, by its part of what is left of any set with it
+                raised = current + np.maximum(slack, 0.0) * (1 - 1e-12) / self.group
+                break
+            active = slack > 1e-9
+            if not active.any():
+                break
+            step = self.run(2, current, active, None)
+            if step is None:
+                break
+            spent = 0.5 * (clock() - since)
+            new = current + np.where(active & np.isfinite(step), np.maximum(step, 0.0) * (1 - 1e-12), 0.0)
+            gain = float(((new - current) * self.task.histogram.count).sum())
+            raised = new
+            if gain < 1e-3 * float((new * self.task.histogram.count).sum()):
+                break
+        return None if raised is None else self.feasible(raised, None)
+
+    def tight(self, price: np.ndarray, allowance: float, until: float | None) -> Classes | None:
+        """Classes whose K dearest rows have less than the allowance left, a row; None as in ``run``."""
+        found = [Tight.empty(LISTED, DEAR[self.mixed] * self.group) for _ in range(self.workers)]
+        if self.run(4, price, np.zeros(0, bool), until, self.group * allowance, found) is None:
+            return None
+        return Classes.of(found)
+
+    def climb(self, price: np.ndarray, until: float | None) -> tuple[np.ndarray | None, Classes | None]:
+        """Feasible prices moved along subgradients of what nearly tight classes prove, then made feasible again; and
+        these classes.
+
+        None where the condition is of rows of different values, or time ran out.
+        """
+        if self.per_value:
+            return None, None
+        count = self.task.histogram.count
+        value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
+        kinds = int(self.kinds[0]) if self.mixed else 1
+        sum_of = float((price * count).sum())
+        asked, known = BoundedRows(count, value, kinds, self.group), None
+        best, trend = price.copy(), np.zeros(price.size)
+        began, last = clock(), np.inf
+        top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
+        for share in MIXED if self.mixed else CLIMBS:
+            if clock() > last:
+                break
+            new = self.tight(best, share * sum_of / float(count.sum()), until)
+            if new is None or not new.cost.size:
+                return None, known
+            if known is None and until is not None:  # the sweep that proves takes up to three times as long
+                last = until - 3 * (clock() - began)
+            known = new if known is None else new.joined(known)
+            most = np.full(price.size, top)
+            if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
+                most = np.minimum(most, best + share * sum_of / float(count.sum()))
+            way = Ascent(best.copy(), best, trend, np.array([-np.inf, step, 0.0]))
+            done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
+            with threads(cores(known.member.size)) as some:
+                while done < passes and clock() < last:
+                    climb(known, asked, most, way, SLICE, sum_of, GAP * sum_of, some)
+                    done += SLICE
+            step = max(way.state[1], 0.3 * step)
+        return self.feasible(best, until), known
+
+    def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
+        """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""
+        slack = self.run(5, price, np.zeros(0, bool), until, 0.0)
+        return None if slack is None else price + slack / self.group - 1e-12
+
+    def program(self, seconds: float) -> np.ndarray | None:
+        """Optimal prices by linear programming (HiGHS); None when it fails or takes longer.
+
+        Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
+        the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
+        """
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Constraints, solve
+
+        h = self.task.histogram
+        m = column = h.cells
+        row: list[int] = []
+        col: list[int] = []
+        val: list[float] = []
+        limit: list[float] = []
+        cost_of: list[float] = []
+        for node in self.lattice.ordered(self.task):
+            keys = np.stack([self.lattice.up[j][node[j]][h.quasi[:, j]] for j in range(len(node))], axis=1)
+            label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+            for x in range(int(label.max()) + 1):
+                here = np.flatnonzero(label == x)
+                if h.count[here].sum() < self.task.requirement.smallest:
+                    continue
+                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.kinds)):
+                    continue
+                c = sum(float(self.lattice.loss[j][node[j], h.quasi[here[0], j]]) for j in range(len(node)))
+                t = column
+                names, z = np.unique(self.sensitive[here, 0] if self.per_value else here, return_inverse=True)
+                z = z.reshape(-1) + t + 1
+                weight = np.ones(names.size) if self.per_value else np.minimum(h.count[here], self.group)
+                line = len(limit)
+                row += [line] * (names.size + 1)
+                col += [t, *range(t + 1, t + 1 + names.size)]
+                val += [float(self.group), *weight.tolist()]
+                limit.append(self.group * c)
+                for i, own in zip(here.tolist(), z.tolist(), strict=True):
+                    line = len(limit)
+                    row += [line] * 3
+                    col += [i, t, own]
+                    val += [1.0, -1.0, -1.0]
+                    limit.append(0.0)
+                column = t + 1 + names.size
+                cost_of += [-1.0] + [0.0] * names.size
+        if column > 4 * max(SMALL.values()):
+            return None
+        objective = np.zeros(column)
+        objective[:m] = -h.count
+        matrix = csr_array((val, (row, col)), shape=(len(limit), column))
+        below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
+        limits = Constraints(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        found = solve(objective, limits, below, np.full(column, np.inf), whole=False, seconds=seconds)
+        return found.x[:m] if found.finished and found.x is not None else None

@@ -1,0 +1,407 @@
+"""Row prices where there is no lattice to sweep: by near rows, by boxes, and raised until every box is paid.
+
+``docs/bounds.md`` has the proofs.
+
+Multipliers of rows by column generation over boxes: the best bound for ranges, sets and nodes without a lattice.
+
+The program: columns are groups T of K rows, each row is in one, and the columns chosen lose least.  A group of K rows
+or more is covered by its K dearest rows and others, so K rows are enough.  A multiplier u for every row is feasible
+where no T has u(T) > K c(T), and then the sum of u is a lower bound.  ``docs/bounds.md`` has the proofs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.clock import clock
+from shoal.model.recoding import Levels, Ranges, Sets
+from shoal.model.task import Task
+from shoal.problems.tables.groups import ancestors
+from shoal.problems.threads import cores, each, flag
+
+if TYPE_CHECKING:
+    from shoal.kernels.tables.near_cells import Cells
+
+
+BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
+PLACES = 200  # pairs of cells that are looked at while one near cell is
+BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
+BOX_PART = 1 / 2  # of the time, for the first looks; the others raise
+BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
+RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
+GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
+LARGE = 2000  # codes of a column above which its pairs have no table
+
+
+def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
+    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone.
+
+    An effort in seconds takes the last for as many cells as they suffice for; "fast" none where they do not for all.
+    """
+    cells, d = task.histogram.cells, len(task.recoding.columns)
+    if effort == "fast" and until is None:
+        return None
+    left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - clock())
+    for near, nodes in BOXES if effort == "thorough" else BOXES[-2:]:
+        least = max(near, 2 * task.requirement.smallest)
+        work = float(cells) * d * (cells + PLACES * least)
+        if work <= (BOX_WORK[effort] if left is None else left):
+            return least, nodes
+    return None if left is None or effort == "fast" or work > 2 * left else (least, nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
+
+    order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
+    uneven          whether a step of a grid costs some codes more than others by themselves
+    """
+
+    cells: Cells
+    order: np.ndarray
+    alone: np.ndarray
+    uneven: bool
+
+    @classmethod
+    def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
+        """O(m log m), and the square of every column's number of codes.
+
+        of_one  what a row of the first code loses beyond what it loses by itself, which is no bound for other rows of
+                its group; without it, what every row of a box with both codes loses at least beyond that
+        """
+        from shoal.kernels.tables.near_cells import Cells
+
+        h, need = task.histogram, task.requirement
+        parts, at, kind, width, code = [], [], [], [], []
+        place, alone, uneven = 0, np.zeros(h.cells), False
+        for j, column in enumerate(task.recoding.columns):
+            values, small = np.unique(h.quasi[:, j], return_inverse=True)
+            n = values.size
+            at.append(place)
+            kind.append(0)
+            if isinstance(column, Ranges):
+                pure = column.pure
+                if pure.any() and n <= LARGE:
+                    # A box is paid for by all its rows alike, also by those that a step of the grid costs most.
+                    low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
+                    own = pure[values]
+                    uneven |= bool(np.ptp(own) > 0)
+                    beyond = column.width(low, high) - (own[:, None] if of_one else own.max())
+                    flat = np.maximum(beyond, 0.0).reshape(-1) * column.weight
+                    alone += (pure * column.weight)[h.quasi[:, j]]
+                else:
+                    kind[-1] = 1
+                    flat = column.position[values] * (column.weight / column.span)
+            elif not isinstance(column, Levels) or n > LARGE:
+                # one price for every pair of different values; for large trees the least loss of any node above a leaf
+                kind[-1] = 2
+                low = 0.0 if column.size < 2 else float(column.steps()[values].min()) * column.weight
+                flat = np.array([low])
+            else:
+                parent, loss, of = column.nodes()
+                leaf = of[values]
+                flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
+            width.append(n)
+            parts.append(flat)
+            code.append(small)
+            place += flat.size
+        kinds, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
+        for j in need.sensitive_columns:
+            if max(need.frequency[j], need.distinct[j]) > kinds:
+                kinds, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
+                value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
+        dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
+        by = np.argsort(-dear, kind="stable")
+        order = np.lexsort(codes[:, by[::-1]].T)
+        codes = np.ascontiguousarray(codes[order][:, by], dtype=np.int32)
+        cells = Cells(
+            losses=np.concatenate(parts),
+            at=np.array(at)[by],
+            shape=np.array(kind)[by],
+            width=np.array(width)[by],
+            code=codes,
+            sets=np.array(sets)[by],
+            count=h.count[order],
+            value=value[order],
+            kinds=kinds,
+            group=need.smallest,
+            alike=alike,
+        )
+        return cls(cells, order, alone, uneven)
+
+    def columns(self, order: np.ndarray) -> np.ndarray:
+        """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
+        return np.ascontiguousarray(self.cells.code[order].T, dtype=np.uint32)
+
+    def back(self, prices: np.ndarray) -> np.ndarray:
+        """Prices in the order of the table's cells, with what rows lose whatever their group."""
+        out = np.zeros(prices.size)
+        out[self.order] = prices
+        return out + self.alone
+
+
+def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
+    """What cells lose in a column together with others, in the mean."""
+    other = np.roll(code, code.size // 2)
+    if shape == 2:
+        return float(losses[0]) * float((code != other).mean())
+    return float((losses[code * width + other] if shape == 0 else np.abs(losses[code] - losses[other])).mean())
+
+
+def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
+    """Slices of the cells on all cores; whether any was reached before time ran out, or all where ``whole``."""
+    workers = cores(float(cells) ** 2)
+    step, stop = max(1, cells // (workers * 400)), flag()
+
+    def slice_from(first: int) -> bool:
+        if _late(stop, until):
+            return False
+        one(first, min(first + step, cells))
+        return True
+
+    return (all if whole else any)(each(slice_from, range(0, cells, step), workers))
+
+
+def _late(stop: Event, until: float | None) -> bool:
+    return stop.is_set() or (until is not None and clock() > until)
+
+
+def neighbors(task: Task, until: float | None) -> np.ndarray | None:
+    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
+
+    Cells not reached keep the bound 0.
+    """
+    p = Pairs.of(task, of_one=True)
+    found = nearest_cells(p, task.requirement.smallest - 1, until)
+    task.progress("bound", None)
+    return None if found is None else p.back(found[2])
+
+
+def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
+    from shoal.kernels.tables.near_cells import near_cells
+
+    m = p.order.size
+    near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
+    column = p.columns(np.arange(m))
+    done = over_cells(m, until, lambda a, b: near_cells(p.cells, column, a, b, near, far, out))
+    return (near, far, out) if done else None
+
+
+def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
+    """What near rows prove, the cheapest box of every row, and prices raised from there, float64[m] each.
+
+    What time ran out for is left out.
+    boxed  near cells and nodes of the search for each cell; a row without the time for it keeps what near rows
+           prove
+    """
+    from shoal.kernels.tables.boxes import Prices, raises
+    from shoal.kernels.tables.near_cells import far_slack
+
+    p, m, group = Pairs.of(task), task.histogram.cells, task.requirement.smallest
+    looked = nearest_cells(p, max(boxed[0], group - 1), until)
+    if looked is None:
+        return []
+    near, far, base = looked
+    price, active = np.zeros(m), np.ones(m, bool)
+    found = [p.back(base)]
+    for turn in range(rounds + 1):
+        rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
+        column = p.columns(order)
+
+        def one(
+            first: int, last: int, order: Any = order, column: Any = column, prices: Prices = prices, rise: Any = rise
+        ) -> None:
+            some, limit = slice(first, last), prices.limit
+            far_slack(p.cells, column, first, last, prices.price, order, prices.base, near, far, limit)
+            limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
+            raises(p.cells, near, first, last, boxed[1], prices, rise)
+
+        done = over_cells(m, until, one)
+        task.progress("bound", None)
+        rise = np.maximum(rise * (1 - 1e-12) - 1e-15, 0.0)
+        if (
+            turn == 0
+        ):  # from prices of 0 a raise is the cheapest box; what it had no time for keeps what near rows prove
+            base = price = np.maximum(base, rise)
+        else:
+            price = price + rise
+        found = [*found[: 1 + (turn > 0)], p.back(price)]
+        active = active & (rise > 1e-9)
+        if not done or (turn and float((rise * p.cells.count).sum()) < GAIN * float((price * p.cells.count).sum())):
+            break
+    return found
+
+
+LARGEST = 12  # rows of a group
+SWEEPS = 60  # at most
+FEWEST = 8  # fewer prove less than the raises and the ascent that they take the time of
+PACE = 3.5e-9  # seconds, for a pair of cells and a column, below which the same holds where the clock ends the sweeps
+WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
+FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
+REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
+FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves more, after one that does not
+DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
+NODES = 2000  # of the search of one anchor
+ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
+MOST = 400_000  # columns kept
+
+
+def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
+    """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
+
+    Near rows first, which takes little; then boxes, of as many cells as there is time for; then columns over boxes.
+    """
+    boxed = box_search(task, effort, until)
+    if boxed is None:
+        near = neighbors(task, until)
+        return {} if near is None else {"neighbors": near}
+    sweeps = sweeps_of(task, effort, until)
+    found = box_prices(task, boxed, 1 if sweeps else RAISES[effort], first_part(sweeps, until))
+    out = dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
+    p = Pairs.of(task)
+    if p.uneven and (near := neighbors(task, until)) is not None:
+        out["neighbors"] = near
+    if found:
+        best = max(found, key=lambda prices: float(prices @ task.histogram.count))
+        columns = columns_of_boxes(task, best, sweeps, until)
+        if columns is not None:
+            out["columns of boxes"] = columns
+    return out
+
+
+def first_part(sweeps: int, until: float | None) -> float | None:
+    """Until when the feasible multipliers are sought from which the columns begin."""
+    return until if until is None or not sweeps else clock() + FIRST * (until - clock())
+
+
+def columns_of_boxes(task: Task, start: np.ndarray, sweeps: int, until: float | None) -> np.ndarray | None:
+    """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
+
+    sweeps  over all anchors at most, as ``sweeps_of`` says
+    None where there is none, or none proved more.
+    """
+    if not sweeps:
+        return None
+    p = Pairs.of(task)
+    found = raised(p, (start - p.alone)[p.order], sweeps, until)
+    task.progress("bound", None)
+    return None if found is None else p.back(found[0])
+
+
+def sweeps_of(task: Task, effort: str, until: float | None) -> int:
+    """Sweeps over all anchors that the effort affords; 0 where others prove more in the time.
+
+    Groups of more than ``LARGEST`` rows have too many nodes.
+    """
+    need, m, d = task.requirement, task.histogram.cells, len(task.recoding.columns)
+    if not 1 < need.smallest <= LARGEST:
+        return 0
+    pairs = max(float(m) * m * d, 1.0)
+    if task.effort.name == "seconds":
+        return SWEEPS if until is None or until - clock() > PACE * pairs else 0
+    sweeps = min(SWEEPS, int(WORK[effort] / pairs))
+    return sweeps if sweeps >= FEWEST else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Groups of K rows, each with the loss of its box times K.
+
+    cells int32[c, K];  loss float64[c]
+    """
+
+    cells: np.ndarray
+    loss: np.ndarray
+
+    @classmethod
+    def none(cls, group: int) -> Columns:
+        """No columns."""
+        return cls(np.empty((0, group), np.int32), np.empty(0))
+
+    def joined(self, cells: np.ndarray, loss: np.ndarray) -> Columns:
+        """With more, each once; the last ``MOST``.  O(c K log c)."""
+        cells = np.concatenate([self.cells, np.sort(cells, axis=1)])
+        _, first = np.unique(cells, axis=0, return_index=True)
+        first = np.sort(first)[-MOST:]
+        return Columns(cells[first], np.concatenate([self.loss, loss])[first])
+
+    def multipliers(self, count: np.ndarray, most: np.ndarray, seconds: float | None) -> np.ndarray | None:
+        """The multipliers float64[m] of largest sum, ``most`` at most each, that no column forbids.
+
+        count  int64[m] or float64[m] rows of each cell
+        None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
+        gives it: corners swing from sweep to sweep.
+        """
+        from scipy.sparse import csr_array
+
+        from shoal.problems.programs import Constraints, solve
+
+        if seconds is not None and seconds <= 0.0:
+            return None
+        c, group = self.cells.shape
+        start = np.arange(0, (c + 1) * group, group, dtype=np.int32)
+        ones, cells = np.ones(self.cells.size), self.cells.flatten()  # a copy: the matrix sums in place
+        matrix = csr_array((ones, cells, start), shape=(c, most.size))
+        matrix.sum_duplicates()  # several rows of a cell
+        limits = Constraints(matrix, np.full(c, -np.inf), self.loss)
+        found = solve(-count, limits, np.zeros(most.size), most, whole=False, seconds=seconds, inside=True)
+        return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
+
+
+def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns.
+
+    start   float64[m] feasible multipliers
+    sweeps  over all anchors, at most;  until  moment at which the last one ends
+    None where time ran out before a sweep proved more than ``start``.
+    A sweep takes O(m^2 d) and the search of each ball.
+    """
+    count, group = p.cells.count.astype(np.float64), p.cells.group
+    free = (p.cells.count < group) | (p.cells.kinds > 1)  # K rows alike lose nothing
+    best = np.where(free, start, 0.0)
+    mean = float(count @ best) / max(float(count.sum()), 1.0)
+    proved = first = float(count @ best)
+    # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
+    shown, reach = None, REACH
+    columns, at = Columns.none(group), (1 + reach / 2) * best
+    for _ in range(sweeps):
+        began = clock()
+        swept = _sweep(p, at, until)
+        if swept is None:
+            break
+        excess, found, groups = swept
+        total = float(count @ at) - float(count @ excess)
+        reach *= FURTHER if total > proved else NEARER
+        if total > proved:
+            best, proved, shown = at, total, at - excess
+        new = np.flatnonzero(found > 0.0)
+        columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
+        # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
+        left = None if until is None else until - clock() - 1.2 * (clock() - began)
+        moved = columns.multipliers(count, np.where(free, np.maximum(best + reach * (best + mean), 0.0), 0.0), left)
+        if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
+            break
+        at = DAMPING * moved + (1 - DAMPING) * best
+    return None if shown is None or proved <= first else (shown, columns.cells)
+
+
+def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The most violated group of every anchor; None when time ran out before the last."""
+    from shoal.kernels.tables.box_separation import Multipliers, Violated, separate
+
+    m = at.size
+    order = np.argsort(-at, kind="stable")
+    out = Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, p.cells.group), np.int32))
+    column, asked = p.columns(order), Multipliers(at, order)
+    anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
+    done = over_cells(anchors, until, lambda a, b: separate(p.cells, column, a, b, asked, NODES, out), whole=True)
+    # rounding may have hidden as much
+    return (out.excess + 1e-12 * (1.0 + at), out.found, out.group) if done else None

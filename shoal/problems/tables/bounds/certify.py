@@ -1,0 +1,180 @@
+"""Certificates for groupings that come with no promise of their own: the loss, and what any grouping must lose.
+
+The certificate of a search: the best bound there is, and the three-phase algorithm's promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Certificate, Guarantee, tight
+from shoal.model.histogram import Histogram, Partition
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Grouping, Task
+from shoal.problems.tables.bounds.bounds import ARGUMENTS, Bounds, lower_bounds
+from shoal.problems.tables.groups import good_groups as of_rows
+from shoal.problems.tables.three_phase import residue, residues
+
+ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
+
+
+def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
+    """float64[m]: the least that a row of each cell loses when its group holds another quasi-identifier tuple.
+
+    In some column the group then has a second value: the row loses at least the cheapest class, set or range of its
+    code that holds two codes.
+    """
+    out = np.full(histogram.cells, np.inf)
+    for j, column in enumerate(recoding.columns):
+        if column.size < 2:
+            continue
+        out = np.minimum(out, (column.steps() * column.weight)[histogram.quasi[:, j]])
+    return out
+
+
+def bound(task: Task, fewest: int) -> float:
+    """What a partition must lose when at least ``fewest`` rows share their group with different rows.
+
+    An int for stars; for NCP a float made a billionth smaller, so that rounding cannot lift it above the truth.
+    """
+    histogram, recoding = task.histogram, task.recoding
+    if fewest <= 0 or not recoding.columns:
+        return 0
+    step = least_steps(histogram, recoding)
+    order = np.argsort(step)
+    upto = np.cumsum(histogram.count[order])
+    here = np.clip(fewest - (upto - histogram.count[order]), 0, histogram.count[order])
+    kept = here > 0
+    total = float((step[order][kept] * here[kept]).sum())
+    if not np.isfinite(total):
+        return 0
+    if recoding.unit == "stars":
+        return int(np.floor(total + 1e-6))
+    return total / (histogram.rows * len(recoding.columns)) * (1 - 1e-9)
+
+
+def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """bool[g]: which groups of whole cells meet the requirement; cells int64[x], group int64[x] numbered 0 .. g - 1.
+
+    O(x log x).
+    """
+    return of_rows(histogram, need, cells, group, histogram.count[cells], int(group.max(initial=-1)) + 1)
+
+
+def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool = False) -> None:
+    """PolicyError when a group would be published above the highest level that its column may take.
+
+    starred  the last group is a block of rows starred whole, which no level holds back
+    """
+    if not any(c.held for c in task.recoding.columns):
+        return
+    published = task.recoding.publish(task.histogram, partition)
+    for j, column in enumerate(task.recoding.columns):
+        above = column.above(published.first[:, j])
+        above[above.size - starred :] = False
+        if above.any():
+            raise PolicyError(
+                f"{method} would publish {int(partition.sizes[above].sum())} rows of {task.histogram.quasi_names[j]!r} "
+                f"above {column.limit}; raise its max_level, or use a method that heeds it, for example 'cascade'"
+            )
+
+
+def certified(
+    task: Task,
+    partition: Partition,
+    method: str,
+    guarantee: Guarantee | None = None,
+    details: Mapping[str, Any] | None = None,
+    starred: bool = False,
+) -> Grouping:
+    """A grouping with its loss in the recoding's unit and the best bound that the effort allows.
+
+    The tuple bound turned into the recoding's unit, unless one of ``lower_bounds`` proves more.
+    """
+    from shoal.problems.tables.bounds.bounds import ARGUMENTS, Bounds, lower_bounds
+
+    refuse_ceiling(task, partition, method, starred)
+    facts: dict[str, Any] = {"bound": 0, "argument": "no rows"}
+    if task.histogram.cells:
+        facts = residue(task.histogram, task.requirement)[1]
+    cost = task.recoding.cost(task.histogram, partition)
+    argument = ARGUMENT.format(rows=facts["bound"], why=facts["argument"])
+    lower = bound(task, facts["bound"])
+    seconds = task.effort.seconds
+    known = Bounds()
+    if not starred:  # a block set aside is published above the ceilings that those bounds go by
+        known = lower_bounds(task, until=None if seconds is None else task.started + seconds)
+    if known.best[1] > lower:
+        lower, argument = known.best[1], f"{known.best[0]}: {ARGUMENTS[known.best[0]]}"
+    return Grouping(
+        partition,
+        Certificate(
+            cost=cost,
+            lower_bound=tight(lower, cost, task.recoding.unit, argument),
+            unit=task.recoding.unit,
+            guarantee=guarantee or Guarantee(),
+            bound=argument,
+            details={"fewest_suppressed": facts["bound"], "bounds": dict(known.values), **(details or {})},
+        ),
+        method,
+        starred=starred,
+    )
+
+
+@dataclass
+class SearchReport:
+    """What a search did: neighborhoods tried, rounds, and why it stopped ("steps" or "seconds")."""
+
+    steps: int = 0
+    rounds: int = 0
+    stopped: str = "steps"
+
+
+def certify(
+    task: Task,
+    partition: Partition,
+    method: str,
+    bounds: Bounds | None = None,
+    search: SearchReport | None = None,
+    proof: dict[str, Any] | None = None,
+) -> Grouping:
+    """The grouping with its certificate: the best bound, with all others in the details."""
+    if bounds is None:
+        bounds = lower_bounds(task)
+    cost = task.recoding.cost(task.histogram, partition)
+    name, value = bounds.best
+    details: dict[str, Any] = {"bounds": dict(bounds.values), "bound_seconds": round(bounds.seconds, 3)}
+    if search is not None:
+        details["search"] = asdict(search)
+    if proof is not None:
+        details["proof"] = proof
+    certificate = Certificate(
+        cost=cost,
+        lower_bound=tight(value, cost, task.recoding.unit, name),
+        unit=task.recoding.unit,
+        guarantee=promise(task),
+        bound=f"{name}: {ARGUMENTS[name]}" if name in ARGUMENTS else "none",
+        details=details,
+    )
+    return Grouping(partition, certificate, method)
+
+
+def promise(task: Task) -> Guarantee:
+    """The three-phase algorithm's promise, in stars; it holds for whatever is not dearer."""
+    if task.recoding.unit != "stars":
+        return Guarantee()
+    facts: dict[str, Any] = residues(task)[1]
+    told: Guarantee = facts["guarantee"]
+    if told.factor is None:
+        return Guarantee()
+    d = len(task.recoding.columns)
+    return Guarantee(
+        factor=told.factor * d,
+        additive=(told.additive or 0) * d,
+        theorem=f"never dearer than the three-phase algorithm; {told.theorem}, a tuple being at most {d} stars",
+    )

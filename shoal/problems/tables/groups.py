@@ -1,0 +1,439 @@
+"""Which groups of cells meet a requirement: the one place where tables ask it.
+
+Rows one by one: the histogram spread out, groups cut small, and rows that have no group yet placed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from shoal.kernels.tables.eligible import Rules, Slots, prices
+from shoal.kernels.tables.insertion import Hosts, insert
+from shoal.kernels.uncompiled import quick
+from shoal.model.histogram import Histogram, Partition, mixed_radix
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Task
+
+# as numbered in kernels.eligible
+_KINDS = ("band", "entropy", "recursive", "equal", "ordered", "tuples", "charge", "tree")
+RULE_KINDS = (*_KINDS, *(f"persons' {kind}" for kind in _KINDS))
+
+
+def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
+    """The rules of a requirement for the kernels, columns numbered among ``need.sensitive_columns``; None without any.
+
+    sizes  number of codes of every sensitive column of the table
+    """
+    from shoal.kernels.tables.eligible import Rules
+
+    if not need.rules:
+        return None
+    asked = list(need.sensitive_columns)
+    measures = [rule.measure for rule in need.rules]
+    lengths = [len(m.table) for m in measures]
+    return Rules(
+        kind=np.array([RULE_KINDS.index(m.kind) for m in measures], np.int64),
+        column=np.array(
+            [-1 if r.model.speaks == "tuples" else asked.index(r.columns[0]) for r in need.rules], np.int64
+        ),
+        person=np.array([asked.index(r.columns[1]) if r.model.speaks == "persons" else -1 for r in need.rules]),
+        number=np.array([m.number for m in measures], np.float64),
+        whole=np.array([m.whole for m in measures], np.int64),
+        at=np.cumsum([0, *lengths])[:-1].astype(np.int64),
+        table=np.array([v for m in measures for v in m.table], np.float64),
+        size=np.array([max(sizes[j], 1) for j in asked], np.int64),
+    )
+
+
+def good_groups(
+    histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray, count: np.ndarray, groups: int
+) -> np.ndarray:
+    """bool[groups]: which groups meet the requirement; rows ``count`` int64[x] of ``cells`` int64[x] in group int64[x].
+
+    O(x log x).
+    """
+    rows = np.bincount(group, weights=count, minlength=groups)
+    good = rows >= need.k
+    here = np.flatnonzero(count > 0)
+    if here.size < cells.size:
+        cells, group, count = cells[here], group[here], count[here]
+    for j in need.sensitive_columns:
+        if need.frequency[j] <= 1 and need.distinct[j] <= 1:
+            continue
+        size = np.int64(max(histogram.sensitive_sizes[j], 1))
+        key = group * size + histogram.sensitive[cells, j]
+        if groups * int(size) <= 4 * cells.size + 1024:
+            held = np.bincount(key, weights=count, minlength=groups * int(size)).reshape(groups, int(size))
+            top, different = held.max(axis=1, initial=0), (held > 0).sum(axis=1)
+        else:
+            pair, inverse = np.unique(key, return_inverse=True)
+            held = np.bincount(inverse.reshape(-1), weights=count, minlength=pair.size)
+            owner = pair // size
+            top = np.zeros(groups)
+            np.maximum.at(top, owner, held)
+            different = np.bincount(owner, minlength=groups)
+        good &= (need.frequency[j] * top <= rows) & (different >= need.distinct[j])
+    if need.rules and good.any():
+        from shoal.kernels.tables.eligible import good as rules_hold
+
+        kept = np.flatnonzero(good[group])
+        order = kept[np.argsort(group[kept], kind="stable")]
+        start = np.searchsorted(group[order], np.arange(groups + 1))
+        values = np.ascontiguousarray(histogram.sensitive[:, list(need.sensitive_columns)])
+        rules = rules_of(need, histogram.sensitive_sizes)
+        good &= rules_hold(rules, values, cells[order], count[order].astype(np.int64), start)
+    return good
+
+
+SLOT_KINDS = {"tree": 0, "set": 2, "line": 3}  # of slots, in the kernels; 1 is a tree too large for a table of pairs
+SMALL_TREE = 400  # nodes
+LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.
+
+    cell      int64[n]     cell of each row, rising
+    leaf      int64[m, t]  slots of each cell
+    frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
+    rules     the models that these do not say, for the kernels; None without any
+    sensitive int32[m, s]  codes of each cell in them
+    """
+
+    histogram: Histogram
+    recoding: Recoding
+    k: int
+    frequency: np.ndarray
+    distinct: np.ndarray
+    sensitive: np.ndarray
+    slots: Slots
+    leaf: np.ndarray
+    need: Requirement
+    rules: Rules | None
+
+    @classmethod
+    def of(cls, task: Task) -> Rows:
+        need = task.requirement
+        asked = list(need.sensitive_columns)
+        slots, leaf = encode(task.recoding, task.histogram)
+        return cls(
+            histogram=task.histogram,
+            recoding=task.recoding,
+            k=need.smallest,
+            frequency=np.array([need.frequency[j] for j in asked], np.int64),
+            distinct=np.array([need.distinct[j] for j in asked], np.int64),
+            sensitive=np.ascontiguousarray(task.histogram.sensitive[:, asked]),
+            slots=slots,
+            leaf=leaf,
+            need=need,
+            rules=rules_of(need, task.histogram.sensitive_sizes),
+        )
+
+    def of_cells(self, histogram: Histogram, cells: np.ndarray) -> Rows:
+        """The same request of a histogram of some of the cells, int64[m']."""
+        return replace(self, histogram=histogram, sensitive=self.sensitive[cells], leaf=self.leaf[cells])
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        return np.repeat(np.arange(self.histogram.cells), self.histogram.count)
+
+    def spread(self, partition_cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """Group of every row, -1 where the triples place none; int64[n]."""
+        order = np.argsort(partition_cell, kind="stable")
+        out = np.full(self.cell.size, -1, np.int64)
+        cell, copies = partition_cell[order], count[order]
+        first = np.cumsum(self.histogram.count) - self.histogram.count
+        before = np.cumsum(copies) - copies
+        new = np.ones(cell.size, bool)
+        new[1:] = np.diff(cell) != 0
+        before -= np.repeat(before[new], np.diff(np.append(np.flatnonzero(new), cell.size)))
+        begin = first[cell] + before
+        place = np.repeat(begin - (np.cumsum(copies) - copies), copies) + np.arange(copies.sum())
+        out[place] = np.repeat(group[order], copies)
+        return out
+
+    def labels(self, partition: Partition) -> np.ndarray:
+        """A partition as a group for every row, int64[n], to start a search from."""
+        return self.spread(partition.cell, partition.group, partition.count)
+
+    def partition(self, group: np.ndarray) -> Partition:
+        """The partition of labelled rows; groups that publish alike are left apart."""
+        return Partition.of(self.cell, group, np.ones(group.size, np.int64))
+
+    def states(self, group: np.ndarray) -> np.ndarray:
+        """What each group publishes, int64[g, t]; labels 0 .. g-1, every one used."""
+        order = np.argsort(group, kind="stable")
+        order = order[group[order] >= 0]
+        start = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 1))
+        return self.covers(self.cell[order], start)
+
+    def covers(self, cell: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """The least tuple over the cells from each start to the next, int64[g, t]."""
+        out = np.empty((start.size, self.leaf.shape[1]), np.int64)
+        leaf, here = self.leaf[cell], np.repeat(np.arange(start.size), np.diff(np.append(start, cell.size)))
+        for t in range(out.shape[1]):
+            kind, base = self.slots.kind[t], self.slots.base[t]
+            a = leaf[:, t]
+            if kind == 2:
+                out[:, t] = np.bitwise_or.reduceat(a, start) if start.size else 0
+            elif kind == 3:
+                low, high = np.minimum.reduceat(a & 0xFFFFFFFF, start), np.maximum.reduceat(a >> 32, start)
+                out[:, t] = low | (high << 32)
+            else:
+                low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
+                out[:, t] = low
+                mixed, of = np.flatnonzero(low != high), here
+                while mixed.size:  # rows of a mixed group are all on one level, and climb together
+                    rise = (low != high)[of]
+                    a, of = self.slots.parent[base + a[rise]].astype(np.int64), of[rise]
+                    begin = np.flatnonzero(np.diff(of, prepend=-1))
+                    low, high = np.minimum.reduceat(a, begin), np.maximum.reduceat(a, begin)
+                    out[mixed, t] = low
+                    of = np.repeat(np.arange(mixed.size), np.diff(np.append(begin, a.size)))
+                    mixed = mixed[low != high]
+        return out
+
+    def eligible(self, group: np.ndarray, groups: int) -> np.ndarray:
+        """bool[groups]: which labels hold an eligible set; rows labelled -1 are in none."""
+        inside = group >= 0
+        ones = np.ones(int(inside.sum()), np.int64)
+        return good_groups(self.histogram, self.need, self.cell[inside], group[inside], ones, groups)
+
+    def cut(self, group: np.ndarray) -> np.ndarray:
+        """Groups cut into as many eligible pieces as dealing allows; labels from 0, rows labelled -1 stay so.
+
+        Rows of a group are sorted by sensitive value (and among equals by quasi-identifiers) and dealt in turn, so that
+        a piece of q holds at most ceil(c / q) rows of a value of c.  Without sensitive columns consecutive rows stay
+        together instead.  Pieces that turn out ineligible (several sensitive columns) make their group's number of
+        pieces halve.  O(n log n).
+        """
+        out = np.full(group.size, -1, np.int64)
+        inside = np.flatnonzero(group >= 0)
+        if not inside.size:
+            return out
+        used = np.bincount(group[inside])
+        label, cell = (np.cumsum(used > 0) - 1)[group[inside]], self.cell[inside]
+        key = mixed_radix(
+            np.column_stack([label, self.sensitive[cell]]),
+            (used.size, *(int(column.max(initial=0)) + 1 for column in self.sensitive.T)),
+        )
+        order = np.argsort(key, kind="stable")  # equals by their cells, which rise
+        inside, label, cell = inside[order], label[order], cell[order]
+        rows = np.bincount(label)
+        start = np.cumsum(rows) - rows
+        rank = np.arange(label.size) - start[label]
+        pieces = rows // self.k
+        if self.frequency.size == 1:
+            ones = np.ones(label.size, np.int64)
+            pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
+        pieces = np.maximum(pieces, 1)
+        while True:
+            first = np.cumsum(pieces) - pieces
+            if self.need.rules:
+                out[inside] = first[label] + self._along(label, cell, pieces)
+            elif self.frequency.size:
+                out[inside] = first[label] + rank % pieces[label]
+            else:
+                out[inside] = first[label] + rank * pieces[label] // rows[label]
+            if self.frequency.size < 2 and not self.need.rules:
+                return out
+            good = np.logical_and.reduceat(self.eligible(out, int(pieces.sum())), first)
+            bad = ~good & (pieces > 1)
+            if not bad.any():
+                return out
+            fewer = np.minimum(pieces - 1, pieces * 4 // 5) if self.need.rules else pieces // 2
+            pieces = np.where(bad, fewer, pieces)
+
+    def _along(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+        """The piece of each row where the rows of each value are spread evenly over the pieces in their order.
+
+        Rows are sorted by (label, values, cell), so a piece gets rows that lie near each other; its rows of a value
+        are as many as the whole group's share, rounded up or down.
+        """
+        values = self.sensitive[cell].astype(np.int64)
+        new = np.ones(label.size, bool)
+        new[1:] = (np.diff(label) != 0) | np.diff(values, axis=0).any(axis=1)
+        begin = np.flatnonzero(new)
+        held = np.diff(np.append(begin, label.size))
+        run = np.cumsum(new) - 1
+        rank = np.arange(label.size) - begin[run]
+        shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
+        return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
+
+    def place(self, group: np.ndarray) -> np.ndarray:
+        """Every row labelled -1 put into an eligible group where that costs least; labels from 0 without gaps.
+
+        Values that are common among the unplaced rows come first.  Rows that fit nowhere are pooled, and whole groups
+        join the pool, those that help it most first, until it is eligible: at the latest with the whole table.
+        """
+        group = group.copy()
+        waiting = np.flatnonzero(group < 0)
+        if waiting.size and waiting.size < group.size:
+            groups = int(group.max()) + 1
+            inside = group >= 0
+            order = np.argsort(group[inside], kind="stable")
+            member = np.flatnonzero(inside)[order]
+            label = group[member]
+            size = np.bincount(label, minlength=groups)
+            start = np.cumsum(size) - size
+            following = np.full(group.size, -1, np.int64)
+            following[member[:-1]] = np.where(np.diff(label) == 0, member[1:], -1)
+            state = self.covers(self.cell[member], start)
+            order = np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
+            if self.frequency.size:
+                value = self.sensitive[self.cell[waiting], 0]
+                waiting = waiting[np.argsort(-np.bincount(value)[value], kind="stable")]
+            kinds = 1 + int(np.diff(state[order], axis=0).any(axis=1).sum())
+            begin, candidate = self._near(waiting, member[start], kinds)
+            sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
+            head = member[start].copy()
+            hosts = Hosts(head, following, size, state, order)
+            steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
+            while waiting.size:
+                done = insert(
+                    self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, hosts, waiting, begin,
+                    candidate, steps,
+                )  # fmt: skip
+                if begin.size == 0 or done.all():
+                    waiting = waiting[~done]
+                    break
+                waiting = waiting[~done]
+                begin, candidate = np.zeros(0, np.int64), np.zeros(0, np.int64)
+            for_head = head.copy()
+            while (for_head >= 0).any():
+                at = np.flatnonzero(for_head >= 0)
+                group[for_head[at]] = at
+                for_head[at] = following[for_head[at]]
+        if waiting.size:
+            group = self._pool(group, waiting)
+        return np.unique(group, return_inverse=True)[1].reshape(-1)
+
+    def _near(self, waiting: np.ndarray, someone: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
+        """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders.
+
+        kinds  groups that publish alike are one
+        """
+        none = np.zeros(0, np.int64)
+        alike = np.unique(self.cell[waiting]).size  # rows of a cell are put together, groups alike looked at once
+        if alike * (kinds + min(waiting.size, someone.size) // 4) <= LOOKS:
+            return none, none
+        quasi = self.histogram.quasi
+        d, each = quasi.shape[1], 24
+        found = []
+        both = np.concatenate([quasi[self.cell[someone]], quasi[self.cell[waiting]]])
+        sizes = np.array(self.histogram.quasi_sizes)
+        by_size = np.argsort(sizes, kind="stable")
+        for turn in range(min(d, 8)):
+            columns = np.roll(by_size, -turn)
+            order = np.argsort(mixed_radix(both[:, columns], [int(z) for z in sizes[columns]]), kind="stable")
+            group_at = np.flatnonzero(order < someone.size)
+            where = np.empty(both.shape[0], np.int64)
+            where[order] = np.arange(order.size)
+            middle = np.searchsorted(group_at, where[someone.size :])
+            near = np.clip(middle[:, None] + np.arange(-each, each)[None, :], 0, group_at.size - 1)
+            found.append(order[group_at[near]])
+        candidate = np.sort(np.concatenate(found, axis=1), axis=1)
+        start = np.arange(waiting.size + 1) * candidate.shape[1]
+        return start, candidate.reshape(-1)
+
+    def _pool(self, group: np.ndarray, waiting: np.ndarray) -> np.ndarray:
+        """Group -1 made eligible by the fewest whole groups of a fixed order, found by bisection."""
+        groups = int(group.max(initial=-1)) + 1
+        if not groups:
+            return self.cut(np.zeros_like(group))
+        crowded = np.zeros(self.cell.size, bool)
+        for j in range(self.frequency.size):
+            value = self.sensitive[self.cell, j]
+            held = np.bincount(value[waiting], minlength=int(value.max()) + 1)
+            crowded |= (held == held.max())[value]
+        inside = group >= 0
+        size = np.bincount(group[inside], minlength=groups)
+        share = np.bincount(group[inside], weights=crowded[inside], minlength=groups) / np.maximum(size, 1)
+        rank = np.empty(groups, np.int64)
+        rank[np.lexsort((size, share))] = np.arange(groups)
+        place = np.where(inside, rank[np.maximum(group, 0)], -1)
+        low, high = 0, groups
+        while low < high:
+            middle = (low + high) // 2
+            if self.eligible(np.where(place < middle, 0, -1), 1)[0]:
+                high = middle
+            else:
+                low = middle + 1
+        pooled = self.cut(np.where(place < low, 0, -1))
+        return np.where(pooled >= 0, pooled + groups, group)
+
+
+def pieces_of(
+    group: np.ndarray, value: np.ndarray, count: np.ndarray, least: int, frequency: int, distinct: int
+) -> np.ndarray:
+    """The most pieces of ``least`` rows that each group can be dealt into, each eligible; int64[g], at least 1.
+
+    Rows ``count`` of a value in a group, sorted by both; every group from 0 has some.  A piece of P has at most
+    c = ceil(n / P) rows of a value, so P fits where the commonest has P <= rows // (c l); while it does not, no larger
+    P fits either, as c only grows.
+    """
+    new = np.ones(group.size, bool)
+    new[1:] = (np.diff(group) != 0) | (np.diff(value) != 0)
+    begin = np.flatnonzero(new)
+    held, owner = np.add.reduceat(count, begin), group[begin]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    rows, top = np.add.reduceat(held, first), np.maximum.reduceat(held, first)
+    pieces = rows // least
+    if distinct > 1:
+        pieces = np.minimum(pieces, held[np.lexsort((-held, owner))][first + distinct - 1])
+    while True:
+        pieces = np.maximum(pieces, 1)
+        most = rows // (-(-top // pieces) * frequency)
+        if (pieces <= np.maximum(most, 1)).all():
+            return pieces
+        pieces = np.minimum(pieces, most)
+
+
+def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
+    """The recoding as slots, and the slots of every cell int64[m, t]."""
+    lines: list[tuple[int, int, int, int, float]] = []  # kind, base, table, width, unit
+    parents, losses, tables, pairs, leaves = [], [], [], [], []
+    at = tables_at = 0
+    for j, column in enumerate(recoding.columns):
+        for slot in column.slots():
+            leaves.append(slot.leaf[histogram.quasi[:, j]])
+            nodes = 0 if slot.parent is None else slot.parent.size
+            small = 0 < nodes <= SMALL_TREE
+            kind = SLOT_KINDS[slot.kind] + (slot.kind == "tree" and not small)
+            lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
+            losses.append(slot.loss)
+            parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
+            at += slot.loss.size
+            if small:
+                tables.append(ancestors(parents[-1]).reshape(-1))
+                pairs.append(slot.loss[tables[-1]])
+                tables_at += nodes * nodes
+    none = np.zeros(0)
+    *whole, unit = zip(*lines, strict=True) if lines else ((),) * 5
+    kinds, base, table, width = (np.array(x, np.int64) for x in whole)
+    slots = Slots(
+        kind=kinds,
+        base=base,
+        parent=np.concatenate([none, *parents]).astype(np.int32),
+        loss=np.concatenate([none, *losses]),
+        table=table,
+        width=width,
+        ancestor=np.concatenate([none, *tables]).astype(np.int16),
+        pair=np.concatenate([none, *pairs]),
+        unit=np.array(unit, np.float64),
+    )
+    leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
+    return slots, np.ascontiguousarray(leaf, dtype=np.int64)
+
+
+def ancestors(parent: np.ndarray) -> np.ndarray:
+    """Lowest common ancestor of every pair of nodes of a tree numbered level by level, int16[n, n]."""
+    n = parent.size
+    a, b = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    while (a != b).any():
+        a, b = np.where(a < b, parent[a], a), np.where(b < a, parent[b], b)
+    return a.astype(np.int16)

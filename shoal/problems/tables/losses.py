@@ -1,0 +1,319 @@
+"""Losses as whole numbers, so that bounds and optima can be compared exactly.
+
+An exact method works on *types* (distinct quasi-identifier tuples) and on what any group of types pays per row.
+Stars are whole numbers already.  Other losses are read as fractions (a loss of 0.142857142857 is 1/7) and multiplied
+by their common denominator; where they have none under the limit they are rounded down on a fine grid, so that every
+bound stays a bound and only the claim of optimality is lost (``exact`` is False).
+
+What all recodings share, and all that the proofs of these methods use:
+(1) a group's loss per row never falls when rows join it;
+(2) two groups with a tuple in common: the union loses per row at most what both lose together;
+(3) for levels and ranges a group loses in a column what its worst pair loses there.
+
+The lattice of generalizations of a table: one level per column, with the loss each level causes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.certificate import Certificate, Guarantee, tight
+from shoal.model.histogram import Histogram, Partition
+from shoal.model.recoding import ColumnRecoding, Recoding
+from shoal.model.task import Grouping, Task
+
+if TYPE_CHECKING:
+    from shoal.kernels.tables.multipliers import Types
+
+
+SHAPES = {"tree": 0, "line": 1, "set": 2}
+DENOMINATOR = 10**5  # losses are read as fractions with at most this denominator
+LARGEST = 10**7  # and brought to a common denominator of at most this
+NARROW = 512  # codes of a column whose losses are looked at once more when a bound is nearly the cost
+WIDEST = 4096  # codes of one column: its table of pairs is the square of this at most
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What groups of types pay.
+
+    code    int32[t, d]   the types
+    count   int64[t]      rows of each
+    pair    int64[...]    loss of publishing two codes of a column as one: pair[start[j] + a * size[j] + b]
+    start   int64[d], size int64[d]
+    kind    int64[d]      0 tree, 1 line, 2 set: ``ColumnRecoding.shape``
+    scale   a row's loss in the recoding's unit is its whole-number loss / scale
+    exact   whether the whole numbers are the losses, or those rounded down
+    unit    the recoding's unit; "ncp" is a mean over rows and columns
+    """
+
+    code: np.ndarray
+    count: np.ndarray
+    pair: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    kind: np.ndarray
+    scale: int
+    exact: bool
+    unit: str
+
+    def in_kernels(self) -> Types:
+        """The same as kernels take it."""
+        from shoal.kernels.tables.multipliers import Types
+
+        return Types(self.code, self.count, self.pair, self.start, self.size, self.kind)
+
+    @property
+    def types(self) -> int:
+        """Number of types, t."""
+        return int(self.count.size)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.count.sum())
+
+    @classmethod
+    def of(cls, histogram: Histogram, recoding: Recoding) -> Costs:
+        """O(m log m), and the square of every column's number of codes.
+
+        Raises PolicyError for a column with more than 4,096 codes or a level that may not be published.
+        """
+        of_type, first = histogram.types
+        for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
+            if column.held:
+                raise PolicyError(
+                    f"exact methods publish {name!r} up to its root; lift its ceiling or choose another method"
+                )
+            if column.shape is None:
+                raise PolicyError(
+                    f"{name!r} is published as a {column.kind}, whose loss exact methods cannot tell from pairs of "
+                    "values; choose another method, for example 'auto'"
+                )
+            if column.size > WIDEST:
+                raise PolicyError(
+                    f"column {name!r} has {column.size} values; exact methods take at most {WIDEST}, so band it first"
+                )
+        tables = [_pairs(c) for c in recoding.columns]
+        scale, fractions = _fractions([values for values, _ in tables])
+        if fractions is None:
+            scale = 2**20
+        pieces, start = [], [0]
+        for j, (values, inverse) in enumerate(tables):
+            if fractions is None:
+                whole = np.floor(values * scale).astype(np.int64)
+            else:
+                whole = np.array([int(f * scale) for f in fractions[j]], np.int64)
+            pieces.append(whole[inverse])
+            start.append(start[-1] + inverse.size)
+        return cls(
+            code=np.ascontiguousarray(histogram.quasi[first], dtype=np.int32),
+            count=np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64),
+            pair=np.concatenate([*pieces, np.zeros(1, np.int64)]),
+            start=np.array(start[:-1], np.int64),
+            size=np.array([c.size for c in recoding.columns], np.int64),
+            kind=np.array([SHAPES[c.shape or ""] for c in recoding.columns], np.int64),
+            scale=scale,
+            exact=fractions is not None,
+            unit=recoding.unit,
+        )
+
+    def with_count(self, count: np.ndarray) -> Costs:
+        """The same types with other numbers of rows, at least 1 each."""
+        values = {f: getattr(self, f) for f in self.__dataclass_fields__}
+        return Costs(**{**values, "count": np.asarray(count, np.int64)})
+
+    def loss(self, types: Sequence[int] | np.ndarray) -> int:
+        """Whole-number loss per row of a group of these types."""
+        total = 0
+        codes = self.code[np.asarray(types, np.int64)]
+        for j in range(codes.shape[1]):
+            a, s = int(self.start[j]), int(self.size[j])
+            here = codes[:, j].astype(np.int64)
+            if self.kind[j] == 2:
+                total += int(self.pair[a + 1]) * (np.unique(here).size - 1) if s > 1 else 0
+            else:
+                low = here.min() if self.kind[j] == 1 else here[0]
+                total += int(self.pair[a + low * s + here].max())
+        return total
+
+    def bound(self, whole: int, cost: float, rows: int) -> int | float:
+        """A whole-number lower bound in the certificate's unit, rounded down; CertificateError above the cost."""
+        exact = Fraction(whole, self.scale)
+        if self.unit == "stars":
+            return tight(math.ceil(exact), cost, self.unit, "whole-number losses")
+        below = np.nextafter(float(exact / max(rows * self.code.shape[1], 1)) * (1 - 1e-12), 0)
+        return tight(float(below), cost, self.unit, "whole-number losses")
+
+    def certified(
+        self, task: Task, partition: Partition, lower: int, whole: int
+    ) -> tuple[int | float, int | float, bool]:
+        """(cost, lower bound, optimal) of a partition of all rows for its certificate.
+
+        lower, whole  lower bound and cost as whole numbers; where they are equal and exact, cost is the bound
+
+        Raises CertificateError for a bound above the cost.
+        """
+        cost = task.recoding.cost(task.histogram, partition)
+        lower = int(tight(lower, whole, f"1/{self.scale} of the loss", "whole-number losses"))
+        if self.exact and lower == whole:
+            return cost, cost, True
+        bound = self.bound(max(lower, 0), cost, task.histogram.rows)
+        return cost, bound, bound == cost
+
+    def grouping(
+        self, task: Task, partition: Partition, method: str, ends: tuple[int, int], promise: Guarantee, argument: str,
+        details: Mapping[str, Any],
+    ) -> Grouping:  # fmt: skip
+        """A method's answer with its certificate; ends: lower bound and cost, as ``certified`` takes them.
+
+        A promise of the least cost stands where the bound is met.
+        """
+        cost, bound, optimal = self.certified(task, partition, *ends)
+        certificate = Certificate(
+            cost=cost, lower_bound=bound, unit=task.recoding.unit, bound=argument, details=details,
+            guarantee=promise if optimal or promise.factor != 1 else Guarantee(),
+        )  # fmt: skip
+        return Grouping(partition, certificate, method)
+
+
+def settled(task: Task, certificate: Certificate) -> Certificate:
+    """The certificate with its bound at the cost where no loss lies between: all are whole multiples of a step.
+
+    A bound of floats is made smaller by what they round; so what is proved would not be said.
+    """
+    recoding = task.recoding
+    rows = task.histogram.rows * max(len(recoding.columns), 1)
+    gap = (certificate.cost - certificate.lower_bound) * rows
+    rounding = certificate.cost * rows * 1e-12
+    if certificate.unit != "ncp" or not 0 < gap < 1 or not certificate.lower_bound:
+        return certificate
+    if any(c.size > NARROW for c in recoding.columns):
+        return certificate
+    values = [v for c in recoding.columns if (v := c.quanta()) is not None]
+    scale, fractions = _fractions(values)
+    if fractions is None or len(values) < len(recoding.columns):
+        return certificate
+    step = math.gcd(*(int(f * scale) for read in fractions for f in read)) / scale
+    return replace(certificate, lower_bound=certificate.cost) if gap + rounding < step / 2 else certificate
+
+
+def _fractions(tables: Sequence[np.ndarray]) -> tuple[int, list[list[Fraction]] | None]:
+    """(common denominator, the losses of every column as fractions); None where they are none of small ones."""
+    out: list[list[Fraction]] = []
+    scale = 1
+    for values in tables:
+        read = [Fraction(float(v)).limit_denominator(DENOMINATOR) for v in values]
+        scale = math.lcm(scale, *(f.denominator for f in read)) if read else scale
+        off = [abs(f - Fraction(float(v))) > 1e-12 * abs(v) for f, v in zip(read, values, strict=True)]
+        if scale > LARGEST or any(off):
+            return scale, None
+        out.append(read)
+    return scale, out
+
+
+def _pairs(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct losses of a column's pairs of codes float64[v], and which of them each pair has, int64[size * size]."""
+    out = column.together()
+    if np.isnan(out).any():
+        raise PolicyError("a hierarchy has no common root, so some rows cannot be published together")
+    values, inverse = np.unique(out * column.weight, return_inverse=True)
+    return values, inverse.reshape(-1).astype(np.int64)
+
+
+ENUMERATED = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Per column a chain of ever coarser classes of its codes.
+
+    up    per column int32[h, size]    class of a code at a level, classes numbered 0 ..
+    loss  per column float64[h, size]  weighted loss of publishing a code's class at a level, rising with the level
+    """
+
+    up: tuple[np.ndarray, ...]
+    loss: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, recoding: Recoding) -> Lattice:
+        """Levels columns: the levels up to the ceiling.  Ranges: halves, quarters, ... of the codes.  Sets: one or all.
+
+        For ranges and sets the loss is that of the whole class, an upper bound on what its rows publish.
+        """
+        ladders = [(*column.ladder(), column.weight) for column in recoding.columns]
+        return cls(tuple(up.astype(np.int32) for up, *_ in ladders), tuple(loss * w for _, loss, w in ladders))
+
+    @cached_property
+    def heights(self) -> tuple[int, ...]:
+        """Levels per column."""
+        return tuple(int(u.shape[0]) for u in self.up)
+
+    @cached_property
+    def nodes(self) -> float:
+        """Number of nodes; a float, for it may be beyond any integer type."""
+        return float(np.prod(np.array(self.heights, float)))
+
+    @cached_property
+    def flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+        """up int32[..], at int64[d], size int64[d], exact, as the kernels want them."""
+        size = np.array([u.shape[1] for u in self.up], np.int64)
+        at = np.concatenate([[0], np.cumsum([u.size for u in self.up])])[:-1].astype(np.int64)
+        exact = float(np.prod(size.astype(float))) < 2.0**62
+        return np.concatenate([u.reshape(-1) for u in self.up]).astype(np.int32), at, size, exact
+
+    def mean_loss(self, task: Task) -> list[np.ndarray]:
+        """Per column, per level: mean loss of the table's own rows."""
+        out = []
+        for j, loss in enumerate(self.loss):
+            held = np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=loss.shape[1])
+            out.append(loss @ held / max(held.sum(), 1))
+        return out
+
+    def entropy(self, task: Task) -> list[np.ndarray]:
+        """Per column, per level: entropy of the table's rows over the classes, in nats."""
+        out = []
+        for j, up in enumerate(self.up):
+            share = np.zeros(up.shape[0])
+            for level in range(up.shape[0]):
+                held = np.bincount(up[level][task.histogram.quasi[:, j]], weights=task.histogram.count)
+                held = held[held > 0] / held.sum()
+                share[level] = -(held * np.log(held)).sum()
+            out.append(share)
+        return out
+
+    def chain(self, task: Task) -> np.ndarray:
+        """One path from the bottom to the top, int32[v, d]: each step merges most per loss it adds."""
+        means, shares = self.mean_loss(task), self.entropy(task)
+        node = np.zeros(len(self.up), np.int32)
+        path = [node.copy()]
+        while True:
+            open_columns = [j for j, h in enumerate(self.heights) if node[j] + 1 < h]
+            if not open_columns:
+                return np.stack(path)
+
+            def merit(j: int) -> float:
+                level = int(node[j])
+                return float((shares[j][level] - shares[j][level + 1]) / (means[j][level + 1] - means[j][level] + 1e-9))
+
+            node[max(open_columns, key=merit)] += 1
+            path.append(node.copy())
+
+    def ordered(self, task: Task) -> np.ndarray:
+        """All nodes, int32[v, d], by mean loss on the table's marginals; of equals first what merges most."""
+        total, detail = np.zeros(1), np.zeros(1)
+        digits = []
+        means, shares = self.mean_loss(task), self.entropy(task)
+        for mean, share in zip(means, shares, strict=True):
+            total = (total[:, None] + mean[None, :]).reshape(-1)
+            detail = (detail[:, None] + share[None, :]).reshape(-1)
+            digits.append(len(mean))
+        order = np.lexsort((detail, np.round(total, 9)))
+        return np.stack(np.unravel_index(order, digits), axis=1).astype(np.int32)

@@ -1,0 +1,1 @@
+"""Methods of the literature, a file each."""

@@ -1,0 +1,541 @@
+"""Global recoding: one level per column for the whole table, the cheapest such choice where it can be proved.
+
+The generalization lattice of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any
+monotone requirement: above an eligible node all are eligible, below an ineligible one none is, and a node can be
+eligible only if it is on every pair of columns.
+
+The search takes the cheapest node not yet decided, walks up a chain from it and bisects: the highest ineligible node of
+the chain decides all below it, the lowest eligible one all that cost more.
+
+Global recoding with a budget of rows starred whole: one level per column for the rest, the cheapest choice proved.
+
+A node of the lattice stars whole the groups that do not meet the requirement, as Samarati (2001) and LeFevre, DeWitt,
+Ramakrishnan (2005) suppress outliers; the block they form is a group as well and must meet the requirement itself, so
+where it does not, groups that could stay join it.  The budget bounds its rows.
+
+Branch and bound.  A row in a group that is too small is starred there and, since groups only split further down, at
+every node below.  So a node looked at rules out all nodes below when such rows pass the budget, and otherwise raises
+what each of them costs by the difference to a whole star.  The cheapest node left is looked at next, together with the
+first one on a chain above it that keeps the budget.
+
+Global recoding at levels that were chosen before: groups, and a block of rows starred whole within a budget.
+
+What is asked is only whether the groups at these levels meet the requirement.  Where they do not, the refusal says how
+many rows are in the way, the least budget that would pass and the least change of one level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf, prod
+
+import numpy as np
+
+from shoal.clock import clock
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.histogram import Partition, mixed_radix
+from shoal.model.recoding import Recoding
+from shoal.model.task import Grouping, Task
+from shoal.problems.tables.bounds.certify import certified, good_groups
+from shoal.problems.tables.separate import none_found
+
+MOST_NODES = 3_000_000
+LOOKS = {"fast": 300, "balanced": 5_000, "thorough": 200_000, "seconds": 10**9}
+
+
+def global_recoding(task: Task) -> Grouping:
+    """Every column at one level, the least loss of that kind proved where the lattice has at most 3,000,000 nodes.
+
+    ``details`` has the levels, ``uniform_cost`` (the loss when every value is published at its column's level),
+    ``uniform_bound`` (no choice of levels loses less) and the number of nodes looked at.  The certificate's own cost is
+    that of the groups' common ancestors, never more; ``published`` gives the uniform values.
+    Effort bounds the number of nodes looked at; beyond it, or in a larger lattice, the bound falls short of the cost.
+
+    O(m log m) for each node looked at, O(nodes d) for each chain.
+    """
+    levels, block, facts = search(task)
+    label = _label(task, levels)
+    label[block] = task.histogram.cells  # behind every other number
+    partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
+    return certified(task, partition, "global_recoding", details=facts, starred=bool(block.any()))
+
+
+def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
+    """(level of every column, cells starred whole bool[m], facts for the certificate)."""
+    histogram, recoding = task.histogram, task.recoding
+    for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
+        if not column.levels:
+            raise PolicyError(
+                f"global recoding puts every column at one level of a hierarchy, and {name!r} is published as a "
+                f"{column.kind}; give it a hierarchy, or use 'mondrian'"
+            )
+    columns = recoding.hierarchies or ()
+    block, top = np.zeros(histogram.cells, bool), np.array([c.ceiling for c in columns], np.int64)
+    if task.spare and top.size:
+        found = decide(task, LOOKS[task.effort.name], MOST_NODES)
+        facts = _facts(task, found.levels, found.cost, found.bound, found.looked_at)
+        facts["suppressed_rows"] = int(histogram.count[found.block].sum())
+        facts["max_suppressed_rows"] = task.spare
+        return found.levels, found.block, facts
+    tried = _Tried(task)
+    cost = _costs(task)
+    if not tried.eligible(top):
+        held = [n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held]
+        if not held and not task.requirement.closed:
+            raise none_found(task)
+        raise InfeasibleError(
+            "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
+            + ", ".join(held)
+        )
+    if not top.size:
+        best, bound = top, 0.0
+    elif prod(int(t) + 1 for t in top) <= MOST_NODES:
+        best, bound = _decide(task, tried, cost, top)
+    else:
+        best, bound = _descend(tried, cost, top), 0.0
+    total = float(sum(cost[j][h] for j, h in enumerate(best)))
+    return best, block, _facts(task, best, total, bound, tried.made)
+
+
+def _facts(task: Task, levels: np.ndarray, total: float, bound: float, looked_at: int) -> dict[str, object]:
+    """What the certificate says of a choice of levels; "proved" stands there only where no choice can lose less."""
+    rows = task.histogram.rows
+    optimal = bound >= total
+    facts: dict[str, object] = {
+        "levels": {n: int(h) for n, h in zip(task.histogram.quasi_names, levels, strict=True)},
+        "uniform_cost": _in_unit(task.recoding, total, rows),
+        "uniform_bound": _in_unit(task.recoding, min(bound, total), rows),
+        "uniform_optimal": optimal,
+        "nodes_looked_at": looked_at,
+    }
+    if optimal:
+        facts["proved"] = "optimal among full-domain recodings"
+    return facts
+
+
+def _in_unit(recoding: Recoding, total: float, rows: int) -> float:
+    if recoding.unit == "stars":
+        return round(total)
+    return total / max(rows * len(recoding.columns), 1)
+
+
+def _costs(task: Task) -> list[np.ndarray]:
+    """Per column, the loss of the whole table at every level."""
+    out = []
+    for j, column in enumerate(task.recoding.hierarchies or ()):
+        held = np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=column.size)
+        out.append((column.loss[: column.ceiling + 1] @ held) * column.weight)
+    return out
+
+
+def _label(task: Task, levels: np.ndarray) -> np.ndarray:
+    """int64[m]: the group of every cell at a node."""
+    columns = task.recoding.hierarchies or ()
+    code = [c.node[h][task.histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(columns, levels, strict=True))]
+    if task.apart is not None:
+        code.append(task.apart)
+    if not code:
+        return np.zeros(task.histogram.cells, np.int64)
+    sizes = [int(c.max(initial=0)) + 1 for c in code]
+    return np.unique(mixed_radix(np.stack(code, 1), sizes), return_inverse=True)[1].reshape(-1)
+
+
+class _Tried:
+    """Whether nodes are eligible, and how many were looked at."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.made = task, 0
+        self.cells = np.arange(task.histogram.cells)
+
+    def eligible(self, levels: np.ndarray) -> bool:
+        """A node of the lattice.  O(m log m)."""
+        self.made += 1
+        task = self.task
+        if not good_groups(task.histogram, task.requirement, self.cells, _label(task, levels)).all():
+            return False
+        return task.admits is None or bool(task.admits(levels).all())
+
+    def pair(self, i: int, j: int, a: int, b: int) -> bool:
+        """Columns i at level a and j at level b, all others left out."""
+        columns, quasi = self.task.recoding.hierarchies or (), self.task.histogram.quasi
+        left, right = columns[i].node[a][quasi[:, i]], columns[j].node[b][quasi[:, j]]
+        group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
+        return bool(good_groups(self.task.histogram, self.task.requirement, self.cells, group.reshape(-1)).all())
+
+
+def _decide(task: Task, tried: _Tried, cost: list[np.ndarray], top: np.ndarray) -> tuple[np.ndarray, float]:
+    """The cheapest eligible node and the least cost that is not ruled out."""
+    d = top.size
+    node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
+    total = np.zeros(len(node))
+    for j in range(d):
+        total += cost[j][node[:, j]]
+    undecided = np.ones(len(node), bool)
+    for i, j in combinations(range(d), 2):  # eligible on every pair of columns, or not at all
+        for a in range(int(top[i]) + 1):
+            low, high = 0, int(top[j]) + 1  # the least level of j that is eligible beside level a of i
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if tried.pair(i, j, a, middle) else (middle + 1, high)
+            undecided &= ~((node[:, i] == a) & (node[:, j] < low))
+    order = np.flatnonzero(undecided)
+    order = order[np.argsort(total[order], kind="stable")]
+    node, total = node[order], total[order]
+    best, least = top, float(sum(c[h] for c, h in zip(cost, top, strict=True)))
+    limit = LOOKS[task.effort.name]
+    alive = np.ones(len(node), bool)
+    alive &= total < least
+    at = 0
+    while True:
+        rest = np.flatnonzero(alive[at:])
+        if not rest.size:
+            return best, least
+        at += int(rest[0])
+        seconds = task.effort.seconds
+        late = seconds is not None and clock() - task.started > seconds
+        if tried.made >= limit or late:
+            return best, float(total[at])
+        chain = _chain(node[at].astype(np.int64), top, cost)
+        low, high = 0, len(chain) - 1  # the top of the chain is eligible
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if tried.eligible(chain[middle]) else (middle + 1, high)
+        found = float(sum(c[h] for c, h in zip(cost, chain[low], strict=True)))
+        if found < least:
+            best, least = chain[low], found
+            alive &= total < least
+        if low > 0:
+            alive &= ~(node <= chain[low - 1]).all(axis=1)
+        task.progress("deciding the lattice", None)
+
+
+def _chain(start: np.ndarray, top: np.ndarray, cost: list[np.ndarray]) -> list[np.ndarray]:
+    """Nodes from one to the top, each raising the column that costs least to raise."""
+    out = [start.copy()]
+    here = start.copy()
+    while (here < top).any():
+        price = [cost[j][here[j] + 1] - cost[j][here[j]] if here[j] < top[j] else np.inf for j in range(top.size)]
+        here[int(np.argmin(price))] += 1
+        out.append(here.copy())
+    return out
+
+
+def _descend(tried: _Tried, cost: list[np.ndarray], top: np.ndarray) -> np.ndarray:
+    """From the top down, each time the eligible step that saves most; ends where none is left."""
+    here = top.copy()
+    closed = here == 0
+    while not closed.all():
+        saved = [cost[j][here[j]] - cost[j][here[j] - 1] if not closed[j] else -1.0 for j in range(top.size)]
+        j = int(np.argmax(saved))
+        here[j] -= 1
+        if not tried.eligible(here):
+            here[j] += 1
+            closed[j] = True  # ineligible here, hence ineligible below
+        closed |= here == 0
+    return here
+
+
+CLOSE = 1e-12
+TRIED = 200  # groups that may join a block which does not meet the requirement, one by one, the cheapest first
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A node: what it costs (infinite beyond the budget), a bound on that, and the cells in its block, bool[m].
+
+    low  float64 per column and level: what the rows in groups that are too small cost more when starred whole
+    over whether these rows alone pass the budget, here and at every node below
+    """
+
+    cost: float
+    least: float
+    block: np.ndarray
+    low: list[np.ndarray]
+    over: bool
+
+
+class Nodes:
+    """The nodes of a task's lattice under a budget of rows, and how many were looked at."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.made = task, 0
+        self.columns = task.recoding.hierarchies or ()
+        quasi = task.histogram.quasi
+        self.loss = [c.loss[: c.ceiling + 1][:, quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
+        self.top = [c.loss[-1][quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
+        self.total = [loss @ task.histogram.count for loss in self.loss]
+        need = task.requirement
+        self.by_size = not need.sensitive_columns and not need.rules and task.admits is None
+        # parts of a table that never share a group make a block of their own each
+        self.parts = [np.ones(task.histogram.cells, bool)]
+        if task.apart is not None:
+            self.parts = [task.apart == number for number in np.unique(task.apart)]
+
+    def label(self, levels: np.ndarray) -> np.ndarray:
+        """int64[m]: the group of every cell.  O(m) where the tuples of classes are few, O(m log m) otherwise."""
+        node = [
+            c.node[h][self.task.histogram.quasi[:, j]]
+            for j, (c, h) in enumerate(zip(self.columns, levels, strict=True))
+        ]
+        if self.task.apart is not None:
+            node.append(self.task.apart)
+        sizes = [int(n.max(initial=0)) + 1 for n in node]
+        if prod(sizes) < 1 << 20:
+            key = np.zeros(node[0].size, np.int64)
+            for n, size in zip(node, sizes, strict=True):
+                key = key * size + n
+            used = np.zeros(prod(sizes), bool)
+            used[key] = True
+            return (np.cumsum(used) - 1)[key]
+        return np.unique(mixed_radix(np.stack(node, 1), sizes), return_inverse=True)[1].reshape(-1)
+
+    def look(self, levels: np.ndarray) -> Look:
+        """Cost and block of a node."""
+        self.made += 1
+        task, count = self.task, self.task.histogram.count
+        label = self.label(levels)
+        rows = np.bincount(label, weights=count)
+        small = rows < task.requirement.smallest
+        sure = small[label]
+        low = [(top - loss)[:, sure] @ count[sure] for top, loss in zip(self.top, self.loss, strict=True)]
+        if rows[small].sum() > task.spare:
+            return Look(inf, inf, sure, low, True)
+        bad = small if self.by_size else ~good_groups(task.histogram, task.requirement, np.arange(label.size), label)
+        if task.admits is not None:
+            bad[label[~task.admits(levels)]] = True
+        if rows[bad].sum() > task.spare:
+            return Look(inf, inf, bad[label], low, False)
+        more = sum(top - loss[h] for top, loss, h in zip(self.top, self.loss, levels, strict=True)) * count
+        price = np.bincount(label, weights=more)
+        total = sum(float(t[h]) for t, h in zip(self.total, levels, strict=True))
+        least = total + float(price[bad].sum())
+        block = self._whole(label, rows, bad, price)
+        cost = inf if block is None else total + float(price[block].sum())
+        # Where size is all that counts the cheapest group that fits is the cheapest way to fill the block.
+        exact = self.by_size and len(self.parts) == 1
+        return Look(cost, cost if exact else least, (bad if block is None else block)[label], low, False)
+
+    def _whole(self, label: np.ndarray, rows: np.ndarray, bad: np.ndarray, price: np.ndarray) -> np.ndarray | None:
+        """bool[g]: the block, groups that could stay added where it does not meet the models; None: beyond budget."""
+        if not bad.any() or self._meets(label, rows, bad):
+            return bad
+        room = self.task.spare - rows[bad].sum()
+        fit = np.flatnonzero(~bad & (rows <= room))
+        fit = fit[np.argsort(price[fit], kind="stable")][:TRIED]
+        for g in fit:
+            block = bad.copy()
+            block[g] = True
+            if self._meets(label, rows, block):
+                return block
+        block = bad.copy()
+        for g in fit:
+            if rows[block].sum() + rows[g] <= self.task.spare:
+                block[g] = True
+                if self._meets(label, rows, block):
+                    return block
+        return None
+
+    def _meets(self, label: np.ndarray, rows: np.ndarray, block: np.ndarray) -> bool:
+        need, held = self.task.requirement, self.task.histogram
+        if self.by_size and len(self.parts) == 1:
+            return bool(rows[block].sum() >= need.k)
+        for part in self.parts:
+            cells = np.flatnonzero(block[label] & part)
+            good = not cells.size or held.count[cells].sum() >= need.k
+            if not good or (cells.size and not good_groups(held, need, cells, np.zeros(cells.size, np.int64)).all()):
+                return False
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best node: its levels, the cells starred whole bool[m], its cost, and what no node undercuts."""
+
+    levels: np.ndarray
+    block: np.ndarray
+    cost: float
+    bound: float
+    looked_at: int
+
+
+def decide(task: Task, limit: int, most_nodes: int) -> Found:
+    """The cheapest choice of levels with at most ``task.spare`` rows starred whole.
+
+    limit  nodes that may be looked at; most_nodes  a larger lattice is only descended, with 0 as the bound
+
+    Raises InfeasibleError where no node looked at keeps the budget.  O(m) for each node looked at and O(nodes d).
+    """
+    nodes = Nodes(task)
+    top = np.array([c.ceiling for c in nodes.columns], np.int64)
+    if prod(int(t) + 1 for t in top) > most_nodes:
+        return _descend_within_budget(nodes, top)
+    node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
+    low = np.sum([t[node[:, j]] for j, t in enumerate(nodes.total)], axis=0)
+    total, alive = low.copy(), np.ones(len(node), bool)
+    best: tuple[np.ndarray, Look] | None = None
+    left = inf  # the least bound of nodes decided without being solved
+
+    def take(levels: np.ndarray) -> Look:
+        nonlocal best, left
+        found = nodes.look(levels)
+        below = np.flatnonzero(alive)
+        below = below[(node[below] <= levels).all(axis=1)]
+        if found.over:
+            alive[below] = False
+            return found
+        dearer = total[below].copy()
+        for j, extra in enumerate(found.low):
+            dearer += extra[node[below, j]]
+        low[below] = np.maximum(low[below], dearer)
+        alive[below[(node[below] == levels).all(axis=1)]] = False
+        if found.least < found.cost:
+            left = min(left, found.least)
+        if found.cost < (inf if best is None else best[1].cost):
+            best = levels, found
+        return found
+
+    take(top)
+    while True:
+        cost = inf if best is None else best[1].cost
+        alive &= low < cost * (1 - CLOSE) if cost < inf else True
+        rest = np.flatnonzero(alive)
+        late = task.effort.seconds is not None and clock() - task.started > task.effort.seconds
+        done = not rest.size or nodes.made >= limit or (late and best is not None)
+        if done and best is None:
+            raise InfeasibleError(
+                f"no choice of levels meets the privacy models with at most {task.spare} rows starred whole; allow "
+                "higher levels or a larger max_suppressed"
+            )
+        if done and best is not None:
+            bound = min(cost, left, float(low[rest].min()) if rest.size else inf)
+            return Found(best[0], best[1].block, cost, bound, nodes.made)
+        start = node[rest[int(np.argmin(low[rest]))]].astype(np.int64)
+        if take(start).over:
+            _climb(nodes, start, top, take)
+        task.progress("deciding the lattice", None)
+
+
+def _climb(nodes: Nodes, start: np.ndarray, top: np.ndarray, take) -> None:  # type: ignore[no-untyped-def]
+    """Bisect a chain from a node to the top for the first that keeps the budget; each step raises what is cheapest."""
+    chain, here = [], start.copy()
+    while (here < top).any():
+        price = [t[h + 1] - t[h] if h < e else inf for t, h, e in zip(nodes.total, here, top, strict=True)]
+        here[int(np.argmin(price))] += 1
+        chain.append(here.copy())
+    low, high = 0, len(chain) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if take(chain[middle]).over else (low, middle)
+
+
+def _descend_within_budget(nodes: Nodes, top: np.ndarray) -> Found:
+    """From the top down, each time the step that saves most of those that keep the budget and lower the cost."""
+    here, found = top, nodes.look(top)
+    if found.cost == inf:
+        raise InfeasibleError(
+            f"even the highest levels allowed do not meet the privacy models with {nodes.task.spare} rows starred "
+            "whole; allow higher levels"
+        )
+    while True:
+        steps = [here - (np.arange(here.size) == j) for j in np.flatnonzero(here)]
+        looks = [(nodes.look(s), s) for s in steps]
+        if not looks or min(x.cost for x, _ in looks) >= found.cost:
+            return Found(here, found.block, found.cost, 0.0, nodes.made)
+        found, here = min(looks, key=lambda pair: pair[0].cost)
+
+
+def at_levels(task: Task, levels: Mapping[str, int]) -> Grouping:
+    """The groups of a table when every column stands at its level, rows that meet no requirement starred whole.
+
+    levels  of every quasi-identifier, at most the top of its hierarchy
+    ``task.spare`` is the budget of starred rows; ``task.admits`` may say of cells that they are to be starred.
+    Raises InfeasibleError beyond the budget.  O(m log m).
+    """
+    names, columns = task.histogram.quasi_names, task.recoding.hierarchies or ()
+    chosen = np.array([min(levels[n], c.ceiling) for n, c in zip(names, columns, strict=True)], np.int64)
+    nodes = Nodes(task)
+    look = nodes.look(chosen)
+    if not np.isfinite(look.cost):
+        raise InfeasibleError(_refusal(task, chosen))
+    label = nodes.label(chosen)
+    label[look.block] = task.histogram.cells  # behind every other number
+    partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
+    rows, starred = task.histogram.rows, int(task.histogram.count[look.block].sum())
+    unit = task.recoding.unit
+    facts = {
+        "levels": {n: int(h) for n, h in zip(names, chosen, strict=True)},
+        "uniform_cost": round(look.cost) if unit == "stars" else look.cost / max(rows * len(columns), 1),
+        "uniform_bound": 0,
+        "uniform_optimal": False,
+    }
+    if task.spare:
+        facts |= {"suppressed_rows": starred, "max_suppressed_rows": task.spare}
+    return certified(task, partition, "global_recoding", details=facts, starred=bool(starred))
+
+
+def _refusal(task: Task, levels: np.ndarray) -> str:
+    rows = task.histogram.rows
+    nodes = Nodes(task)
+    label = nodes.label(levels)
+    bad = ~good_groups(task.histogram, task.requirement, np.arange(label.size), label)
+    if task.admits is not None:
+        bad[label[~task.admits(levels)]] = True
+    few = int(task.histogram.count[bad[label]].sum())
+    plain = (
+        nodes.by_size or not (np.bincount(label, weights=task.histogram.count)[bad] >= task.requirement.smallest).any()
+    )
+    why = f"groups of fewer than k = {task.requirement.smallest}" if plain else "groups that do not meet the models"
+    allowed = f", and {task.spare:,} may be starred whole" if task.spare else ""
+    return f"{few:,} of {rows:,} rows would stand in {why}{allowed}{_ways_out(task, levels)}"
+
+
+def _ways_out(task: Task, levels: np.ndarray) -> str:
+    """The least budget, and the least change of one level, that would pass; "" where neither would."""
+    rows, ways = task.histogram.rows, []
+    starred = _least_block(task, levels)
+    if starred is not None and starred < rows:
+        ways.append(f"max_suppressed={_up(starred / rows)} would pass, with {starred:,} rows starred whole")
+    found = _raised(task, levels)
+    if found is not None:
+        name, level = found
+        ways.append(f"level {level} of {name!r} would pass")
+    return f"; {', or '.join(ways)}" if ways else ""
+
+
+def _least_block(task: Task, levels: np.ndarray) -> int | None:
+    """Rows starred whole under the least budget that passes, found by bisection; None where none does."""
+
+    def block(spare: int) -> int | None:
+        look = Nodes(replace(task, spare=spare)).look(levels)
+        return int(task.histogram.count[look.block].sum()) if np.isfinite(look.cost) else None
+
+    low, high, least = task.spare, task.histogram.rows, block(task.histogram.rows)
+    while least is not None and low + 1 < high:
+        middle = (low + high) // 2
+        found = block(middle)
+        if found is None:
+            low = middle
+        else:
+            high, least = middle, found
+    return least
+
+
+def _up(share: float) -> float:
+    """A share rounded up to four digits."""
+    return float(np.ceil(share * 10_000 - 1e-9) / 10_000)
+
+
+def _raised(task: Task, levels: np.ndarray) -> tuple[str, int] | None:
+    """The column and level whose change alone passes, the cheapest of them."""
+    nodes, best, least = Nodes(task), None, np.inf
+    for j, column in enumerate(task.recoding.hierarchies or ()):
+        for level in range(int(levels[j]) + 1, column.ceiling + 1):
+            tried = levels.copy()
+            tried[j] = level
+            look: Look = nodes.look(tried)
+            if np.isfinite(look.cost):
+                if look.cost < least:
+                    best, least = (task.histogram.quasi_names[j], level), look.cost
+                break
+    return best

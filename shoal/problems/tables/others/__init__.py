@@ -1,1 +1,0 @@
-"""Known methods of others: Hilbert runs, Mondrian, top-down specialization, global recoding, forests, covers."""

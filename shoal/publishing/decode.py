@@ -1,0 +1,288 @@
+"""A release made usable: numbers, members, fractions and draws, read from the release alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.atomic import certificate_of
+from shoal.engines.codes import as_text
+from shoal.engines.open import open_table
+from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import column_names, seed_of
+from shoal.model.certificate import read_json
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import Members, known_values, meanings, places, ruler_of
+from shoal.model.policy import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One quasi-identifier.
+
+    cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
+    known  every value that the release names, in their order
+    ruler  "number", "date" or "moment" where all of them are; at: float64[known], their places
+    classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
+    """
+
+    cells: list[Members]
+    labels: list[str | None]
+    where: np.ndarray
+    known: tuple[str | None, ...]
+    ruler: str | None
+    at: np.ndarray
+    classes: bool = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether it holds amounts, with a low and a high end, and not categories."""
+        return self.ruler is not None and not self.classes
+
+    @cached_property
+    def whole(self) -> bool:
+        """Every value known is a whole number."""
+        present = self.at[~np.isnan(self.at)]
+        return self.ruler == "number" and not any("." in v or "e" in v for v in self.known if v) and present.size > 0
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """float64[cells, 3]: lowest, highest and middle value of every cell; NaN where there is none.  O(named)."""
+        present = self.at[~np.isnan(self.at)]
+        least, most = (float(present.min()), float(present.max())) if present.size else (np.nan, np.nan)
+        of = dict(zip(self.known, self.at.tolist(), strict=True))
+        low, high = (np.full(len(self.cells), np.nan) for _ in range(2))
+        for i, cell in enumerate(self.cells):
+            if cell.everything:
+                continue
+            if cell.low is None or cell.high is None:
+                at = [x for x in (of[v] for v in cell.named) if x == x]
+                low[i], high[i] = (min(at), max(at)) if at else (np.nan, np.nan)
+                continue
+            top = cell.high
+            if cell.open and math.isfinite(top):
+                top = top - 1 if self.ruler == "date" or (self.whole and top == int(top)) else top
+            low[i] = cell.low if math.isfinite(cell.low) else np.fmin(least, top)
+            high[i] = top if math.isfinite(top) else np.fmax(most, low[i])
+        return np.column_stack([low, high, (low + high) / 2])
+
+
+_WHOLE = 2.0**62  # beyond it a column of whole numbers is drawn as floats
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """A published table with the meaning of each cell.
+
+    table    the published rows
+    columns  the quasi-identifiers
+    give     turns a Polars frame into the kind of frame that came in
+
+    Each answer has the rows of the table in their order and is a frame of the kind that came in; a path gives Polars.
+    A star may stand for any value, so nothing can be read from it but what the rest of its column tells.
+    """
+
+    table: pl.DataFrame
+    columns: Mapping[str, Column]
+    give: Callable[[pl.DataFrame], Any] = lambda frame: frame
+
+    def __repr__(self) -> str:
+        return (
+            f"A release of {self.table.height:,} rows, understood: numeric(), one_hot(), sample(), "
+            f"and members() of {', '.join(self.columns)}"
+        )
+
+    @classmethod
+    def of(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
+        """From a published table and what was asked; ``stars`` per column tells a starred number from a missing one."""
+        if policy.publish == "centers":
+            raise PolicyError(
+                "a release of centers shows one record for each cluster and says of no cell what it stands for; "
+                "publish stars, ranges or a hierarchy"
+            )
+        return cls.shown(data, policy, stars, separator)
+
+    @classmethod
+    def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
+        """The same for every release; a center stands for itself."""
+        opened = open_table(data, separator=separator)
+        frame = opened.polars(opened.columns)
+        found = {}
+        for name in policy.grouped:
+            if name not in frame.columns:
+                raise InputError(f"the release has no column {name!r}")
+            texts = as_text(frame[name])
+            labels = texts.unique(maintain_order=True)
+            index = texts.to_frame("x").join(
+                pl.DataFrame({"x": labels, "i": np.arange(len(labels))}), on="x", how="left", nulls_equal=True,
+                maintain_order="left",
+            )["i"]  # fmt: skip
+            cells = meanings(
+                labels.to_list(), policy.publish, policy.hierarchies.get(name), policy.star, stars.get(name, 0) > 0
+            )
+            made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name])
+            classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
+            found[name] = replace(made, classes=classes)
+        return cls(frame, found, opened.alike)
+
+    def members(self, column: str) -> list[Members]:
+        """Per row, what its cell stands for: ``"34" in release.members("age")[0]``.  O(rows)."""
+        found = self._of(column)
+        return [found.cells[i] for i in found.where.tolist()]
+
+    def numeric(self, columns: Sequence[str] | None = None) -> Any:
+        """Low, high and middle of every cell: ``age_low``, ``age_high``, ``age_mid``.
+
+        columns  quasi-identifiers of numbers or dates; None: all there are, but for those published by a hierarchy of
+                 labels or prefixes, which are categories (name them to have them as numbers)
+
+        A starred cell has none of them: the release does not say how far the column's own values went, and a mean over
+        the middles speaks of the other rows alone.
+        Raises PolicyError for a column that holds neither numbers nor dates, and where no column does.  O(rows).
+        """
+        names = self._chosen(columns, [n for n, c in self.columns.items() if c.measured], "numbers or dates", "one_hot")
+        out: list[pl.Series] = []
+        for name in names:
+            found = self._of(name)
+            if found.ruler is None:
+                raise PolicyError(f"column {name!r} holds neither numbers nor dates; one_hot() decodes it")
+            ends = found.ends[found.where]
+            out += [_typed(ends[:, i], found.ruler, f"{name}_{part}") for i, part in enumerate(("low", "high", "mid"))]
+        return self.give(pl.DataFrame(out))
+
+    def one_hot(self, columns: Sequence[str] | None = None) -> Any:
+        """Fractions: one column ``town=Ulm`` per known value, a cell of three members giving a third to each.
+
+        columns  quasi-identifiers; None: those that hold categories: neither numbers nor dates, or published by a
+                 hierarchy of labels or prefixes
+
+        The fractions of a row sum to 1 per column; a star is spread over all known values.
+        Raises PolicyError where no column holds categories.  O(rows values).
+        """
+        names = self._chosen(columns, [n for n, c in self.columns.items() if not c.measured], "categories", "numeric")
+        out: list[pl.Series] = []
+        for name in names:
+            found = self._of(name)
+            shares, labels = _shares(found)
+            for j, label in enumerate(labels):
+                shown = "missing" if label is None else label
+                out.append(pl.Series(f"{name}={shown}", shares[found.where, j]))
+        return self.give(pl.DataFrame(out))
+
+    def sample(self, seed: int | None = None) -> Any:
+        """The table with one value drawn for every cell, each of its members as likely as the others.
+
+        Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known.
+        One draw understates how unsure the release is; repeat with other seeds.  O(rows).
+        """
+        rng = np.random.default_rng(seed_of(seed))
+        drawn = [_draw(self.table[name], found, rng) for name, found in self.columns.items()]
+        return self.give(self.table.with_columns(drawn))
+
+    def _chosen(self, columns: Sequence[str] | None, usual: list[str], what: str, other: str) -> Sequence[str]:
+        """The columns named, else the usual ones; PolicyError where there is none."""
+        names = usual if columns is None else column_names("columns", columns)
+        if not names:
+            raise PolicyError(
+                f"no quasi-identifier of this release holds {what}; {other}() decodes {', '.join(self.columns)}, or "
+                "name the columns you mean"
+            )
+        return names
+
+    def _of(self, column: str) -> Column:
+        if column not in self.columns:
+            raise PolicyError.unknown("quasi-identifier", str(column), list(self.columns))
+        return self.columns[column]
+
+
+def decode(
+    release: str | Path, certificate: str | Path | None = None, *, hierarchies: Mapping[str, Any] | None = None
+) -> Decoded:
+    """A release file understood by its certificate: ``numeric()``, ``members()``, ``one_hot()`` and ``sample()``.
+
+    certificate  RELEASE.certificate.json when None; hierarchies: those that do not lie beside it, per column
+
+    Raises InputError where the certificate is missing or names other columns.  The certificate is not verified here;
+    ``shoal.verify`` does that.
+    """
+    path, beside = Path(release), certificate_of(release, certificate)
+    record = read_json(beside)
+    asked = Policy.read(beside, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
+    stars = record.get("stars")
+    return Decoded.of(path, asked, stars if isinstance(stars, dict) else {}, record.get("separator"))
+
+
+def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType) -> Column:
+    known = known_values(cells)
+    rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are categories that have an order
+    own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # where all cells are starred
+    ruler = ruler_of(known) if any(v is not None for v in known) else own
+    if rulers:
+        ruler = next(iter(rulers)) if ruler is None or ruler in rulers else "moment" if "moment" in rulers else ruler
+    return Column(cells, labels, index, known, ruler, places(known, ruler))
+
+
+def _of_labels(hierarchy: Any) -> bool:
+    """Whether a hierarchy puts labels or prefixes in the place of values, so that these are categories."""
+    if hierarchy is None or (isinstance(hierarchy, str) and hierarchy in ("intervals", "labels", "tiles")):
+        return hierarchy == "labels"
+    return Hierarchy.of(hierarchy).kind in ("rows", "prefixes")
+
+
+def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
+    """Numbers as they are, days since 1970 as dates (a middle at noon begins its day) or moments."""
+    found = pl.Series(name, values, dtype=pl.Float64, nan_to_null=True).fill_nan(None)
+    if ruler == "number":
+        return found
+    if ruler == "date":
+        return found.floor().cast(pl.Int32).cast(pl.Date)
+    return (found * 86_400e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
+
+
+def _shares(column: Column) -> tuple[np.ndarray, list[str | None]]:
+    """float64[cells, labels]: the known values, then the texts of cells that hold none of them."""
+    held = np.array([c.held(column.known, column.at) for c in column.cells]).reshape(len(column.cells), -1)
+    number = held.sum(axis=1)
+    lost = np.flatnonzero(number == 0)
+    own = np.zeros((len(column.cells), lost.size))
+    own[lost, np.arange(lost.size)] = 1.0
+    shares = np.hstack([held / np.maximum(number, 1)[:, None], own])
+    return shares, [*column.known, *(column.labels[i] for i in lost.tolist())]
+
+
+def _draw(published: pl.Series, column: Column, rng: np.random.Generator) -> pl.Series:
+    """One value per row of a column."""
+    order = np.argsort(column.where, kind="stable")
+    parts = np.split(order, np.searchsorted(column.where[order], np.arange(1, len(column.cells))))
+    numbers = np.full(len(column.where), np.nan)
+    texts = np.full(len(column.where), None, object)
+    for cell, label, (low, high, _), rows in zip(
+        column.cells, column.labels, column.ends.tolist(), parts, strict=False
+    ):
+        if not rows.size:
+            continue
+        if column.ruler is not None and not cell.everything and cell.low is not None and np.isfinite(low + high):
+            exact = (column.whole or column.ruler == "date") and max(-low, high) < _WHOLE
+            numbers[rows] = (
+                rng.integers(int(low), int(high) + 1, rows.size) if exact else rng.uniform(low, high, rows.size)
+            )
+            continue
+        held = np.flatnonzero(cell.held(column.known, column.at))
+        if held.size:
+            pick = held[rng.integers(0, held.size, rows.size)]
+            numbers[rows] = column.at[pick]
+            texts[rows] = np.array(column.known, object)[pick]
+        elif not cell.everything:
+            texts[rows] = label
+    if column.ruler is not None:
+        found = _typed(numbers, column.ruler, published.name)
+        return found.cast(pl.Int64) if column.whole and not (np.abs(numbers) >= _WHOLE).any() else found
+    drawn = pl.Series(published.name, texts.tolist(), dtype=pl.String)
+    return (drawn == "true") if published.dtype == pl.Boolean else drawn

@@ -1,0 +1,154 @@
+"""One judge for every kind of crosswalk: what its certificate file says, asked of what stands on disk.
+
+Areas, pairs of neighbors and outlines as a judge counts them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.geography import Geography
+from shoal.engines.vector import read_drawing
+from shoal.errors import InputError
+from shoal.judge.crosswalk import Stated, judge_groups
+from shoal.judge.finding import Finding
+from shoal.judge.places.areas import CENTERS, NAMED, judge_regions
+from shoal.judge.places.clusters import judge_clusters
+from shoal.judge.places.region_outlines import Outlined, judge_levels, judge_region_hierarchy, judge_region_outlines
+from shoal.judge.places.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
+from shoal.model.certificate import Certificate, PublicCertificate
+from shoal.problems.catalogue import CATALOGUE, resolved
+
+OUTLINES = "outlines"  # of the second level "outlines2"
+
+
+class Sources(NamedTuple):
+    """What an answer was made from, as far as it is at hand.
+
+    table  the table grouped: a row per record, value, area or point
+    pairs  of areas: neighbors, two names in a row
+    trees, places  of clusters: hierarchies, and tables of coordinates, by column
+    shapes  polygons of areas, by name
+    """
+
+    table: pl.DataFrame | None = None
+    pairs: pl.DataFrame | None = None
+    trees: Mapping[str, Any] = MappingProxyType({})
+    places: Mapping[str, Any] = MappingProxyType({})
+    shapes: Mapping[str, Any] = MappingProxyType({})
+
+
+def form_of(path: Path) -> str:
+    """How a file stores values: "parquet", "excel" or "csv"."""
+    name = path.name.lower()
+    if name.endswith((".parquet", ".pq")):
+        return "parquet"
+    return "excel" if name.endswith((".xlsx", ".xls", ".xlsb")) else "csv"
+
+
+def findings(
+    record: Mapping[str, Any],
+    certificate: Certificate | PublicCertificate,
+    held: Any,
+    form: str,
+    sources: Sources,
+    part: str | None = None,
+) -> list[Finding]:
+    """What the judge of a kind finds; VerificationError for a file that is no such table.
+
+    held  the frame as read back; of outlines of regions what ``outlined`` reads, of those of tiles and of hierarchies
+          their path;  part  name of a companion of the crosswalk
+    """
+    bound: float | None = None
+    details: Mapping[str, Any] = {}
+    if isinstance(certificate, Certificate):
+        bound, details = certificate.lower_bound, certificate.details
+    asked, facts = record["parameters"], record["facts"]
+    stated = Stated(asked, facts, certificate.cost, bound, certificate.unit, details, record["kind"])
+    judge: Callable[[Held], list[Finding]] = resolved(CATALOGUE[record["kind"]].judge)
+    return judge(Held(held, stated, form, sources, part))
+
+
+class Held(NamedTuple):
+    """What was written, as a judge of its kind gets it: arguments as for ``findings``."""
+
+    content: Any
+    stated: Stated
+    form: str
+    sources: Sources
+    part: str | None
+
+
+def groups(held: Held) -> list[Finding]:
+    """Findings on a crosswalk of labels or intervals; InputError where the certificate names a companion of it."""
+    _refuse_part(held.part)
+    return judge_groups(held.stated.kind, held.content, held.stated, held.form, held.sources.table)
+
+
+def regions(held: Held) -> list[Finding]:
+    """Findings on regions, on a level's outlines or on the hierarchy of levels; InputError for another part."""
+    content, stated, form, sources, part = held
+    own = (sources.table, sources.pairs)
+    if part == "hierarchy":
+        return judge_region_hierarchy(content, stated, *own)
+    if part is not None and part.startswith(OUTLINES):
+        level = int(part.removeprefix(OUTLINES) or 1) - 1
+        return judge_region_outlines(content, level, stated, *own, sources.shapes)
+    _refuse_part(part)
+    found = judge_regions(content, stated, form, *own, sources.shapes)
+    return [*found, *judge_levels(content, stated, form, *own)] if stated.parameters.get("levels") else found
+
+
+def tiles(held: Held) -> list[Finding]:
+    """Findings on a crosswalk of tiles, their outlines, list or table of points; InputError for another part."""
+    content, stated, form, sources, part = held
+    if part == "outlines":
+        return judge_outlines(content, stated)
+    if part in ("tiles", "table"):
+        return (judge_tile_rows if part == "tiles" else judge_tile_table)(content, stated, form)
+    _refuse_part(part)
+    return judge_tiles(content, stated, form, sources.table)
+
+
+def clusters(held: Held) -> list[Finding]:
+    """Findings on the clusters or on the points assigned to them; InputError for another part."""
+    if held.part != "assignments":
+        _refuse_part(held.part)
+    sources = held.sources
+    with np.errstate(all="ignore"):  # of numbers that no table can have: what is not finite does not hold
+        return judge_clusters(held.content, held.stated, held.form, sources.table, (sources.trees, sources.places))
+
+
+def _refuse_part(part: str | None) -> None:
+    if part is not None:
+        raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
+
+
+def outlined(path: Path) -> Outlined:
+    """Outlines of regions as they stand in a file; KML has its own word for a name."""
+    found = read_drawing(path)
+    return Outlined([{"region": held.get("Name"), **held} for held in found.properties], found.drawn)
+
+
+def tables(
+    given: Geography, names: Sequence[str], centers: Sequence[str | None] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Names, the columns named that there are as text, and the centers where they are known; then pairs.
+
+    centers  columns that the centers were taken from: without them other centers would be compared
+    """
+    columns = [pl.Series(NAMED, given.ids, dtype=pl.String)]
+    for name in dict.fromkeys(names):
+        if name in given.columns:
+            held = [None if v is None else str(v) for v in given.columns[name]]
+            columns.append(pl.Series(name, held, dtype=pl.String))
+    places = given.centers() if not {*centers} - {None, *given.columns} else None
+    if places is not None:
+        columns += [pl.Series(name, places[:, j]) for j, name in enumerate(CENTERS)]
+    ids = pl.Series("u", given.ids, dtype=pl.String)
+    return pl.DataFrame(columns), pl.DataFrame([ids[given.edges[:, 0]], ids[given.edges[:, 1]].alias("v")])

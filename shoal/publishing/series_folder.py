@@ -1,0 +1,459 @@
+"""The folder of a series: what lies where, and how a part is added whole or not at all.
+
+::
+
+    series.json                    what is asked, once; public
+    0001/release.csv               a part; public
+    0001/release.certificate.json  its certificate, which names the SHA-256 of the one before; of the first part, of
+                                   series.json
+    private/                       only its owner may enter: key, head.json, ledger-0001/ ...
+
+A part comes into being in three renames: its ledger, its folder, the head.  Killed before the second, the series is as
+before, and the ledger that no part belongs to is passed over; after it the series is one part longer, and the head is
+brought up to date by the next look.  A head that names more parts than there are, or a part without its ledger, is
+refused: something published would be forgotten.
+
+The private ledger of a series: what has been shown of every person, under keyed hashes.
+
+A ledger is a folder of two files that only its owner may enter: ``persons.parquet`` with a line per person, and
+``ledger.json``, which names the certificate it belongs to and the hash of the other file, under an HMAC.  No value of
+the table stands in it: persons, published tuples and sensitive values are BLAKE2b hashes under the series' key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.atomic import Piece, publish_together
+from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
+from shoal.judge.file import seal
+from shoal.judge.tables.large import count_release
+from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
+from shoal.model.hierarchy import GENERATED, Hierarchy, is_built
+from shoal.model.policy import Policy
+from shoal.publishing.signing import made_now
+
+__all__ = ["Folder", "held", "is_series", "open_series", "part_name", "part_numbers", "start"]
+
+
+KEY_BYTES = 32
+PERSONS, LEDGER = "persons.parquet", "ledger.json"
+SCHEMA = {
+    "person": pl.String,
+    "part": pl.Int64,
+    "tuple": pl.String,
+    "value": pl.String,
+    "possible": pl.String,
+}
+
+
+class Keyed:
+    """Keyed hashes of texts: 16 bytes of BLAKE2b in hexadecimal; ``what`` keeps persons and values apart.
+
+    A loop over distinct texts, about a microsecond each.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def one(self, what: str, texts: Sequence[str | None]) -> str:
+        """The hash of one text, or of several in their order."""
+        data = json.dumps([what, *texts], ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=self._key, digest_size=16).hexdigest()
+
+    def column(self, what: str, texts: Iterable[str | None]) -> list[str]:
+        """A hash for each text, as ``one`` gives it; equal texts are hashed once."""
+        begun = hashlib.blake2b(f'["{what}", '.encode(), key=self._key, digest_size=16)
+        quoted = json.encoder.encode_basestring  # what json.dumps writes of a text
+        known: dict[str | None, str] = {}
+        out = []
+        for text in texts:
+            found = known.get(text)
+            if found is None:
+                hashed = begun.copy()
+                rest = "null]" if text is None else f"{quoted(text)}]"
+                hashed.update(rest.encode("utf-8", "surrogatepass"))
+                found = known[text] = hashed.hexdigest()
+            out.append(found)
+        return out
+
+    def mac(self, content: Mapping[str, Any]) -> str:
+        """HMAC-SHA-256 of a JSON object, its own ``mac`` left out."""
+        return hmac.new(self._key, canonical(content, ("mac",)), "sha256").hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """What has been shown by the parts up to ``number``.
+
+    persons   a line per person ever published: ``person``, the last ``part`` with them, the ``tuple`` they were
+              published in, their ``value``, and the values that remain ``possible`` (hashes with blanks between)
+    waiting   person -> number of parts they have waited for
+    units     of mode "again": [tuple, possible, copies], see ``shoal.publishing.series.again``
+    """
+
+    number: int = 0
+    persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    units: Sequence[tuple[str, str, int]] = ()
+
+    def files(self, keyed: Keyed, series: str, certificate: str) -> dict[str, bytes]:
+        """The two files, for the part whose certificate has this SHA-256."""
+        buffer = io.BytesIO()
+        self.persons.sort("person").write_parquet(buffer, statistics=False)
+        held = buffer.getvalue()
+        content: dict[str, Any] = {
+            "series": series,
+            "number": self.number,
+            "certificate": certificate,
+            "persons": hashlib.sha256(held).hexdigest(),
+            "waiting": dict(sorted(self.waiting.items())),
+            "units": sorted(map(list, self.units)),
+        }
+        content["mac"] = keyed.mac(content)
+        return {PERSONS: held, LEDGER: json.dumps(content).encode()}
+
+    @classmethod
+    def read(cls, folder: Path, keyed: Keyed, series: str, certificate: str) -> Ledger:
+        """The ledger of the part with this certificate; VerificationError for a lost, changed or other one."""
+        if not (folder / LEDGER).is_file() or not (folder / PERSONS).is_file():
+            raise VerificationError(
+                f"the ledger {folder.name!r} of the series is lost; without it nobody knows what was shown of whom, so "
+                "no part can be added: put it back from a copy"
+            )
+        content = read_json(folder / LEDGER, "ledger")
+        held = (folder / PERSONS).read_bytes()
+        sound = hmac.compare_digest(str(content.get("mac")), keyed.mac(content))
+        if not sound or hashlib.sha256(held).hexdigest() != content["persons"]:
+            raise VerificationError(f"the ledger {folder.name!r} was changed, or belongs to another key")
+        if content["series"] != series or content["certificate"] != certificate:
+            raise VerificationError(
+                f"the ledger {folder.name!r} belongs to another part; put back the one of this part"
+            )
+        units = [(str(t), str(p), int(n)) for t, p, n in content["units"]]
+        return cls(
+            number=content["number"],
+            persons=pl.read_parquet(io.BytesIO(held)),
+            waiting={str(p): int(n) for p, n in content["waiting"].items()},
+            units=units,
+        )
+
+
+FORMAT = 1
+SERIES, RELEASE, CERTIFICATE = "series.json", "release.csv", "release.certificate.json"
+PRIVATE, KEY, HEAD = "private", "key", "head.json"
+MODES = ("increment", "again", "views")
+_PART = re.compile(r"\d{4,}\Z")
+
+
+def sha256(data: bytes) -> str:
+    """In hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def part_name(number: int) -> str:
+    """1 -> 0001."""
+    return f"{number:04d}"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An opened series.
+
+    place    the folder;  about: what series.json says;  policy: what is asked
+    digests  SHA-256 of series.json and of the certificate of every part, in order
+    keyed    hashes under its key;  ledger: the ledger of the last part
+    """
+
+    place: Path
+    about: Mapping[str, Any]
+    policy: Policy
+    digests: tuple[str, ...]
+    keyed: Keyed
+    ledger: Ledger
+
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return len(self.digests) - 1
+
+    def release(self, number: int) -> Path:
+        """The published table of a part."""
+        return self.place / part_name(number) / RELEASE
+
+    def shown(self, number: int) -> pl.DataFrame:
+        """The distinct published rows of a part: columns of text, quasi-identifiers and sensitive ones."""
+        cells = count_release(self.release(number), [*self.policy.grouped, *self.policy.sensitive]).cells
+        cells = cells.with_columns(pl.all().cast(pl.String))
+        return cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
+
+    def private(self, name: str) -> Path:
+        """A file or folder that only the owner may read."""
+        return self.place / PRIVATE / name
+
+    def add(
+        self,
+        release: bytes,
+        certificate: bytes,
+        ledger: Ledger,
+        judge: Callable[[Path], object],
+        private: Mapping[str, bytes] | None = None,
+        closed: int = 0,
+    ) -> Folder:
+        """The series one part longer; judge: gets the folder of the part before it has its name, and may refuse it.
+
+        private  further files for the private folder
+        closed   permission bits that the part may not have, from ``closed_to``
+        """
+        number, sealed = self.parts + 1, sha256(certificate)
+        papers = ledger.files(self.keyed, str(self.about["id"]), sealed)
+        head = _head(self.keyed, number, sealed)
+        more = [
+            Piece(self.private(name), _bytes(data), private=True) for name, data in dict(private or {}).items()
+        ]  # fmt: skip
+        publish_together(
+            [
+                *more,
+                Piece(self.private(f"ledger-{part_name(number)}"), _folder(papers), folder=True, private=True),
+                Piece(
+                    self.place / part_name(number),
+                    _folder({RELEASE: release, CERTIFICATE: certificate}),
+                    judge,
+                    folder=True,
+                ),
+                Piece(self.private(HEAD), _bytes(head), private=True),
+            ],
+            closed=closed,
+        )
+        return replace(self, digests=(*self.digests, sealed), ledger=ledger)
+
+
+def _bytes(data: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(data)
+
+
+def _folder(files: Mapping[str, bytes]) -> Callable[[Path], object]:
+    def fill(folder: Path) -> None:
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+
+    return fill
+
+
+def _head(keyed: Keyed, number: int, certificate: str) -> bytes:
+    content: dict[str, Any] = {"number": number, "certificate": certificate}
+    content["mac"] = keyed.mac(content)
+    return json.dumps(content).encode()
+
+
+def start(place: Path, policy: Policy, mode: str, settings: Mapping[str, Any]) -> None:
+    """Make the folder of a series without a part, whole or not at all.
+
+    settings  of the mode; they stand in series.json
+
+    Raises PolicyError for what no series can keep, ExistsError for a folder that exists and is not empty.
+    """
+    if mode not in MODES:
+        raise PolicyError.unknown("mode of a series", mode, MODES)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise ExistsError(f"{str(place)!r} exists already; name a new folder for the series")
+    if not place.resolve().parent.is_dir():
+        raise InputError(f"there is no folder {str(place.resolve().parent)!r} to make the series in; make it first")
+    refuse_policy(policy, mode)
+    files: dict[str, bytes] = {}
+    trees: dict[str, Any] = {}
+    for name, source in policy.hierarchies.items():
+        tree = Hierarchy.of(source)
+        if is_built(source) or tree.builder is not None:
+            trees[name] = source if isinstance(source, str) else tree.builder
+            continue
+        taken = Path(source).name if isinstance(source, (str, Path)) else f"{name}.csv"
+        own = f"hierarchy-{len(files)}-{re.sub(r'[^A-Za-z0-9_.-]', '_', taken)}"
+        files[own] = "".join(";".join(row) + "\n" for row in tree.rows).encode()
+        trees[name] = own
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "series",
+        **made_now(),
+        "id": secrets.token_hex(16),
+        "mode": mode,
+        **settings,
+        "policy": {n: v for n, v in policy.describe().items() if n not in PRIVATE_SETTINGS} | {"hierarchies": trees},
+        "hierarchies": {n: {"sha256": digest(Hierarchy.of(h))} for n, h in policy.hierarchies.items()},
+    }
+    about["seal"] = seal(json.loads(json.dumps(about, default=str)))
+    text = json.dumps(about, indent=2, ensure_ascii=False, default=str) + "\n"
+    key = secrets.token_bytes(KEY_BYTES)
+
+    def fill(folder: Path) -> None:
+        inside = folder / PRIVATE
+        inside.mkdir(mode=0o700)
+        for name, data in ((KEY, key), (HEAD, _head(Keyed(key), 0, sha256(text.encode())))):
+            _owner_only(inside / name, data)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        (folder / SERIES).write_text(text, encoding="utf-8")
+
+    if place.is_dir():
+        place.rmdir()  # empty
+    temporary = place.parent / f".shoal-series-{secrets.token_hex(6)}"
+    temporary.mkdir()
+    try:
+        fill(temporary)
+        open_series(temporary)  # what was written says what was asked
+        os.rename(temporary, place)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _owner_only(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def refuse_policy(policy: Policy, mode: str) -> None:
+    """PolicyError for a setting whose promise a series does not keep from part to part."""
+    odd = {
+        "population": policy.population is not None or policy.population_weights is not None,
+        "household": policy.household is not None,
+        "coordinates": policy.coordinates is not None,
+        "publish='centers'": policy.publish == "centers",
+        f"missing={policy.missing!r}": policy.missing != "category",
+        "preset='hipaa-safe-harbor'": policy.preset == "hipaa-safe-harbor",
+        "keep_order": policy.keep_order,
+        "minimality, which is proved of one release alone,": policy.minimality is not None,
+        "a hierarchy made from the table's counts": any(
+            isinstance(h, str) and h in GENERATED for h in policy.hierarchies.values()
+        ),
+    }
+    for what, asked in odd.items():
+        if asked:
+            raise PolicyError(f"a series cannot keep {what} from part to part; take it out of the policy")
+    if mode == "again":
+        refuse_again(policy)
+
+
+def refuse_again(policy: Policy) -> None:
+    """PolicyError for what the mode "again" does not promise."""
+    if len(policy.sensitive) != 1:
+        raise PolicyError("mode 'again' keeps the possible values of one sensitive column; name one")
+    shorts = {m.short for m in policy.privacy}
+    if "l" not in shorts or shorts - {"l", "k"}:
+        raise PolicyError(
+            "mode 'again' promises k and l in the frequency form; ask for l=..., with or without k, and nothing else"
+        )
+    if max(m.l for m in policy.privacy if m.short == "l") < 2:  # type: ignore[attr-defined]
+        raise PolicyError("mode 'again' with l=1 would keep one possible value for everybody; ask for l=2 or more")
+    levels = policy.global_recoding or policy.coarsen or policy.max_level or policy.range_step
+    if levels or policy.max_suppressed or policy.max_average_risk:
+        raise PolicyError(
+            "mode 'again' keeps groups, not levels or budgets; take global_recoding, coarsen, max_level, range_step, "
+            "max_suppressed and max_average_risk out of the policy"
+        )
+
+
+def is_series(place: str | Path) -> bool:
+    """Whether a folder is a series."""
+    return (Path(place) / SERIES).is_file()
+
+
+def part_numbers(place: Path) -> list[int]:
+    """The numbers of the parts that lie there, in order."""
+    return sorted(int(p.name) for p in place.iterdir() if p.is_dir() and _PART.match(p.name))
+
+
+def open_series(place: Path) -> Folder:
+    """A series with its key and its last ledger.
+
+    Raises InputError for a folder that is none, VerificationError where parts or ledgers were lost, changed, reordered
+    or are older than what was published.
+    """
+    if not is_series(place):
+        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    inside = place / PRIVATE
+    if not (inside / KEY).is_file():
+        raise VerificationError(
+            f"the key of the series {place.name!r} is lost; without it nobody can tell who was published before, so no "
+            "part can be added: put back the folder 'private'"
+        )
+    about = read_json(place / SERIES, "series")
+    keyed = Keyed((inside / KEY).read_bytes())
+    numbers = part_numbers(place)
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise VerificationError(f"part {_gap(numbers)} of the series is missing; put it back from a copy")
+    digests = [sha256((place / SERIES).read_bytes())]
+    for number in numbers:
+        path = place / part_name(number) / CERTIFICATE
+        if not path.is_file():
+            raise VerificationError(f"part {number} of the series lacks its certificate; put it back from a copy")
+        said = read_json(path).get("series")
+        if not isinstance(said, dict) or said.get("previous") != digests[-1] or said.get("number") != number:
+            raise VerificationError(
+                f"part {number} does not follow the one before: it is another, or one of the two was changed"
+            )
+        digests.append(sha256(path.read_bytes()))
+    head = read_json(inside / HEAD, "head") if (inside / HEAD).is_file() else {}
+    if head.get("mac") != keyed.mac(head):
+        raise VerificationError("the head of the ledger is lost or was changed; put back the folder 'private'")
+    if head["number"] > len(numbers):
+        raise VerificationError(
+            f"the ledger knows {head['number']} parts and the folder holds {len(numbers)}; put back the parts that "
+            "were published"
+        )
+    if head["number"] < len(numbers) - 1 or head["certificate"] != digests[head["number"]]:
+        raise VerificationError(
+            f"the ledger is older than the series: it ends with part {head['number']} and {len(numbers)} were "
+            "published; put back the folder 'private' as it was after the last part"
+        )
+    ledger = Ledger()
+    if numbers:
+        last = inside / f"ledger-{part_name(numbers[-1])}"
+        ledger = Ledger.read(last, keyed, str(about["id"]), digests[-1])
+    return Folder(place, about, Policy.read(place / SERIES), tuple(digests), keyed, ledger)
+
+
+def _gap(numbers: list[int]) -> int:
+    return next(i for i, n in enumerate([*numbers, -1], start=1) if n != i)
+
+
+@contextlib.contextmanager
+def held(place: Path) -> Iterator[Folder]:
+    """An opened series that nobody else adds to meanwhile; a process that dies lets it go."""
+    if not is_series(place):
+        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    inside = place / PRIVATE
+    if not inside.is_dir():
+        open_series(place)
+    handle = os.open(inside / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # a system without such locks
+            pass
+        except OSError:
+            raise InputError(f"another process adds to the series {place.name!r}; wait until it is done") from None
+        found = open_series(place)
+        for path in inside.glob("ledger-*"):  # of a part that was never published
+            if int(path.name.removeprefix("ledger-")) > found.parts:
+                shutil.rmtree(path, ignore_errors=True)
+        yield found
+    finally:
+        os.close(handle)

@@ -1,0 +1,183 @@
+"""A release read again with its certificate, for a report made later, without what it was made from.
+
+The figures of a public report: what a released table and its certificate file show, and nothing else.
+
+``public_figures`` gets the published rows, the content of the certificate file and an audit of these rows.  It cannot
+know the original, so no page made of it can tell anything about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines.atomic import PAGE, certificate_of, check_outputs, internal_path, publish_page
+from shoal.errors import InputError, VerificationError
+from shoal.judge.tables.large import read_rows
+from shoal.model.audit import Audit
+from shoal.model.task import nothing
+from shoal.publishing.decode import Decoded
+from shoal.publishing.tables import statement
+from shoal.publishing.tables.figures import at_risk, distribution, least_rows, pictured, shown_rows
+from shoal.publishing.verifying.recheck import Record, parsed, read_record
+from shoal.publishing.verifying.verify import Verdict, verify
+from shoal.report.page import page
+from shoal.report.parts import as_json
+from shoal.watching import watched
+
+
+def public_figures(
+    frame: pl.DataFrame, certificate: Mapping[str, Any], audit: Audit, models: Sequence[Any], file: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Plain values for the page and for JSON.  O(rows).
+
+    frame        the released rows
+    certificate  the content of the certificate file;  models: the privacy models that it asks for
+    audit        of the released rows;  file: what is known of the file that was written, {} before it is
+    """
+    asked = certificate["policy"]
+    names = tuple(asked["quasi_identifiers"])
+    # labels of a hierarchy are shown as they stand; the files they come from need not be here
+    form = "stars" if asked["publish"] == "hierarchy" else asked["publish"]
+    reading: Any = SimpleNamespace(
+        grouped=names, sensitive=tuple(asked["sensitive"]), star=asked["star"], publish=form, hierarchies={},
+        privacy=tuple(models),
+    )  # fmt: skip
+    stars = certificate["stars"]
+    release = SimpleNamespace(policy=reading, audit=audit, stars=stars)
+    decoded = Decoded.shown(frame, reading, stars)
+    least = least_rows(release)
+    facts = [name for name in (*statement.RECORDED, "certificate") if name in certificate]
+    return {
+        "internal": False,
+        "made_by": certificate["made_by"],
+        "made_at": certificate["made_at"],
+        "source": "not told",
+        "written": dict(file) or None,
+        "release": {**{name: certificate[name] for name in facts}, "rows": audit.rows, "attempts": []},
+        "audit": {**audit.as_dict(), "exposed": {}, "exposed_classes": None, "notes": []},
+        "policy": asked,
+        "hierarchies": certificate.get("hierarchies"),
+        "before": {},
+        "least": least,
+        "step": 0,
+        "columns": [_column(decoded, name, certificate, least) for name in names],
+        "together": None,
+        "by_loss": None,
+        "at_risk": at_risk(audit.sizes),
+        "pairs": [],
+        "shown": shown_rows(release, decoded.table, least),
+    }
+
+
+def _column(decoded: Decoded, name: str, certificate: Mapping[str, Any], least: int) -> dict[str, Any]:
+    column, asked = pictured(decoded.columns[name], name), certificate["policy"]
+    rows = np.bincount(column.where, minlength=len(column.cells))
+    nothing: tuple[Sequence[str | None], np.ndarray] = ((), np.zeros(0, np.int64))
+    return {
+        "name": name,
+        "before_shown": False,
+        "before": None,
+        "after": len(column.cells),
+        "changed": certificate["changed"][name],
+        "hidden": certificate["stars"][name],
+        "loss": None,
+        "weight": float(asked["weights"].get(name, 1.0)),
+        "ceiling": asked["max_level"].get(name),
+        "distribution": distribution(column, rows, nothing, least, 0),
+    }
+
+
+@dataclass(frozen=True, repr=False)
+class Written:
+    """A written release of a table that holds what its certificate says.
+
+    path, certificate  the files;  record: the certificate, read;  verdict: what ``verify`` found
+    """
+
+    path: Path
+    certificate: Path
+    record: Record
+    verdict: Verdict
+
+    def __repr__(self) -> str:
+        return f"<Release {self.path.name} with {self.certificate.name}>"
+
+    def __str__(self) -> str:
+        return f"Release {self.path.name} with {self.certificate.name}\n{self.verdict}"
+
+    def figures(self) -> dict[str, Any]:
+        """What the report says: the figures of ``Release.public_figures`` and, as ``checked``, what was found."""
+        audit, raw = self.verdict.audit, self.record.raw
+        assert audit is not None
+        file = {**raw["release"], "file": self.path.name, "certificate": self.certificate.name}
+        file["signed"] = "signature" in raw
+        shown = public_figures(
+            read_rows(self.path, self.record.separator), raw, audit, self.record.policy.privacy, file
+        )
+        checked = [{"check": f.check, "found": f.found, "how": f.how} for f in self.verdict.findings]
+        return {**shown, "checked": checked}
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        explored: Any = None,
+        recipient: str = "",
+        purpose: str = "",
+        decided_by: str = "",
+        overwrite: bool = True,
+    ) -> Path:
+        """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file.
+
+        explored  what ``shoal.explore`` found: it tells of the original, so the page is internal and named so
+        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
+        """
+        path = Path(path) if explored is None else internal_path(Path(path))
+        closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
+        figures = {
+            **self.figures(),
+            "internal": explored is not None,
+            **statement.choices(explored, self.record.raw["release"]["rows"]),
+        }
+        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        publish_page(path, page(figures), as_json(figures), closed=closed)
+        return path
+
+
+@watched
+def written(
+    release: str | Path,
+    certificate: str | Path | None = None,
+    *,
+    signer: str | Path | None = None,
+    progress: Callable[[str, float | None], None] = nothing,
+) -> Written:
+    """A release that was written, verified again by ``verify`` without its original, to be reported.
+
+    certificate  RELEASE.certificate.json when None
+    signer       file of a public key: the certificate must be signed with the private key that belongs to it
+    progress     called with (what is being done, share done or None)
+
+    Raises VerificationError for a release that does not hold what its certificate says, InputError for anything but the
+    release of a table.
+    """
+    path, beside = Path(release), certificate_of(release, certificate)
+    raw = read_record(beside)
+    if raw.get("kind", "table") != "table":
+        raise InputError(
+            "a report is made later of the release of a table; of any other answer when it is written (--report)"
+        )
+    verdict = verify(path, beside, signer=signer, progress=progress)
+    wrong = next((f for f in verdict.findings if not f.holds), None)
+    if wrong is not None:
+        raise VerificationError(
+            f"the release does not hold what its certificate says ({wrong.check}: {wrong.found}), so there is no "
+            "report of it"
+        )
+    return Written(path, beside, parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))), verdict)

@@ -1,0 +1,392 @@
+"""What the promise of a release of a table rests on, and which attacks it does not stop, in sentences.
+
+The request and what left: of the report of a table, the sections that repeat rather than judge.
+
+What a reader must know first: warnings, worst first, and a verdict in one line with its reasons in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from shoal.model.cards import number
+from shoal.model.privacy import restore
+from shoal.model.refusals import missing_words
+from shoal.model.shorthands import RECODINGS
+from shoal.report.parts import ALL_BUT, as_sentence, model_words, paragraph, percent_up, released, share, table, term
+
+
+def assumptions(policy: Mapping[str, Any]) -> list[str]:
+    """What the promise rests on."""
+    return [
+        "The attacker knows that a person is in the table and all of that person's quasi-identifiers ("
+        + ", ".join(policy["quasi_identifiers"])
+        + "), and nothing about the sensitive columns"
+        + (" (" + ", ".join(policy["sensitive"]) + ")" if policy["sensitive"] else "")
+        + ".",
+        "Columns without a role are published unchanged; whoever chose the roles answers for them.",
+        as_sentence(missing_words(policy["missing"])),
+        "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",
+        "Which of several equal rows went into which group was chosen at random.",
+        "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",
+        _who(policy),
+        *([_SPAN] if policy["publish"] == "centers" else []),
+        *_outside(policy),
+    ]
+
+
+_SPAN = (
+    "Distance: from the least to the greatest number or date of a column counts 1, another value of any other column 1 "
+    "as well, or as far as its hierarchy says; each times the column's weight."
+)
+
+
+def _outside(policy: Mapping[str, Any]) -> list[str]:
+    """What a model of the population rests on."""
+    asked = {m["model"] for m in policy["privacy"]}
+    out = []
+    if "KMap" in asked:
+        out.append(
+            "k-map counts people of the population: it protects from who does not know that a person is in the table. "
+            "From who knows, only k does."
+        )
+    if asked & {"KMap", "DeltaPresence"}:
+        source = "the weights are right" if policy.get("population_weights") else "the population is whole"
+        out.append(f"That {source} rests on whoever handed it over.")
+    return out
+
+
+def _who(policy: Mapping[str, Any]) -> str:
+    """Whom a row stands for."""
+    units = [policy[name] for name in ("person", "household") if policy.get(name)]
+    if units:
+        return (
+            f"k counts the different values of {' and of '.join(units)} in a group, not its rows alone, and what is "
+            "asked of sensitive values counts each of them once for a value. Rows of one in several groups can be set "
+            "side by side by who knows which they are."
+        )
+    return "One row is one person. Where a person has several rows, name the column that says so (person)."
+
+
+def _ends(policy: Mapping[str, Any], exposed: float) -> str:
+    """What the ends of ranges and the members of sets tell."""
+    steps = policy.get("range_step") or {}
+    said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    grid = (
+        f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
+    )
+    return (
+        f"Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all; "
+        f"{said}. range_step (--range-step) widens ranges to round ends.{grid}"
+    )
+
+
+def _minimality(policy: Mapping[str, Any]) -> str:
+    """What the forming of the groups tells, or why it tells nothing."""
+    if policy.get("minimality") is None:
+        return (
+            "Minimality: that nothing was coarsened without need can itself tell something (Wong, Fu, Wang, Pei 2007)."
+        )
+    return (
+        "Minimality: who knows the method and everybody's quasi-identifiers tells nobody's value with more than "
+        f"{policy['minimality']:g}, where before the release any two people may as well have each other's values. Who "
+        "knows more about the people, or has a second release of them, may tell more."
+    )
+
+
+def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
+    """What such a release cannot promise, by the attack's name.
+
+    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one
+    """
+    out = [
+        "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "
+        "groups that a person has in each may have fewer than k people in common (Ganta, Kasiviswanathan, Smith 2008). "
+        "Publish once, publish the same release again, or publish new people alone.",
+        _minimality(policy),
+        "Background knowledge: an attacker who knows more than the quasi-identifiers learns more; t in the table above "
+        "says how far a group's distribution lies from the whole table's.",
+        "For statistics rather than rows, publication with noise (differential privacy) promises more.",
+    ]
+    if policy["publish"] == "centers":
+        out.insert(
+            2, "Centers: what a group's rows show is the record of one of its people, as it came; whoever knows that "
+            "somebody of just these values is in the table has found the group in which that person is."
+        )  # fmt: skip
+    if policy["publish"] == "hierarchy":
+        out.insert(
+            2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."
+        )
+    if exposed is not None:
+        out.insert(2, _ends(policy, exposed))
+    bare = _unguarded(policy)
+    if not policy["sensitive"]:
+        out.insert(0, "Homogeneity: no sensitive column was named, so a group may agree on something private.")
+    elif bare:
+        out.insert(
+            0,
+            f"Homogeneity: no model was asked for that keeps the values of {', '.join(bare)} apart, so a group may "
+            "agree on them (Machanavajjhala et al. 2007); ask for l, entropy l, alpha or t.",
+        )
+    return out
+
+
+def _unguarded(policy: Mapping[str, Any]) -> list[str]:
+    """Sensitive columns that no model speaks of, or only one that every group meets."""
+    weak: list[dict[str, Any]] = [{"model": name} for name in ("KAnonymity", "KMap", "DeltaPresence")]
+    weak += [{name: 1} for name in ("l", "alpha", "t")]
+    strong = [m for m in policy["privacy"] if not any(w.items() <= m.items() for w in weak)]
+    return [c for c in policy["sensitive"] if not any(m.get("column") in (None, c) for m in strong)]
+
+
+def asked(figures: Mapping[str, Any]) -> Markup:
+    """Everything that was asked for; what was left at its default only where a reader would ask for it."""
+    policy = figures["policy"]
+    models = [*map(_model, figures["audit"]["checks"]), *map(": ".join, stated(figures))]
+    rows = [
+        (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
+        (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
+        ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
+        (
+            "privacy",
+            "; ".join(models) or "nothing",
+        ),
+        *_limits(figures),
+        ("published as", RECODINGS[policy["publish"]].words),
+        *_forms(policy),
+        ("missing values", missing_words(policy["missing"])),
+        ("search", f"method {policy['method']}, effort {policy['effort']}"),
+        *([("seed of the search", str(policy["seed"]))] if policy.get("seed") is not None else []),
+        ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
+    ]
+    return table(("", ""), rows, 2, "The request")
+
+
+def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Models that were asked for and that these rows cannot show, since who they count left the table."""
+    judged = {(c["model"], c["column"]) for c in figures["audit"]["checks"]}
+    units = [figures["policy"][u] for u in ("person", "household") if figures["policy"].get(u)]
+    for asked in figures["policy"]["privacy"] if units else ():
+        model, column = restore(asked), asked.get("column")
+        if model.speaks == "population" or {(model.name, column), (model.name, None)} & judged:
+            continue
+        yield model.name + (f" of {column}" if column else ""), f"{model.words()}, counted by {' and '.join(units)}"
+
+
+def _model(check: Mapping[str, Any]) -> str:
+    return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
+
+
+def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was asked beside the models: the rule, who is counted, beside whom, how much may go."""
+    policy, release = figures["policy"], figures["release"]
+    rule = release.get("rule_book")
+    if rule:
+        yield "rule", f"{rule['name']} ({rule['source']}): {rule['why']}. It leaves to others: {rule['does_not_cover']}"
+    for name in ("person", "household"):
+        if policy.get(name):
+            yield f"one {name}", f"the rows with one value of {policy[name]}: k counts these, not rows alone"
+    if policy.get("population"):
+        yield "population", policy["population"]
+    if policy.get("population_weights"):
+        yield "population", f"estimated: a row stands for as many people as {policy['population_weights']} says"
+    if policy["max_average_risk"] is not None:
+        yield "mean risk", f"at most {number(policy['max_average_risk'])}"
+    if policy.get("minimality") is not None:
+        told = f"with a share of at most {number(policy['minimality'])}"
+        yield "a value is told to who knows the method", told
+    if policy["max_suppressed"]:
+        whole = release["certificate"].get("details", {}).get("suppressed_rows")
+        found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"
+        yield "rows hidden whole", f"at most {100 * policy['max_suppressed']:g} % of all{found}"
+
+
+def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was asked of how it is published."""
+    if policy["global_recoding"]:
+        yield "levels", "one for each column, the same in all rows"
+    if policy.get("coarsen"):
+        yield "levels", "one for each column, found by the search, and hidden values where the rows of a group differ"
+    if policy.get("range_step"):
+        yield "ranges end at steps of", ", ".join(f"{number(step)} in {n}" for n, step in policy["range_step"].items())
+    if policy["star"] != "*":
+        yield "a hidden value is written", policy["star"]
+
+
+def left(figures: Mapping[str, Any]) -> Markup:
+    """The files that left, and the role of every column."""
+    release = figures["release"]
+    more = [("rows", release["rows"])]
+    if release.get("method"):
+        more.append(("method that won", release["method"].replace("_", " ")))
+    filled = {n: count for n, count in (release.get("filled") or {}).items() if count}
+    if filled:
+        more.append(("missing values filled", ", ".join(f"{count:,} of {n}" for n, count in filled.items())))
+    if release.get("incomplete"):
+        more.append(("rows with a missing value, grouped apart", release["incomplete"]["rows"]))
+    return released(figures, more) + table(("", ""), list(_roles(figures)), 2, "Its columns") + _harbor(release)
+
+
+def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """The columns of each role in a line, with what was asked of a column beside its name."""
+    policy = figures["policy"]
+    yield term("quasi-identifiers"), ", ".join(_asked_of(column, policy) for column in figures["columns"])
+    if policy["sensitive"]:
+        held = {name: policy["hierarchies"].get(name) for name in policy["sensitive"]}
+        yield term("sensitive"), ", ".join(f"{n} (hierarchy {found})" if found else n for n, found in held.items())
+    if figures["release"]["carried"]["columns"]:
+        yield term("kept unchanged"), ", ".join(figures["release"]["carried"]["columns"])
+    if policy["identifiers"]:
+        yield "left out", ", ".join(_left_out(name, policy) for name in policy["identifiers"])
+
+
+def _asked_of(column: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """A quasi-identifier, with its hierarchy, weight and ceiling where it has any."""
+    source = policy["hierarchies"].get(column["name"])
+    more = [f"hierarchy {source}"] if source else []
+    more += [f"weight {number(column['weight'])}"] if column["weight"] != 1 else []
+    more += [f"level {column['ceiling']} at most"] if column["ceiling"] is not None else []
+    return column["name"] + (f" ({', '.join(more)})" if more else "")
+
+
+def _left_out(name: str, policy: Mapping[str, Any]) -> str:
+    """A column that left, with what it was counted by."""
+    counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
+    if counted:
+        return f"{name} (names the {counted})"
+    return f"{name} (says how many people a row stands for)" if policy.get("population_weights") == name else name
+
+
+_HARBOR = {
+    "zip": "the first three digits of a zip, 000 where 20,000 people or fewer live",
+    "age": "years, above 89 as 90+",
+    "birth": "the year of birth, those of people above 89 in one category",
+    "date": "the year alone",
+}
+
+
+def _harbor(release: Mapping[str, Any]) -> Markup:
+    """What the Safe Harbor rule did to which columns."""
+    found = (release.get("safe_harbor") or {}).get("columns") or {}
+    lines = [(name, _HARBOR[rule]) for name, rule in found.items()]
+    return table(("column", "shown as"), lines, 2, "Safe Harbor") if found else Markup()
+
+
+def carried(found: Mapping[str, Any], rows: int) -> Markup:
+    """Columns that are published as they came, and how far they single people out."""
+    if not found["columns"]:
+        return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
+    known = [name for name in found["columns"] if name in found["insensitive"]]
+    others = [name for name in found["columns"] if name not in known]
+    listed = [f"{what}: {', '.join(names)}." for what, names in
+              (("Named insensitive", known), ("No role named", others)) if names]  # fmt: skip
+    lines = sorted(((name, alone) for name, alone in found["alone"].items() if alone), key=lambda line: -line[1])
+    together = found["together"]
+    said = (
+        paragraph(
+            f"Together these columns single out {together:,} of {rows:,} rows: who knows them finds these people in "
+            "spite of the groups.",
+            "bad",
+        )
+        if together
+        else paragraph("Together these columns single out nobody: every combination stands in two rows or more.")
+    )
+    said += paragraph(" ".join(listed))
+    head = ("column", "rows whose value no other row holds")
+    return said + (table(head, lines, 1, "Columns that single out rows by themselves") if lines else "")
+
+
+SINGLED = 0.05  # share of the rows singled out by carried columns from which a release is called weak
+HIGH, COMMON = 0.2, 0.5  # risk to be found and share of a value up to which a release is called strong
+
+
+def warnings(figures: Mapping[str, Any]) -> list[str]:
+    """Sentences about what the release gives away in spite of its promises, the worst first.
+
+    Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table.
+    """
+    release, audit = figures["release"], figures["audit"]
+    rows = release["rows"]
+    carried = release["carried"]
+    found: list[tuple[float, str]] = []
+    if carried["together"]:
+        number = len(carried["columns"])
+        columns = f"{number:,} columns" if number > 1 else f"The column {carried['columns'][0]!r}"
+        part = carried["together"] / max(rows, 1)
+        text = (
+            f"{columns} kept unchanged single{'' if number > 1 else 's'} out {carried['together']:,} of "
+            f"{rows:,} rows ({share(part, 1)}). Whoever knows these values finds these people in spite of the groups."
+        )
+        found.append((1 + part, text))
+    found += [(most, text) for most, text in (*_shared(audit["sensitive"]), *_far(audit["sensitive"]))]
+    return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _shared(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
+    """A group that all but shares a value discloses it, (how bad, sentence): all rows, then all but all."""
+    shares = {name: levels["alpha"] for name, levels in sensitive.items() if (levels["alpha"] or 0.0) >= ALL_BUT}
+    whole = [name for name, most in shares.items() if most >= 1]
+    if whole:
+        yield 1.0, f"In some group all rows share a value of {_or(whole)}. Whoever is known to be in it has that value."
+    rest = sorted((name for name in shares if name not in whole), key=lambda name: -shares[name])
+    if rest:
+        shown = [f"{percent_up(shares[name])} % of the rows share a value of {name}" for name in rest]
+        text = f"In some group {_or(shown)}. Whoever is known to be in it very probably has that value."
+        yield shares[rest[0]], text
+
+
+def _far(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
+    """Groups whose values are distributed all but entirely otherwise than the table's: little is protected then."""
+    far = {name: t for name, levels in sensitive.items() if (t := levels.get("t_equal") or 0.0) >= ALL_BUT}
+    if far:
+        worst = sorted(far, key=lambda name: -far[name])
+        shown = [f"{name} (t = {far[name]:.3f})" for name in worst]
+        yield (
+            far[worst[0]] - 1,  # after what discloses a value
+            f"In some group the values of {_or(shown)} are hardly those of the whole table. Whoever is known to be in "
+            "it is known to have one of few values.",
+        )
+
+
+def _or(names: Sequence[str], most: int = 4) -> str:
+    """Names in a sentence, the first few of many."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} or of {len(names) - most} more columns"
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def risk_word(risk: float) -> str:
+    """What the highest risk to be found says where nothing else is known: weak, fair or strong."""
+    return "weak" if risk > COMMON else "fair" if risk > HIGH else "strong"
+
+
+def verdict(figures: Mapping[str, Any]) -> str:
+    """Weak, fair or strong, with the figures that say so."""
+    release, audit = figures["release"], figures["audit"]
+    rows = release["rows"]
+    if not rows:
+        return "Verdict: the table is empty."
+    failed = [c["model"] for c in audit["checks"] if not c["passes"]]
+    if failed:
+        return f"Verdict: not to be published. {failed[0]} does not hold."
+    singled = release["carried"]["together"] / rows
+    risk = audit["risk"]["prosecutor_max"]
+    shares = {name: levels["alpha"] or 0.0 for name, levels in audit["sensitive"].items()}
+    worst = max(shares, key=shares.__getitem__, default=None)
+    most = 0.0 if worst is None else shares[worst]
+    far = max((levels.get("t_equal") or 0.0 for levels in audit["sensitive"].values()), default=0.0)
+    reasons = [f"the highest risk to be found by the recoded columns is {risk:.3g}"]
+    if worst is not None:
+        reasons.append(f"up to {percent_up(most) if most < 1 else '100'} % of a group share a value of {worst}")
+    if worst is None:
+        reasons.append("no sensitive column was named")
+    if singled:
+        reasons.append(f"columns kept unchanged single out {share(singled, 1)} of the rows")
+    word = risk_word(risk)
+    if singled > SINGLED or most >= ALL_BUT:
+        word = "weak"
+    elif word == "strong" and (singled or most > COMMON or far >= ALL_BUT):
+        word = "fair"
+    return f"Verdict: {word}. T{'; '.join(reasons)[1:]}."
