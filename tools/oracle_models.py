@@ -278,7 +278,7 @@ def middle(case: Beside, settings: dict[str, Any]) -> tuple[Counter[Any], Any]:
     refuse_infeasible(histogram, need)
     models = [m for m in case.models if m.speaks == "population"]
     told = beside(histogram, need, models, census, tuple(values), people.astype(np.int64), names)
-    found = _solve(_Cells(counted, own_texts, need, told, None), asked, nothing, None)
+    found = _solve(_Cells(counted, own_texts, need, told, None), asked, nothing, None, None)
     groups = zip(*([c.texts[i] for i in c.index] for c in found.columns), strict=True)
     classes: Counter[Any] = Counter()
     for group_, size in zip(groups, found.grouping.partition.sizes.tolist(), strict=True):

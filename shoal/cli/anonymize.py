@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     minimality: float | None = flag(
         None,
         "--minimality",
-        "Highest share with which a sensitive value is told to one who knows the method; decoys see to it.",
+        "Highest share with which a reader who knows the method may infer a sensitive value; decoys keep it.",
     )
     max_suppressed: float | None = flag(
         None, "--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."

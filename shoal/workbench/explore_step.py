@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 import shoal
-from shoal.workbench.parts import scrolling
+from shoal.workbench.open_step import scrolling
 
 TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat no-caps color="primary" label="Take"
   :aria-label="'Take k ' + props.row.k + ', l ' + props.row.l + ', ' + props.row.publish"

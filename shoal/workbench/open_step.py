@@ -7,8 +7,6 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.parts import scrolling
-
 PAGE = 20
 KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3,.deid"
 
@@ -139,3 +137,8 @@ def _columns(task: Any) -> None:
     with scrolling("Columns of the table"):
         table = ui.table(columns=columns, rows=task.columns, row_key="name", title="Columns", pagination=20)
     table.classes("wb-wide").props("dense flat bordered")
+
+
+def scrolling(name: str) -> Any:
+    """Around a table that may be wider than the window: it scrolls, by the keyboard, too."""
+    return ui.element("div").classes("wb-scroll").props(f'tabindex=0 role=region aria-label="{name}"')
