@@ -145,7 +145,7 @@ def scale() -> list[dict[str, Any]]:
             out.append({
                 "rows": rows, "given": "original, register, another release" if more else "original", **held,
                 "seconds": seconds, "of the processor": used,
-                "goal": f"{goal} s {'met' if min(seconds, used) <= goal else 'missed'}",
+                "goal": f"{goal} s {'met' if seconds <= goal else 'missed'}",
             })  # fmt: skip
             print(out[-1], file=sys.stderr)
     return out
@@ -352,8 +352,8 @@ if __name__ == "__main__":
     if asked == "scale":
         record("Attacks: how long they take", "python benchmarks/attack.py scale", scale(), [
             "The whole command from files to the page; with the original: linkage at three rates of error, inference, "
-            "minimality, downcoding, files. Of the processor: seconds of one core; others used the machine too "
-            "(load 19 on 2 cores), so that the goal is held against these.",
+            "minimality, downcoding, files. "
+            "Of the processor: seconds of one core. The goal is of the clock on the wall.",
         ])  # fmt: skip
     elif asked == "worlds":
         record("Attacks: minimality on every world", "python benchmarks/attack.py worlds", worlds(), [
