@@ -25,7 +25,7 @@ from shoal.problems.tables.groups import ancestors
 from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.near_cells import Cells
+    from shoal.kernels.tables.near_cells import Around, Cells
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -36,6 +36,9 @@ BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
+FEW = 1500  # cells below which every pair is looked at
+CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
+PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
@@ -57,13 +60,14 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
+    """What two rows lose together, as the kernels ask it; cells sorted around centers.
 
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     uneven          whether a step of a grid costs some codes more than others by themselves
     """
 
     cells: Cells
+    around: Around
     order: np.ndarray
     alone: np.ndarray
     uneven: bool
@@ -79,7 +83,7 @@ class Pairs:
 
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
-        place, alone, uneven = 0, np.zeros(h.cells), False
+        place, alone, uneven, metric = 0, np.zeros(h.cells), False, True
         for j, column in enumerate(task.recoding.columns):
             values, small = np.unique(h.quasi[:, j], return_inverse=True)
             n = values.size
@@ -92,6 +96,7 @@ class Pairs:
                     low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
                     own = pure[values]
                     uneven |= bool(np.ptp(own) > 0)
+                    metric = False  # a step that two ranges share is paid for once
                     beyond = column.width(low, high) - (own[:, None] if of_one else own.max())
                     flat = np.maximum(beyond, 0.0).reshape(-1) * column.weight
                     alone += (pure * column.weight)[h.quasi[:, j]]
@@ -105,6 +110,7 @@ class Pairs:
                 flat = np.array([low])
             else:
                 parent, loss, of = column.nodes()
+                metric &= bool((loss[parent] >= loss).all())
                 leaf = of[values]
                 flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
             width.append(n)
@@ -134,7 +140,9 @@ class Pairs:
             group=need.smallest,
             alike=alike,
         )
-        return cls(cells, order, alone, uneven)
+        around, sort = around_centers(cells, metric)
+        cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
+        return cls(cells, around, order[sort], alone, uneven)
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
@@ -145,6 +153,42 @@ class Pairs:
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
+
+
+def around_centers(cells: Cells, metric: bool) -> tuple[Around, np.ndarray]:
+    """The cells around centers, and in which order, int64[m]; all around one where these are few or no metric.
+
+    metric  whether losses keep to the triangle inequality
+    Some steps of a search for medians (Lloyd 1982, column by column) over part of the cells, the same on any number of
+    cores.  O(m c d) for c centers.
+    """
+    from shoal.kernels.tables.near_cells import Around, nearest_centers, next_centers, recentered
+
+    column = np.ascontiguousarray(cells.code.T, dtype=np.uint32)
+    m, metric = column.shape[1], metric and column.shape[1] >= FEW
+    many = max(1, min(int(CENTERS * np.sqrt(m)), MOST_CENTERS)) if metric else 1
+    center = np.ascontiguousarray(column[:, np.linspace(0, max(m - 1, 0), many).astype(np.int64)])
+
+    def nearest(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own, far = np.zeros(column.shape[1], np.int32), np.zeros(column.shape[1])
+        if metric:
+            over_cells(own.size, None, lambda a, b: nearest_centers(cells, column, center, a, b, own, far))
+        return own, far
+
+    some = np.ascontiguousarray(column[:, :: max(m // (PART * many), 1)])
+    for _ in range(STEPS if metric else 0):
+        own, _ = nearest(some)
+        member = np.argsort(own, kind="stable")
+        recentered(cells, some, np.searchsorted(own[member], np.arange(many + 1)), member, center)
+    own, far = nearest(column)
+    order = np.lexsort((far, own))
+    own, far = own[order], far[order]
+    rim, following = np.full(many, -1.0), np.zeros((many, many), np.int32)
+    np.maximum.at(rim, own, far)
+    if metric:
+        over_cells(many, None, lambda a, b: next_centers(cells, center, a, b, following))
+    start = np.searchsorted(own, np.arange(many + 1))
+    return Around(np.ascontiguousarray(column[:, order]), center, start, far, own, rim, following, metric), order
 
 
 def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
@@ -190,8 +234,7 @@ def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray,
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    column = p.columns(np.arange(m))
-    done = over_cells(m, until, lambda a, b: near_cells(p.cells, column, a, b, near, far, out))
+    done = over_cells(m, until, lambda a, b: near_cells(p.cells, p.around, a, b, near, far, out))
     return (near, far, out) if done else None
 
 
@@ -220,7 +263,7 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
             first: int, last: int, order: Any = order, column: Any = column, prices: Prices = prices, rise: Any = rise
         ) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, column, first, last, prices.price, order, prices.base, near, far, limit)
+            far_slack(p.cells, p.around.column, column, first, last, prices.price, order, prices.base, near, far, limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
@@ -400,8 +443,10 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
     m = at.size
     order = np.argsort(-at, kind="stable")
     out = Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, p.cells.group), np.int32))
-    column, asked = p.columns(order), Multipliers(at, order)
+    rank = np.empty(m, np.int64)
+    rank[order] = np.arange(m)
+    asked = Multipliers(at, order, rank)
     anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
-    done = over_cells(anchors, until, lambda a, b: separate(p.cells, column, a, b, asked, NODES, out), whole=True)
+    done = over_cells(anchors, until, lambda a, b: separate(p.cells, p.around, a, b, asked, NODES, out), whole=True)
     # rounding may have hidden as much
     return (out.excess + 1e-12 * (1.0 + at), out.found, out.group) if done else None
