@@ -25,6 +25,7 @@ from shoal.problems.tables.groups import ancestors
 from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
+    from shoal.kernels.tables.box_separation import Multipliers, Violated
     from shoal.kernels.tables.near_cells import Around, Cells
 
 
@@ -295,6 +296,9 @@ DAMPING = 0.5  # share of the way to the best multipliers for the columns known 
 NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
+ASKED = 250  # anchors that tell what a factor would prove
+FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # by which the first multipliers are raised
+MORE = 1.2  # times as much as the last sweep the next one takes, about
 
 
 def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
@@ -399,13 +403,15 @@ class Columns:
         return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
 
 
-def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tuple[np.ndarray, np.ndarray] | None:
+def raised(
+    p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float = np.inf
+) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns.
 
     start   float64[m] feasible multipliers
-    sweeps  over all anchors, at most;  until  moment at which the last one ends
-    None where time ran out before a sweep proved more than ``start``.
-    A sweep takes O(m^2 d) and the search of each ball.
+    sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
+    None where time or look-ups did not suffice for a sweep that proves more than ``start``.
+    A sweep takes O(m^2 d) at worst and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
     free = (p.cells.count < group) | (p.cells.kinds > 1)  # K rows alike lose nothing
@@ -414,21 +420,27 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
-    columns, at = Columns.none(group), (1 + reach / 2) * best
+    columns, (scale, next_looks, next_seconds) = Columns.none(group), _scale(p, best)
+    at = scale * best
     for _ in range(sweeps):
         began = clock()
+        if next_looks > looks or (until is not None and began + next_seconds > until):
+            break
         swept = _sweep(p, at, until)
         if swept is None:
             break
-        excess, found, groups = swept
+        excess, found, groups, looked = swept
         total = float(count @ at) - float(count @ excess)
         reach *= FURTHER if total > proved else NEARER
         if total > proved:
             best, proved, shown = at, total, at - excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
-        # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
-        left = None if until is None else until - clock() - 1.2 * (clock() - began)
+        looks, next_looks, next_seconds = looks - looked, MORE * looked, MORE * (clock() - began)
+        # A program that leaves no time for the next sweep is of no use.
+        if next_looks > looks:
+            break
+        left = None if until is None else until - clock() - next_seconds
         moved = columns.multipliers(count, np.where(free, np.maximum(best + reach * (best + mean), 0.0), 0.0), left)
         if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
@@ -436,17 +448,57 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     return None if shown is None or proved <= first else (shown, columns.cells)
 
 
-def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The most violated group of every anchor; None when time ran out before the last."""
-    from shoal.kernels.tables.box_separation import Multipliers, Violated, separate
+def _scale(p: Pairs, start: np.ndarray) -> tuple[float, float, float]:
+    """By how much feasible multipliers are best multiplied before the first sweep; its look-ups and seconds, about.
 
-    m = at.size
+    Anchors at even distances among the dear and the cheap tell what each factor would prove.  Whatever they tell, only
+    a sweep over all anchors proves.
+    """
+    from shoal.kernels.tables.box_separation import separate
+
+    m, count = start.size, p.cells.count.astype(np.float64)
+    anchors = int((start > 0.0).sum())
+    some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
+    best, most, told = 1.0, -np.inf, (0.0, 0.0)
+    for factor in FACTORS if anchors else ():
+        asked, out = _asked(factor * start), _nothing(m, p.cells.group)
+        began, here = clock(), asked.order[some]
+        looks = [separate(p.cells, p.around, x, x + 1, asked, NODES, out) for x in some]
+        proved = factor * float(count @ start) - float(count[here] @ out.excess[here]) * anchors / some.size
+        if proved <= most:
+            break
+        share = anchors / some.size
+        best, most, told = factor, proved, (sum(looks) * share, (clock() - began) * share / cores(float(m) ** 2))
+    return best, *told
+
+
+def _asked(at: np.ndarray) -> Multipliers:
+    """The multipliers as the kernels take them."""
+    from shoal.kernels.tables.box_separation import Multipliers
+
     order = np.argsort(-at, kind="stable")
-    out = Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, p.cells.group), np.int32))
-    rank = np.empty(m, np.int64)
-    rank[order] = np.arange(m)
-    asked = Multipliers(at, order, rank)
+    rank = np.empty(at.size, np.int64)
+    rank[order] = np.arange(at.size)
+    return Multipliers(at, order, rank)
+
+
+def _nothing(m: int, group: int) -> Violated:
+    """Nothing found yet."""
+    from shoal.kernels.tables.box_separation import Violated
+
+    return Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, group), np.int32))
+
+
+def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
+    """The most violated group of every anchor, and the look-ups; None when time ran out before the last."""
+    from shoal.kernels.tables.box_separation import separate
+
+    asked, out, looks = _asked(at), _nothing(at.size, p.cells.group), []
     anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
-    done = over_cells(anchors, until, lambda a, b: separate(p.cells, p.around, a, b, asked, NODES, out), whole=True)
+
+    def some(first: int, last: int) -> None:
+        looks.append(separate(p.cells, p.around, first, last, asked, NODES, out))
+
+    done = over_cells(anchors, until, some, whole=True)
     # rounding may have hidden as much
-    return (out.excess + 1e-12 * (1.0 + at), out.found, out.group) if done else None
+    return (out.excess + 1e-12 * (1.0 + at), out.found, out.group, float(sum(looks))) if done else None
