@@ -109,7 +109,7 @@ def _others(rows, d, kinds, search):
 
 
 class Multipliers(NamedTuple):
-    """A multiplier for every row of a cell, float64[m]; cells by falling multiplier; the place of each cell, int64[m]."""
+    """A multiplier for every row of a cell, float64[m]; cells by falling multiplier; each one's place; int64[m]."""
 
     price: np.ndarray
     order: np.ndarray
