@@ -83,7 +83,8 @@ def climb(
         np.minimum(price + step * trend / asked.many, most, out=price)
 
 
-QUICK = 3.0  # seconds that "fast" has for its bounds, at most
+QUICK = 3.0  # seconds that "fast" has for its bounds, at most, where a lattice is large
+RAISED = 10  # sweeps like the first that a raise and its check take, about
 LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
 PACE = 1e8  # cells a core looks at in a second, at most
 PASSED = 40  # cells of all classes for one that a sweep looks at, where much is passed over
@@ -155,10 +156,11 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     out = Bounds()
     if not task.histogram.cells or not task.recoding.columns:
         return out
-    if task.effort.name == "fast":
-        until = began + QUICK
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
+    some = task.recoding.hierarchies is not None and RAISED * lattice.nodes * task.histogram.cells > LOOKS["fast"]
+    if task.effort.name == "fast" and some:  # elsewhere work is counted, and no clock decides
+        until = began + QUICK
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain_stars(task.recoding):
         out.values["tuples"] = int(tuples)

@@ -33,7 +33,7 @@ BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells 
 PLACES = 200  # pairs of cells that are looked at while one near cell is
 BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
 BOX_PART = 1 / 2  # of the time, for the first looks; the others raise
-BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
+BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
@@ -45,11 +45,9 @@ PART, STEPS = 20, 3  # cells for each center from which it is found, in so many 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
     """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone.
 
-    An effort in seconds takes the last for as many cells as they suffice for; "fast" none where they do not for all.
+    An effort in seconds takes the last for as many cells as they suffice for.
     """
     cells, d = task.histogram.cells, len(task.recoding.columns)
-    if effort == "fast" and until is None:
-        return None
     left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - clock())
     for near, nodes in BOXES if effort == "thorough" else BOXES[-2:]:
         least = max(near, 2 * task.requirement.smallest)
