@@ -21,10 +21,11 @@ from shoal.model.audit import Audit, Check, Composition
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, ModelSettings, Names, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
+from shoal.model.privacy.base import CLOSE
 from shoal.model.refusals import filled_words
 from shoal.publishing.opening import read_census
 from shoal.publishing.tables.earlier import promises, published, set_against, several
-from shoal.publishing.tables.limits import CLOSE, trees_of
+from shoal.publishing.tables.limits import trees_of
 from shoal.watching import watched
 
 
