@@ -28,7 +28,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.notation import Members
 from shoal.model.policy import Policy
-from shoal.model.shorthands import Harbor
+from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
