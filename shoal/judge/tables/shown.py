@@ -5,9 +5,9 @@ original that the release does not tell.  Values and spans are those that the re
 the span from the lowest to the highest end published, a set against the values that the column names, a class of a
 hierarchy against the leaves of that hierarchy.
 
-Classes of a hierarchy in a release, without the original: each is one, and they lose what is certified.
-
-What a release under the Safe Harbor shows in its zips, ages and dates; shares no code with what recoded them."""
+Without the original it says of a hierarchy's classes that each is one, and of a release under the Safe Harbor what its
+zips, ages and dates show.
+"""
 
 from __future__ import annotations
 
