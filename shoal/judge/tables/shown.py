@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.judge.file import codes
+from shoal.judge.file import codes, numbered
 from shoal.judge.finding import Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.model.hierarchy import Hierarchy
@@ -112,8 +112,7 @@ class _Cells(NamedTuple):
 
 def _read(column: pl.Series, name: str, how: Published) -> _Cells:
     """A column, every distinct text read once."""
-    number = codes(column)
-    _, first, where = np.unique(number, return_index=True, return_inverse=True)
+    where, first = numbered(codes(column))
     texts = [t if t != "" else None for t in texts_of(column.gather(first))]
     written = column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum))
     hidden = name in how.blanks or not written
