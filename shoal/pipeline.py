@@ -24,11 +24,12 @@ from shoal.engines.unassigned import look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
 from shoal.model.arguments import column_names, drawn
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
-from shoal.model.policy import Policy, Settings
+from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import Published
 from shoal.model.refusals import filled_words, refuse_stars, with_filled
-from shoal.model.shorthands import NAME
+from shoal.model.rule_books import NAME
+from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, nothing, refuse_infeasible
 from shoal.publishing.columns.recodings import recodings, shown
 from shoal.publishing.columns.replaced import (
