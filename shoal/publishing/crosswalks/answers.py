@@ -79,27 +79,30 @@ def release(
         >>> out.facts["smallest_group"]
         4
     """
-    kind = type(answer)
-    makers = [p.release for p in CATALOGUE.values() if kind.__name__ in p.answers]
-    if not makers or not kind.__module__.startswith("shoal.problems."):
+    problem = next((p for p in CATALOGUE.values() if p.answered(answer)), None)
+    if problem is None:
         raise InputError(
-            f"a {kind.__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
+            f"a {type(answer).__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
         )
-    make = resolved(makers[0])
-    name = make.__name__
+    make = resolved(problem.release)
+    _refuse_arguments(make, how)
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
-    if name == "regions":
-        return make(answer, data, files, **how)  # type: ignore[no-any-return]
-    own = {n: p for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY}
-    for given in how:
+    frame = data if isinstance(data, Geography) else opened(data, separator, encoding)
+    made = _noted(make(answer, frame, files, **how))
+    return replace(made, native=partial(like, data)) if problem.native else made
+
+
+def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) -> None:
+    """PolicyError for an argument that a maker of crosswalks does not take, or for one that it lacks."""
+    name, takes = make.__name__, signature(make).parameters.values()
+    own = {p.name: p for p in takes if p.kind == p.KEYWORD_ONLY}
+    for given in how if not any(p.kind == p.VAR_KEYWORD for p in takes) else ():  # else the maker says what it takes
         if given not in own:
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
         raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
-    made = _noted(make(answer, opened(data, separator, encoding), files, **how))
-    return replace(made, native=partial(like, data)) if name == "clusters" else made
 
 
 def _noted(made: Crosswalk) -> Crosswalk:
