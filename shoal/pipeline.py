@@ -56,7 +56,7 @@ from shoal.publishing.people.units import (
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
-from shoal.publishing.tables.release import Facts, Placement, Release
+from shoal.publishing.tables.release import Beside, Dealt, Facts, Losses, Missing, Persons, Placement, Release, Source
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -367,21 +367,20 @@ def _recode(
     if tuples is not None and (asked.beside or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_apart(placed, counted, asked)
-    out, persons, checks, people = judged(placed, asked)
+    out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
     facts = Facts(
-        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
-        groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
+        groups=published_classes(replacements) if partition.groups else 0,
+        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         before=before(counted),
         carried=read.carried,
-        persons=persons, of_persons=checks,
-        incomplete=incomplete,
-        filled=read.filled,
+        persons=Persons(*persons),
+        missing=Missing(incomplete, read.filled),
         harbor=read.harbor,
         # a center shows one row whole, which is another matter
         exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
@@ -398,17 +397,10 @@ def _recode(
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        path=read.source,
-        separator=read.separator,
-        view=partial(View, *seen),
-        measure=partial(measures, *seen),
-        parts=read.table.origin.parts,
-        census=read.census,
-        people=people,
-        row_key=shuffle_key.order if _nothing_carried(read.table, asked) else None,
-        slices=quicker,
-        tuples=tuples,
-        table=out,
+        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker),
+        losses=Losses(partial(View, *seen), partial(measures, *seen)),
+        source=Source(read.source, read.separator, read.table.origin.parts),
+        beside=Beside(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 

@@ -289,7 +289,7 @@ class _Asked:
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Asked:
     """From a release in memory, or from a certificate that is named or lies beside a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
-        return _Asked(release.table, release.policy, getattr(release, "stars", None))
+        return _Asked(release.table, release.policy, release.facts.stars)
     path = certificate
     if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
         path = certificate_path(Path(release))

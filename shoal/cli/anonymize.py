@@ -142,7 +142,7 @@ def anonymize(
     place = f"{without_secrets(served[0])}, table {target}" if served else str(target)
     facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
     for told in release.composition:
         typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
@@ -364,7 +364,7 @@ def demo(
         release.report(page)
     places = {"output": target, "certificate_file": beside, "report": page, "figures_file": page.with_suffix(".json")}
     facts = {**release.as_dict(), **{name: str(path) for name, path in places.items()}}
-    raw = release.before
+    raw = release.facts.before
     sentence = (
         f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "
         f"gives its members' answer away: {guarantee(facts['certificate'])}."

@@ -82,7 +82,7 @@ def apply(
         typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
     facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 

@@ -361,7 +361,7 @@ def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
     if (left := whole.table.height - read.frame.height) < 0:
         raise InputError(f"the release {name!r} has more rows than the original")
     notes = []
-    if not hasattr(given, "stars"):
+    if not hasattr(given, "facts"):
         nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
         notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
     if lost := sum(s.unknown for s in read.spreads):
@@ -405,9 +405,9 @@ def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFram
 
 def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> Read:
     own: Mapping[str, Any] = {}
-    stars: Mapping[str, int] = getattr(given, "stars", {})
+    stars: Mapping[str, int] = {}
     if hasattr(given, "policy") and hasattr(given, "table"):
-        own, given = _trees(given.policy.hierarchies), given.table
+        own, stars, given = _trees(given.policy.hierarchies), given.facts.stars, given.table
     frame = _open(given, whole.names, separator)
     trees = {**own, **hierarchies}
     spreads, cells = [], []

@@ -286,7 +286,7 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
     except InfeasibleError as refusal:
         point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=str(refusal))
     else:
-        rows = release.rows
+        rows = release.facts.rows
         proof = release.certificate
         scale = rows * len(request.grouped) if proof.unit == "stars" else 1
         point = Point(
@@ -308,7 +308,7 @@ def _lost(release: Any) -> float:
     if release.certificate.unit == "ncp":
         return float(release.certificate.cost)
     weighted = any(weight != 1 for weight in release.policy.weights.values())
-    return float(release.loss["weighted_ncp"] if weighted else release.cost["ncp"])
+    return float(release.loss["weighted_ncp"] if weighted else release.facts.cost["ncp"])
 
 
 def _least(own: Point, stricter: Sequence[Point]) -> Point:

@@ -386,7 +386,7 @@ class Recoder:
                 f"under the recoding that was fitted {error}; nothing is given out. Transform all rows at once and "
                 "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
             ) from None
-        release = replace(release, _facts=replace(release._facts, notes=(*release.notes, *notes)))
+        release = replace(release, facts=replace(release.facts, notes=(*release.facts.notes, *notes)))
         release.check()
         return release
 

@@ -204,7 +204,7 @@ def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
     named = shoal.anonymize(sorted(folder.iterdir()), insensitive=["note"], **ASKED)
     pattern = shoal.anonymize(f"{folder}/*.csv", engine="duckdb", glob=True, insensitive=["note"], **ASKED)
     assert whole.loss == named.loss == pattern.loss
-    assert whole.rows == named.rows == pattern.rows == 900
+    assert whole.facts.rows == named.facts.rows == pattern.facts.rows == 900
     with pytest.raises(InputError, match="named twice"):
         shoal.anonymize([folder / "p0.csv", folder / "p0.csv"], insensitive=["note"], **ASKED)
     audit = shoal.audit(folder, quasi_identifiers=["a", "b"], sensitive=["s"], k=2)
@@ -252,7 +252,7 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
 def test_a_query_over_files(tmp_path: Path, kind: str) -> None:
     folder = in_parts(people(), tmp_path / "in", kind)
     release = shoal.anonymize(folder, query="select a, b, s from data where s <> 'p'", **ASKED)
-    assert release.rows == people().filter(pl.col("s") != "p").height
+    assert release.facts.rows == people().filter(pl.col("s") != "p").height
 
 
 def test_a_query_over_a_file_that_the_engine_reads_otherwise_is_refused(
@@ -271,7 +271,7 @@ def test_folders_named_by_columns_that_the_files_hold_too(tmp_path: Path) -> Non
     asked = ASKED | {"insensitive": ["note", "year"]}
     release = shoal.anonymize(tmp_path / "both", **asked)
     assert release.loss == shoal.anonymize(frame, **asked).loss
-    assert release.rows == frame.height
+    assert release.facts.rows == frame.height
     record = release.write(tmp_path / "out")
     assert shoal.verify(tmp_path / "out", record, original=tmp_path / "both").holds
     moved = next((tmp_path / "both").rglob("*.parquet"))

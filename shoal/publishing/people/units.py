@@ -83,20 +83,20 @@ def without_units(counted: Counted, partition: Partition, policy: Policy) -> tup
     return Counted(histogram, counted.quasi, counted.sensitive[:s], where), joined
 
 
-def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int], tuple[Check, ...], Covered | None]:
+def judged(placed: Any, policy: Policy) -> tuple[Any, tuple[dict[str, int], tuple[Check, ...]], Covered | None]:
     """The placed table without the columns that name persons, and the fewest in a class, counted on its own rows.
 
     Likewise the levels of the models that count persons, and the weights of every class, where weights say how many
     people a row stands for.  Raises VerificationError where a class has fewer than k.
     """
     if not policy.beside:
-        return placed, {}, (), None
+        return placed, ({}, ()), None
     table = open_table(placed)
     if policy.population_weights is not None:
         tuples, rows = table.counts([*policy.grouped, policy.population_weights])
         weights = weighed(tuples, policy.grouped, policy.population_weights, rows)
         leaves = policy.population_weights in policy.identifiers
-        return table.without(policy.weighed) if leaves else placed, {}, (), weights
+        return table.without(policy.weighed) if leaves else placed, ({}, ()), weights
     found: dict[str, int] = {}
     asked = max((m.k for m in policy.privacy if isinstance(m, KAnonymity)), default=1)
     for name in policy.units:
@@ -115,7 +115,7 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, dict[str, int], tuple[Chec
         models, trees = [m for m in policy.privacy if m.speaks != "rows"], trees_of(policy)
         audit = judge(cells, policy.grouped, policy.sensitive, models, persons=policy.units, counts=counts, trees=trees)
         checks = tuple(c for c in audit.checks if "counted" in c.asked)
-    return table.without(policy.units), found, checks, None
+    return table.without(policy.units), (found, checks), None
 
 
 FLAG = "__incomplete__"  # the column that says of a row whether it lacks a quasi-identifier; it never leaves

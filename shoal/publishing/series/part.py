@@ -55,15 +55,10 @@ class _Paper:
     """What ``certificate_file`` asks of a release."""
 
     def __init__(self, policy: Policy, audit: Audit, carried: Unassigned) -> None:
-        self.policy, self.audit, self.carried = policy, audit, carried
-        self.rows = audit.rows
-        self.orders: dict[str, list[str]] = {}
+        self.policy, self.audit = policy, audit
+        self.facts = SimpleNamespace(rows=audit.rows, carried=carried, harbor=None)
         self.certificate = SimpleNamespace(unit="stars" if policy.publish == "stars" else "ncp", ratio=None)
-        self._facts = SimpleNamespace(harbor=None)
-        self._placement = SimpleNamespace(order="fresh secret")
-
-    def _separator(self, path: Path) -> str:
-        return ","
+        self._placement = SimpleNamespace(order="fresh secret", orders={}, separator=lambda path: ",")
 
 
 def make_part(

@@ -41,7 +41,7 @@ Tell = Callable[[str, float | None], None]
 
 def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
     """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = not release._in_memory
+    large = not release._in_memory()
     return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
@@ -93,19 +93,20 @@ def write_partwise(
     if papers.sign is not None:
         signing.private_key(papers.sign)  # refused before any work
     ending = (
-        parts or (ending_of(release._placement.parts) if release._placement.parts is not None else "parquet")
+        parts
+        or (ending_of(release._placement.source.parts) if release._placement.source.parts is not None else "parquet")
         if folder
         else ""
     )
     text = (ending if folder else kind_of(path)) == "csv"
-    separator = release._separator(path.with_name(f"part.{ending}") if folder else path)
+    separator = release._placement.separator(path.with_name(f"part.{ending}") if folder else path)
     if text:
-        refuse_both({**release._placement.own, **{c.name: c.texts() for c in release._placement.expected.sensitive}})
+        refuse_both(release._placement.texts)
     shown = shown_stars(release, text)
     facts: dict[str, Any] = {"folder": True} if folder else {}
     work = _Writing(release, ending, text, separator, shown, facts, papers, tell)
     publish_together([Piece(path, work.fill, work.judge, folder), *papers.pieces(facts, shown)], closed=closed)
-    release._later.written = papers.files(facts)
+    release._judged.written = papers.files(facts)
     return papers.certificate
 
 
@@ -128,7 +129,7 @@ class _Writing:
         """The rows in slices, as the file shows them."""
 
         def count(done: int) -> None:
-            self.tell("writing", min(done / max(self.release.rows, 1), 1.0))
+            self.tell("writing", min(done / max(self.release.facts.rows, 1), 1.0))
 
         for frame in ahead(rows_of(self.release, room, count)):
             yield as_text_table(self.release, frame) if self.text else frame
@@ -137,7 +138,7 @@ class _Writing:
         """Write what was decided."""
         self.tell("writing", 0.0)
         if self.ending:
-            dealt = self.release._placement.row_key is not None and self.release._as_placed
+            dealt = self.release._placement.dealt.row_key is not None
             self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
@@ -152,8 +153,8 @@ class _Writing:
         columns = open_table(release.table).columns if self.text else ()
         held = judge_written(release, temporary, self.separator, self.shown, columns)
         self.papers.seen(held)
-        if release._placement.parts is not None:
-            release._placement.parts.refuse_change()
+        if release._placement.source.parts is not None:
+            release._placement.source.parts.refuse_change()
         if self.ending:
             facts["parts"] = write_manifest(temporary, self.rows)
         facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
@@ -171,12 +172,13 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    if release._placement.row_key is None or not release._as_placed:
-        quicker = release._placement.slices if release._as_placed else None
+    dealt = release._placement.dealt
+    if dealt.row_key is None:
+        quicker = dealt.slices
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
         return
     done = 0
-    for frame in release._placement.expected.slices(table.columns, release._placement.row_key, PART_ROWS):
+    for frame in release._placement.expected.slices(table.columns, dealt.row_key, PART_ROWS):
         yield frame
         done += frame.height
         tell(done)
@@ -184,7 +186,7 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
     """The stars every quasi-identifier shows: in CSV none where a column has missing values of its own."""
-    shown = dict(release.stars)
+    shown = dict(release.facts.stars)
     for column in release._placement.expected.columns if text else ():
         recoded = column.values.dtype == pl.String
         if shown[column.name] and not recoded and None in release._placement.published[column.name]:
@@ -195,7 +197,7 @@ def shown_stars(release: Any, text: bool) -> dict[str, int]:
 def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
     text, _ = starred_text(
-        frame, release.stars, release._placement.published, release.policy.star, release.policy.sensitive
+        frame, release.facts.stars, release._placement.published, release.policy.star, release.policy.sensitive
     )
     return text
 
@@ -207,7 +209,7 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     """
     policy = release.policy
     held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
-    blank = [name for name, count in release.stars.items() if count != shown[name]]
+    blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
     asked = Required(
         quasi=policy.grouped,
@@ -216,16 +218,16 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         star=policy.star if policy.publish != "centers" else None,
         stars=shown,
         expected=release._placement.expected.counts(text=text, blank=blank),
-        orders=release.orders,
+        orders=release._placement.orders,
         trees=trees_of(policy),
     )
     audit = judge_held(held, asked, form)
-    if release._facts.harbor is not None:
+    if release.facts.harbor is not None:
         audit = release._outside(blank, form == "excel")(read_rows(path, separator), audit)
     elif policy.population is not None or policy.weighed:
         audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
-    release._later.audit = release._with_exposed(audit)
+    release._judged.audit = release._with_exposed(audit)
     return held
 
 
@@ -266,7 +268,9 @@ def write_server(
             sent = _Sum()
             tell("writing", 0.0)
             passed = (sent.seen(frame) for frame in _both(first, frames))
-            servers.send(server, stage, passed, lambda done: tell("writing", min(done / max(release.rows, 1), 1.0)))
+            servers.send(
+                server, stage, passed, lambda done: tell("writing", min(done / max(release.facts.rows, 1), 1.0))
+            )
             release.seconds["write"], clock = time.perf_counter() - clock, time.perf_counter()
             tell("reading back", None)
             back = servers.held_there(server, stage)
@@ -277,7 +281,7 @@ def write_server(
                     "the table that was read back is not the one that was sent; nothing was published"
                 )
             read = room / f"{table}.csv".replace("/", "_")
-            separator = release._separator(Path(table))
+            separator = release._placement.separator(Path(table))
             store(back, read, separator)
             papers.seen(judge_written(release, read, separator, shown, text))
             facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
@@ -297,7 +301,7 @@ def write_server(
         server.undo()
         server.close()
         shutil.rmtree(room, ignore_errors=True)
-    release._later.written = papers.files(facts)
+    release._judged.written = papers.files(facts)
     return papers.certificate
 
 
@@ -320,7 +324,7 @@ def _both(first: pl.DataFrame, frames: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 
 def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, int], Any]:
     """The rows as a CSV shows them, the stars each quasi-identifier then shows, and what stands as text."""
-    if release._in_memory:
+    if release._in_memory():
         content, rows, shown, text = release._content(Path(f"{table}.csv"))
         return iter([content if rows is None else content[rows]]), shown, text
     room = Path(tempfile.gettempdir())

@@ -70,27 +70,31 @@ def privacy(release: Any) -> dict[str, Any]:
 def facts(release: Any) -> dict[str, Any]:
     """The facts of ``--json``: plain values only."""
     return {
-        "rows": release.rows,
+        "rows": release.facts.rows,
         "groups": release.audit.classes,
         "smallest_group": release.audit.smallest_class,
         "privacy": privacy(release),
-        "loss": {**release.cost, **_weighted(release)},
-        "stars": dict(release.stars),
-        "changed": dict(release.changed),
-        "carried": release.carried.as_dict(),
-        "persons": dict(release.persons),
-        "incomplete": None if release.incomplete is None else dict(release.incomplete),
-        "filled": None if release.filled is None else dict(release.filled),
+        "loss": {**release.facts.cost, **_weighted(release)},
+        "stars": dict(release.facts.stars),
+        "changed": dict(release.facts.changed),
+        "carried": release.facts.carried.as_dict(),
+        "persons": dict(release.facts.persons.fewest),
+        "incomplete": _plain(release.facts.missing.apart),
+        "filled": _plain(release.facts.missing.filled),
         "population": None if release.audit.population is None else dict(release.audit.population),
-        "exposed": release._facts.exposed.as_dict(),
+        "exposed": release.facts.exposed.as_dict(),
         "rule_book": _rule_book(release),
-        "safe_harbor": None if release._facts.harbor is None else release._facts.harbor.as_dict(),
+        "safe_harbor": None if release.facts.harbor is None else release.facts.harbor.as_dict(),
         "certificate": release.certificate.as_dict(),
         "method": release.method,
         "attempts": [dict(a) for a in release.attempts],
         "seconds": {k: round(v, 4) for k, v in release.seconds.items()},
         **({"composition": [c.as_dict() for c in release.composition]} if release.composition else {}),
     }
+
+
+def _plain(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else dict(given)
 
 
 def _weighted(release: Any) -> dict[str, float]:
@@ -126,7 +130,7 @@ def blanks(release: Any, held: Held) -> list[str]:
 
 def starred_as_missing(release: Any, shown: Mapping[str, int]) -> list[str]:
     """The columns whose stars stand as missing values; shown: the stars each column shows."""
-    return [name for name, count in release.stars.items() if count != shown[name]]
+    return [name for name, count in release.facts.stars.items() if count != shown[name]]
 
 
 def published(release: Any, hidden: Collection[str]) -> Published:
@@ -161,7 +165,7 @@ def certificate_file(
         **made_now(),
         "release": {
             "file": path.name,
-            "rows": release.rows,
+            "rows": release.facts.rows,
             **written,
             **({"starred_as_missing": list(hidden)} if hidden else {}),
         },
@@ -169,7 +173,7 @@ def certificate_file(
         "hierarchies": hierarchies(release),
         "shuffled": not policy.keep_order,
         "order": release._placement.order,
-        "orders": release.orders,
+        "orders": release._placement.orders,
         "missing_values": missing_words(policy.missing),
         "groups": release.audit.classes,
         "smallest_group": release.audit.smallest_class,
@@ -177,10 +181,10 @@ def certificate_file(
         "loss": shown.loss,
         "stars": shown.stars,
         "changed": shown.changed,
-        "carried": release.carried.as_dict(),
+        "carried": release.facts.carried.as_dict(),
         "rule_book": _rule_book(release),
-        "safe_harbor": None if release._facts.harbor is None else release._facts.harbor.as_dict(),
-        "separator": release._separator(path),
+        "safe_harbor": None if release.facts.harbor is None else release.facts.harbor.as_dict(),
+        "separator": release._placement.separator(path),
         "certificate": PublicCertificate(
             unit=proof.unit,
             cost=shown.cost(proof.unit, bool(policy.weights)),
@@ -197,7 +201,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     held = Held(cells, counts, tuple(opened.columns))
     hidden = blanks(release, held)
     shown = shown_loss(held.cells, held.counts, published(release, hidden))
-    written = release._later.written or {"file": "release.csv"}
+    written = release._judged.written or {"file": "release.csv"}
     about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
     content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
     models = [m for m in policy.of_rows if m.speaks != "population"]
@@ -213,12 +217,12 @@ def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping
     return {
         **{name: public[name] for name in ("format", "kind", "made_by", "made_at")},
         "private": True,  # it holds figures of the original
-        "release": {"file": path.name, "rows": release.rows, **written},
+        "release": {"file": path.name, "rows": release.facts.rows, **written},
         "policy": release.policy.describe(),
         **{name: public[name] for name in ("hierarchies", "shuffled", "order", "orders", "missing_values")},
         **{k: inside[k] for k in RECORDED},
-        "separator": release._separator(path),
-        "before": dict(release.before),
+        "separator": release._placement.separator(path),
+        "before": dict(release.facts.before),
         "attempts": inside["attempts"],
         "seconds": inside["seconds"],
         "certificate": inside["certificate"],
@@ -318,18 +322,18 @@ def summary(release: Any) -> list[str]:
     """Five lines about a release."""
     facts = {"certificate": release.certificate.as_dict()}
     reached = ", ".join(f"{name} = {level:.4g}" for name, level in privacy(release).items() if level is not None)
-    cost = release.cost
+    cost, carried = release.facts.cost, ", ".join(release.facts.carried.columns)
     return [
-        f"Release of {several(release.rows, 'row')} in {several(release.groups, 'group')}, "
+        f"Release of {several(release.facts.rows, 'row')} in {several(release.facts.groups, 'group')}, "
         f"published as {release.policy.publish}",
         f"reached: {reached}",
         f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, "
-        f"{sum(release.stars.values()):,} values hidden",
+        f"{sum(release.facts.stars.values()):,} values hidden",
         f"method {release.method}: {certificate_words(facts)}",
         "columns: "
         + ", ".join(release.policy.grouped)
         + " (recoded); "
         + (", ".join(release.policy.sensitive) or "none")
         + " (sensitive)"
-        + ("; " + ", ".join(release.carried.columns) + " (carried untouched)" if release.carried.columns else ""),
+        + (f"; {carried} (carried untouched)" if carried else ""),
     ]

@@ -49,7 +49,7 @@ def public_figures(
         privacy=tuple(models),
     )  # fmt: skip
     stars = certificate["stars"]
-    release = SimpleNamespace(policy=reading, audit=audit, stars=stars)
+    release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))
     decoded = Decoded.shown(frame, reading, stars)
     least = least_rows(release)
     facts = [name for name in (*statement.RECORDED, "certificate") if name in certificate]
