@@ -42,15 +42,18 @@ from shoal.publishing.columns.replaced import (
 )
 from shoal.publishing.columns.text import ColumnText
 from shoal.publishing.opening import read_census, with_place
-from shoal.publishing.people.population import Sample, refuse_uncovered, sample_of, weighed_need
-from shoal.publishing.people.units import (
+from shoal.publishing.people import (
     FLAG,
+    Sample,
     flagged,
     judged,
     judged_apart,
     models_of,
     parts_of,
     refuse_missing,
+    refuse_uncovered,
+    sample_of,
+    weighed_need,
     without_units,
 )
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after

@@ -37,7 +37,7 @@ from shoal.model.privacy import MODELS, Model, requirement, restore
 from shoal.model.task import Population, nothing, refuse_infeasible
 from shoal.pipeline import _Cells, _solve
 from shoal.problems.tables import group
-from shoal.publishing.people.population import Sample
+from shoal.publishing.people import Sample
 from tests.oracles.models import least_beside, least_columns, meets_population, prices
 
 METHODS = (
