@@ -315,7 +315,7 @@ def test_nothing_is_published_where_the_bytes_break_the_promise(
     release = shoal.anonymize(source(tmp_path), identifiers=["name"], **ASKED)
     target = tmp_path / "r.csv"
     target.write_text("an older release")
-    from shoal.engines import store as files
+    from shoal.publishing.tables import writing as files
 
     honest = files.store
 

@@ -90,13 +90,13 @@ def anonymize(
     as_json: bool = JSON_,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.atomic import JSON, PAGE, RECORD, check_outputs
+    from shoal.engines.atomic import PAGE, TABLE, Wanted
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
     from shoal.pipeline import misspelled_first, prepare
-    from shoal.publishing.tables.partwise import check_target, is_folder, refuse_unwritable
-    from shoal.publishing.tables.statement import papers_beside
+    from shoal.publishing.papers import Papers
+    from shoal.publishing.tables.writing import is_folder, refuse_unwritable
 
     files = files._replace(report=decision.page(files.report))
     data = source_of(tables, source.glob)
@@ -105,7 +105,8 @@ def anonymize(
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     served = _server_of(files)
     target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
-    beside, record = papers_beside(target, files.certificate, not files.no_record)
+    papers = Papers.beside(target, files.certificate, not files.no_record, files.sign)
+    beside, record = papers.certificate, papers.record
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
     folder = not served and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
@@ -116,12 +117,10 @@ def anonymize(
         aim = None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
-    papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
+    wanted: list[Wanted] = [] if served or folder else [(target, TABLE)]
+    papers.check([*wanted, (files.report, PAGE)], read, overwrite=force, folder=target if folder else None)
     if served:
-        check_outputs(papers, read, overwrite=force)
         refuse_unwritable(*served, overwrite=force)
-    else:
-        check_target(target, papers, read, overwrite=force, folder=folder)
     repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":

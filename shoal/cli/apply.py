@@ -65,15 +65,15 @@ def apply(
 ) -> None:
     """Publish another table at the levels that fit found: verified on the bytes written, with a certificate."""
     import shoal
-    from shoal.engines.atomic import JSON, RECORD
+    from shoal.engines.atomic import TABLE
     from shoal.engines.order import read_secret
-    from shoal.publishing.tables.partwise import check_target
-    from shoal.publishing.tables.statement import papers_beside
+    from shoal.publishing.papers import Papers
 
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
-    paper, record = papers_beside(output, certificate, not beside.no_record)
-    check_target(output, [(paper, JSON), (record, RECORD)], [recoder, new, order.secret], overwrite=force, folder=False)
+    papers = Papers.beside(output, certificate, not beside.no_record)
+    papers.check([(output, TABLE)], [recoder, new, order.secret], overwrite=force)
+    paper, record = papers.certificate, papers.record
     secret = None if order.secret is None else read_secret(order.secret)
     release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
     bound = "none" if beside.no_bound else None

@@ -19,7 +19,7 @@ import shoal
 from shoal.engines import atomic, duck, store
 from shoal.engines import atomic as system
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.publishing.tables import partwise as publishing
+from shoal.publishing.tables import writing as publishing
 from tests.commands import started
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -435,9 +435,9 @@ def test_folders_exchange_names_or_nothing_happens(tmp_path: Path, monkeypatch: 
 KILLED = """
 import sys, os, shoal
 from pathlib import Path
-from shoal.engines import store as partwise
-from shoal.publishing.tables import partwise as publishing
-partwise.PART_ROWS = publishing.PART_ROWS = 100
+from shoal.engines import store
+from shoal.publishing.tables import writing as publishing
+store.PART_ROWS = publishing.PART_ROWS = 100
 release = shoal.anonymize(Path(sys.argv[1]), quasi_identifiers=["a", "b"], sensitive=["s"], k=3, effort="fast", seed=1)
 print("ready", flush=True)
 sys.stdin.readline()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import SHARED
@@ -20,7 +18,6 @@ from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
-from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, told_at_most
 from shoal.model.cards import in_one_line
@@ -377,88 +374,27 @@ class Release(Generic[Frame]):
         All files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
-        from shoal.engines.atomic import TABLE, Piece, check_outputs, check_place, publish_together
         from shoal.engines.source import is_server
-        from shoal.engines.store import store
-        from shoal.publishing import signing
-        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
+        from shoal.publishing.papers import Papers
+        from shoal.publishing.tables.writing import write_release, write_server
 
-        if is_server(path):
-            if table is None or parts is not None:
-                raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
-            from shoal.publishing.tables.partwise import write_server
-
-            papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
-            return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
-        if table is not None:
+        served = is_server(path)
+        if served and (table is None or parts is not None):
+            raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+        if not served and table is not None:
             raise PolicyError("table=... names a table of a server of databases; the path is of a file")
-        path = Path(path)
-        if is_partwise(self, path, parts):
-            papers = statement.Papers.of(self, path, certificate, record, bound, sign)
-            return write_partwise(self, path, papers, overwrite=overwrite, parts=parts, tell=progress)
-        check_place(path)
-        papers = statement.Papers.of(self, path, certificate, record, bound, sign)
-        closed = check_outputs([(path, TABLE), *papers.wanted()], [*self._read(), sign], overwrite=overwrite)
-        if sign is not None:
-            signing.private_key(sign)  # refused before any work
-        clock = time.perf_counter()
-        content, rows, shown, text = self._content(path)
-        facts: dict[str, Any] = {}
-
-        def fill(temporary: Path) -> None:
-            nonlocal clock
-            store(content, temporary, self._placement.separator(path), rows)
-            self.seconds["write"] = time.perf_counter() - clock
-            clock = time.perf_counter()
-
-        def judge_bytes(temporary: Path) -> None:
-            with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
-                sealed = second.submit(hash_of, temporary)
-                papers.seen(judge_written(self, temporary, self._placement.separator(path), shown, text))
-                facts["sha256"], facts["bytes"] = sealed.result(), temporary.stat().st_size
-            self.seconds["verify"] = time.perf_counter() - clock
-
-        publish_together([Piece(path, fill, judge_bytes), *papers.pieces(facts, shown)], closed=closed)
-        self._judged.written = papers.files(facts)
-        return papers.certificate
+        target = Path(str(table) if served else path)
+        papers, states = Papers.beside(target, certificate, record, sign), statement.states_bound(self.policy, bound)
+        if served:
+            how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
+            return write_server(self, str(path), str(table), papers, **how)
+        return write_release(self, target, papers, bound=states, overwrite=overwrite, parts=parts, tell=progress)
 
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""
         path, _, held = self._placement.source
         parts = () if held is None else (part.path for part in held.sources)
         return [p for p in (path, *parts, *self.policy.files) if p is not None]
-
-    def _content(self, path: Path) -> tuple[pl.DataFrame, np.ndarray | None, dict[str, int], Collection[str]]:
-        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text.
-
-        Of a CSV it may be the different rows alone, and then which of them stands in every row; else None.
-        """
-        from shoal.engines.columns import starred_text
-        from shoal.engines.store import kind_of, refuse_both, text_in_excel
-
-        kind, made, stars = kind_of(path), self._placement, self.facts.stars
-        few = made.dealt.tuples if kind == "csv" else None
-        if few is None:
-            opened = self._opened()
-            content = made.expected.typed(opened.polars(opened.columns))
-        else:
-            content = made.expected.typed(few.tuples)
-        if kind != "parquet":
-            refuse_both(made.texts)
-        if kind == "csv":
-            rows, shown = starred_text(content, stars, made.published, self.policy.star, self.policy.sensitive)
-            return rows, None if few is None else few.rows, shown, content.columns
-        if kind == "parquet":
-            return content, None, dict(stars), ()
-        bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
-        as_text = {c.name for c in content if text_in_excel(c)}
-        hidden = {
-            name: count
-            for name, count in stars.items()
-            if count and (bare or name in as_text or not content[name].count())
-        }
-        content, shown = starred_text(content, hidden, made.published, self.policy.star)
-        return content, None, dict(stars) | shown, as_text | set(hidden)
 
     @watched
     def report(

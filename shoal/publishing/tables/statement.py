@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import JSON, RECORD, Piece, Wanted, certificate_path, record_path
 from shoal.errors import PolicyError
-from shoal.judge.file import seal
 from shoal.judge.tables.large import Held
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import Published, Shown, shown_loss
@@ -29,7 +27,7 @@ from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
 from shoal.model.refusals import missing_words
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.publishing import signing
+from shoal.publishing.papers import Papers
 from shoal.publishing.signing import made_now
 from shoal.publishing.tables.limits import trees_of
 from shoal.report.parts import certificate_words
@@ -229,80 +227,52 @@ def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping
     }
 
 
-def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
-    """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
-    made = json.loads(json.dumps(content, default=str))
-    made["seal"] = seal(made)
-    if sign is not None:
-        made = signing.sign(made, sign)
-    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-
-
-def papers_beside(path: Path, certificate: str | Path | None, record: bool) -> tuple[Path, Path | None]:
-    """Where the certificate of a release goes, and its record where one is wanted."""
-    beside = certificate_path(path) if certificate is None else Path(certificate)
-    return beside, record_path(beside) if record else None
-
-
 @dataclass
-class Papers:
-    """The two files beside a release: its public certificate and, unless left out, its private record.
+class Statement:
+    """What the certificate and the record say of a release as it was written; filled in as the judge reads it.
 
-    certificate, record  their paths; record None: none is written
-    bound                whether the certificate states the rung of the proved ratio
-    shown, hidden        what the judge read in the file that was written, see ``Shown`` and ``blanks``
+    path    the file or folder;  stars: those that each column shows there
+    bound   whether the certificate states the rung of the proved ratio
+    facts   hash and size of the file
+    shown, hidden  what the judge read in it, see ``Shown`` and ``blanks``
     """
 
     release: Any
     path: Path
-    certificate: Path
-    record: Path | None
+    stars: Mapping[str, int]
     bound: bool
-    sign: str | Path | None
+    facts: dict[str, Any] = field(default_factory=dict)
     shown: Shown | None = None
     hidden: Sequence[str] = ()
-
-    @classmethod
-    def of(
-        cls, release: Any, path: Path, certificate: str | Path | None, record: bool, bound: str | None, sign: Any
-    ) -> Papers:
-        """Arguments as of ``Release.write``; PolicyError for a word that is none."""
-        word = release.policy.bound if bound is None else bound
-        known("choice for bound", word, BOUNDS)
-        return cls(release, path, *papers_beside(path, certificate, record), word != "none", sign)
-
-    def wanted(self) -> list[Wanted]:
-        """The outputs, for ``check_outputs``."""
-        return [(self.certificate, JSON), *([] if self.record is None else [(self.record, RECORD)])]
 
     def seen(self, held: Held) -> None:
         """Count what the written file shows."""
         self.hidden = blanks(self.release, held)
         self.shown = shown_loss(held.cells, held.counts, published(self.release, self.hidden))
 
-    def pieces(self, facts: Mapping[str, Any], stars: Mapping[str, int]) -> list[Piece]:
-        """What fills both files once the release was judged; facts: its hash and size; stars: shown in each column."""
+    def public(self) -> dict[str, Any]:
+        """What the certificate holds."""
+        assert self.shown is not None
+        return certificate_file(self.release, self.path, self.facts, self.shown, self.hidden, self.bound)
 
-        def public() -> dict[str, Any]:
-            assert self.shown is not None
-            return certificate_file(self.release, self.path, facts, self.shown, self.hidden, self.bound)
+    def private(self) -> dict[str, Any]:
+        """What the record holds."""
+        hidden = starred_as_missing(self.release, self.stars)
+        written = {**self.facts, **({"starred_as_missing": hidden} if hidden else {})}
+        return record(self.release, self.path, written, self.public())
 
-        def certify(temporary: Path) -> None:
-            temporary.write_text(sealed(public(), self.sign), encoding="utf-8")
-
-        def keep(temporary: Path) -> None:
-            hidden = starred_as_missing(self.release, stars)
-            written = {**facts, **({"starred_as_missing": hidden} if hidden else {})}
-            temporary.write_text(sealed(record(self.release, self.path, written, public())), encoding="utf-8")
-
-        made = [Piece(self.certificate, certify)]
-        return made if self.record is None else [*made, Piece(self.record, keep, private=True)]
-
-    def files(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def files(self, papers: Papers) -> dict[str, Any]:
         """What a report says of the files that were written."""
-        record = {} if self.record is None else {"record": self.record.name}
-        signed = self.sign is not None
-        return {"file": self.path.name, "certificate": self.certificate.name, **record, "signed": signed, **facts}
+        record = {} if papers.record is None else {"record": papers.record.name}
+        said = {"file": self.path.name, "certificate": papers.certificate.name, **record}
+        return {**said, "signed": papers.sign is not None, **self.facts}
+
+
+def states_bound(policy: Any, bound: str | None) -> bool:
+    """Whether a certificate states the rung of the proved ratio: as is said, else as the policy says."""
+    word = policy.bound if bound is None else bound
+    known("choice for bound", word, BOUNDS)
+    return bool(word != "none")
 
 
 def choices(explored: Any, rows: int) -> dict[str, Any]:

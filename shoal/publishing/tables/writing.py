@@ -1,7 +1,7 @@
-"""Releases that are never whole in memory: written slice by slice, judged where they stand, named when all is verified.
+"""How a release gets into files: its rows whole or slice by slice, judged where they stand, named when all is verified.
 
-A DuckDB table is read as a stream; only the histogram and a slice of rows are in memory at a time.  A folder of parts
-gets a manifest with the hash of each part; the folder appears under its name in one step.
+A table in memory is written whole, a DuckDB table as a stream: only the histogram and a slice of rows are in memory at
+a time.  A folder of parts gets a manifest with the hash of each part; it appears under its name in one step.
 
 A release as a table of a server of databases: sent, read back, judged, and only then given its name.
 
@@ -15,34 +15,39 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shoal.engines import servers
-from shoal.engines.atomic import TABLE, Piece, Wanted, check_folder, check_outputs, check_place, publish_together
+from shoal.engines.atomic import TABLE, Piece, Wanted, publish_together
 from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.source import MANIFEST, ending_of, is_table_name
-from shoal.engines.store import PART_ROWS, ahead, kind_of, refuse_both, store, write_folder, write_single
+from shoal.engines.store import (
+    PART_ROWS,
+    ahead,
+    kind_of,
+    refuse_both,
+    store,
+    text_in_excel,
+    write_folder,
+    write_single,
+)
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
-from shoal.publishing import signing
+from shoal.publishing.papers import Papers
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
 Tell = Callable[[str, float | None], None]
-
-
-def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
-    """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = not release._in_memory()
-    return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
 def is_folder(path: Path, parts: str | None, large: bool) -> bool:
@@ -65,65 +70,102 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
     return True
 
 
-def check_target(path: Path, others: Sequence[Wanted], read: list[Any], *, overwrite: bool, folder: bool) -> int:
-    """``check_outputs`` for a release in a file or in a folder; others: its certificate and further outputs."""
-    if folder:
-        closed = check_folder(path, read, overwrite=overwrite)
-        return closed | check_outputs(others, read, overwrite=overwrite)
-    check_place(path)
-    return check_outputs([(path, TABLE), *others], read, overwrite=overwrite)
-
-
-def write_partwise(
-    release: Any,
-    path: Path,
-    papers: statement.Papers,
-    *,
-    overwrite: bool,
-    parts: str | None,
-    tell: Tell,
+def write_release(
+    release: Any, path: Path, papers: Papers, *, bound: bool, overwrite: bool, parts: str | None, tell: Tell
 ) -> Path:
-    """Write a release of a DuckDB table, into a file or a folder; returns the certificate's path.
+    """Write a release into a file or a folder of parts, with its certificate and record; returns the path of the first.
 
-    Raises VerificationError, and leaves what was there before, unless what was written is what was decided.
+    Of a table that an engine holds only a slice of rows is in memory at a time, but for Excel.  Raises
+    VerificationError, and leaves what was there before, unless what was written is what was decided.
     """
-    folder = is_folder(path, parts, True)
-    read = [*release._read(), papers.sign]
-    closed = check_target(path, papers.wanted(), read, overwrite=overwrite, folder=folder)
-    if papers.sign is not None:
-        signing.private_key(papers.sign)  # refused before any work
-    ending = (
-        parts
-        or (ending_of(release._placement.source.parts) if release._placement.source.parts is not None else "parquet")
-        if folder
-        else ""
-    )
-    text = (ending if folder else kind_of(path)) == "csv"
-    separator = release._placement.separator(path.with_name(f"part.{ending}") if folder else path)
-    if text:
-        refuse_both(release._placement.texts)
-    shown = shown_stars(release, text)
-    facts: dict[str, Any] = {"folder": True} if folder else {}
-    work = _Writing(release, ending, text, separator, shown, facts, papers, tell)
-    publish_together([Piece(path, work.fill, work.judge, folder), *papers.pieces(facts, shown)], closed=closed)
-    release._judged.written = papers.files(facts)
+    large = not release._in_memory()
+    folder = is_folder(path, parts, large)
+    wanted: list[Wanted] = [] if folder else [(path, TABLE)]
+    closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
+    held = None if large and (folder or kind_of(path) != "excel") else Whole.of(release, path)
+    work = _Writing.of(release, path, bound, parts if folder else "", held, tell)
+    stated = work.stated
+    papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
+    release._judged.written = stated.files(papers)
     return papers.certificate
+
+
+class Whole(NamedTuple):
+    """A table in memory as a file can hold it.
+
+    rows   which line of ``lines`` stands in every row of the file; None: they are the rows
+    shown  the stars each quasi-identifier then shows;  text: the columns that stand as text
+    """
+
+    lines: pl.DataFrame
+    rows: np.ndarray | None
+    shown: dict[str, int]
+    text: Collection[str]
+
+    @classmethod
+    def of(cls, release: Any, path: Path) -> Whole:
+        """The published table, by the file's ending."""
+        kind, made, stars = kind_of(path), release._placement, release.facts.stars
+        few = made.dealt.tuples if kind == "csv" else None
+        if few is None:
+            opened = release._opened()
+            lines = made.expected.typed(opened.polars(opened.columns))
+        else:
+            lines = made.expected.typed(few.tuples)
+        if kind != "parquet":
+            refuse_both(made.texts)
+        star, sensitive = release.policy.star, release.policy.sensitive
+        if kind == "csv":
+            lines, shown = starred_text(lines, stars, made.published, star, sensitive)
+            return cls(lines, None if few is None else few.rows, shown, lines.columns)
+        if kind == "parquet":
+            return cls(lines, None, dict(stars), ())
+        bare = lines.height and lines.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        as_text = {c.name for c in lines if text_in_excel(c)}
+        hidden = {
+            name: count
+            for name, count in stars.items()
+            if count and (bare or name in as_text or not lines[name].count())
+        }
+        lines, shown = starred_text(lines, hidden, made.published, star)
+        return cls(lines, None, dict(stars) | shown, as_text | set(hidden))
 
 
 @dataclass
 class _Writing:
-    """One release on its way to a file, or with an ending to a folder of parts; ``facts`` are filled in as it goes."""
+    """One release on its way to a file, or with an ending to a folder of parts.
+
+    held  the table in memory; None: it is written slice by slice
+    text  the columns that stand as text
+    """
 
     release: Any
+    stated: statement.Statement
     ending: str
-    text: bool
     separator: str
-    shown: dict[str, int]
-    facts: dict[str, Any]
-    papers: statement.Papers
+    held: Whole | None
+    text: Collection[str]
     tell: Tell
     rows: dict[str, int] = field(default_factory=dict)
     clock: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def of(
+        cls, release: Any, path: Path, bound: bool, parts: str | None, held: Whole | None, tell: Tell
+    ) -> _Writing:  # fmt: skip
+        """parts: "" for a file; of a folder what is in it, None: the kind of file that was read."""
+        read = release._placement.source.parts
+        ending = (ending_of(read) if read is not None else "parquet") if parts is None else parts
+        separator = release._placement.separator(path.with_name(f"part.{ending}") if ending else path)
+        if held is not None:
+            shown, text = held.shown, held.text
+        else:
+            as_text = (ending or kind_of(path)) == "csv"
+            if as_text:
+                refuse_both(release._placement.texts)
+            shown, text = shown_stars(release, as_text), open_table(release.table).columns if as_text else ()
+        stated = statement.Statement(release, path, shown, bound, {"folder": True} if ending else {})
+        return cls(release, stated, ending, separator, held, text, tell)
 
     def frames(self, room: Path) -> Iterator[pl.DataFrame]:
         """The rows in slices, as the file shows them."""
@@ -136,6 +178,10 @@ class _Writing:
 
     def fill(self, temporary: Path) -> None:
         """Write what was decided."""
+        if self.held is not None:
+            store(self.held.lines, temporary, self.separator, self.held.rows)
+            self._took("write")
+            return
         self.tell("writing", 0.0)
         if self.ending:
             dealt = self.release._placement.dealt.row_key is not None
@@ -148,16 +194,17 @@ class _Writing:
 
     def judge(self, temporary: Path) -> None:
         """Look at what was written; VerificationError unless it is what was decided."""
-        release, facts = self.release, self.facts
-        self.tell("reading back", None)
-        columns = open_table(release.table).columns if self.text else ()
-        held = judge_written(release, temporary, self.separator, self.shown, columns)
-        self.papers.seen(held)
-        if release._placement.source.parts is not None:
-            release._placement.source.parts.refuse_change()
-        if self.ending:
-            facts["parts"] = write_manifest(temporary, self.rows)
-        facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
+        facts, read = self.stated.facts, self.release._placement.source.parts
+        if self.held is None:
+            self.tell("reading back", None)
+        with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
+            sealed = None if self.ending else second.submit(hash_of, temporary)
+            self.stated.seen(judge_written(self.release, temporary, self.separator, self.stated.stars, self.text))
+            if read is not None and self.held is None:
+                read.refuse_change()
+            if self.ending:
+                facts["parts"] = write_manifest(temporary, self.rows)
+            facts["sha256"] = hash_of(temporary / MANIFEST) if sealed is None else sealed.result()
         facts["bytes"] = sum(p.stat().st_size for p in (temporary.iterdir() if self.ending else [temporary]))
         self._took("verify")
 
@@ -245,21 +292,19 @@ def write_manifest(folder: Path, rows: dict[str, int]) -> int:
 
 
 def write_server(
-    release: Any, address: str, table: str, papers: statement.Papers, *, overwrite: bool,
-    tell: Callable[[str, float | None], None],
-) -> Path:  # fmt: skip
+    release: Any, address: str, table: str, papers: Papers, *, bound: bool, overwrite: bool, tell: Tell
+) -> Path:
     """Write a release into a new table of a server; returns the certificate's path.
 
     Raises VerificationError, and leaves there what was there before, unless what was read back is what was decided;
     InputError where the server does not take it.
     """
-    closed = check_outputs(papers.wanted(), [*release._read(), papers.sign], overwrite=overwrite)
-    if papers.sign is not None:
-        signing.private_key(papers.sign)  # refused before any work
+    closed = papers.check([], release._read(), overwrite=overwrite)
     frames, shown, text = _rows(release, table)
+    stated = statement.Statement(release, Path(table), shown, bound)
     server = servers.connect(address)
     room = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
-    clock, facts = time.perf_counter(), dict[str, Any]()
+    clock = time.perf_counter()
     try:
         with servers.in_a_sentence(server):
             replace = servers.refuse_taken(server, table, overwrite)
@@ -283,10 +328,10 @@ def write_server(
             read = room / f"{table}.csv".replace("/", "_")
             separator = release._placement.separator(Path(table))
             store(back, read, separator)
-            papers.seen(judge_written(release, read, separator, shown, text))
-            facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
+            stated.seen(judge_written(release, read, separator, shown, text))
+            stated.facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
             release.seconds["verify"] = time.perf_counter() - clock
-            certificate, *others = papers.pieces(facts, shown)
+            certificate, *others = papers.pieces(stated.public, stated.private)
             pieces = [certificate._replace(judge=lambda made: server.certify(stage, made.read_text(encoding="utf-8")))]
             pieces += others
             settle = pieces[-1].judge
@@ -301,7 +346,7 @@ def write_server(
         server.undo()
         server.close()
         shutil.rmtree(room, ignore_errors=True)
-    release._judged.written = papers.files(facts)
+    release._judged.written = stated.files(papers)
     return papers.certificate
 
 
@@ -325,8 +370,8 @@ def _both(first: pl.DataFrame, frames: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, int], Any]:
     """The rows as a CSV shows them, the stars each quasi-identifier then shows, and what stands as text."""
     if release._in_memory():
-        content, rows, shown, text = release._content(Path(f"{table}.csv"))
-        return iter([content if rows is None else content[rows]]), shown, text
+        lines, rows, shown, text = Whole.of(release, Path(f"{table}.csv"))
+        return iter([lines if rows is None else lines[rows]]), shown, text
     room = Path(tempfile.gettempdir())
     frames = (as_text_table(release, frame) for frame in rows_of(release, room, lambda _: None))
     return frames, shown_stars(release, True), open_table(release.table).columns
