@@ -498,6 +498,15 @@ def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: 
     )
 
 
+# Details of an answer's certificate that follow from the facts and parameters beside it; a record has none of them.
+FOLLOWING: dict[str, set[str]] = {
+    "labels": {"k", "groups", "smallest_group"},
+    "intervals": {"k", "groups", "smallest_group", "largest_group"},
+    "regions": {"k", "l", "areas", "regions", "upper_bound", "largest", "left_out"},
+    "tiles": {"tiles", "smallest"},
+}
+
+
 def content(
     record: Mapping[str, Any], known: Certificate, hidden: Collection[str], whole: bool, bound: bool
 ) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
-from shoal.publishing.verifying.recheck import read_record, sources_of
+from shoal.publishing.opening import sources_of
+from shoal.publishing.verifying.recheck import read_record
 from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.watching import watched
 

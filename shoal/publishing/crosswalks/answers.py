@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.engines.atomic import OUTLINES
 from shoal.engines.features import FeatureColumns, Features, codes_of
 from shoal.engines.geography import Geography, geography
 from shoal.engines.recognize import coded_places, sensitive_notes
@@ -34,8 +35,8 @@ from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order
-from shoal.publishing.judging import Sources, form_of
-from shoal.publishing.opening import like, opened
+from shoal.publishing.judging import Sources
+from shoal.publishing.opening import kind_of, like, opened
 from shoal.watching import watched
 
 
@@ -253,13 +254,13 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     from shoal.problems.regions.merge import above, with_water
 
     asked, given = record["parameters"], _given(sources)
-    part = path.suffix.lower() in (".geojson", ".json", ".gpkg", ".shp", ".kml")
+    part = path.name.lower().endswith(OUTLINES.endings)
     shown = pl.DataFrame() if part else read_release(path, record["separator"])
     if "region" not in shown.columns:
         raise InputError("which areas are kept stands in the crosswalk; name that file to have the question put again")
-    rows = {name: i for i, name in enumerate(spelled(shown["area"], form_of(path)))}
+    rows = {name: i for i, name in enumerate(spelled(shown["area"], kind_of(path)))}
     order = [rows[name] for name in given.ids]
-    held = [[spelled(shown[c], form_of(path))[i] for i in order] for c in _columns(shown.columns)]
+    held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
     own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.told})
     levels = [asked, *asked.get("levels", ())]

@@ -34,8 +34,7 @@ from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order
-from shoal.publishing.judging import form_of
-from shoal.publishing.opening import opened
+from shoal.publishing.opening import kind_of, opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
 
@@ -94,7 +93,7 @@ class Assigned(Shown):
         made = self.table[self.order]
 
         def judge(temporary: Path) -> None:
-            form = form_of(temporary)
+            form = kind_of(temporary)
             back = read_release(temporary, usual_separator(path))
             expected = [spelled(made[name], form) for name in made.columns]
             if back.columns != made.columns or [canonical(back[n], form).to_list() for n in made.columns] != expected:

@@ -36,7 +36,8 @@ from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
-from shoal.publishing.judging import OUTLINES, Sources, findings, form_of, outlined
+from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
+from shoal.publishing.opening import kind_of
 from shoal.publishing.papers import Papers, sealed
 from shoal.publishing.signing import made_now
 from shoal.watching import watched
@@ -249,7 +250,7 @@ class Crosswalk(Shown):
         elif part in (OUTLINES, "hierarchy"):
             said = self.findings_in(part, path, "")
         else:
-            said = self.findings_in(part, read_release(path, usual_separator(path)), form_of(path))
+            said = self.findings_in(part, read_release(path, usual_separator(path)), kind_of(path))
         return refuse_unless(said)
 
     def findings_in(self, part: str | None, held: Any, form: str) -> list[Finding]:
@@ -261,6 +262,8 @@ class Crosswalk(Shown):
         self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
         """What the private record holds."""
+        held, follow = self.certificate.details, shown_facts.FOLLOWING.get(self.kind, set())
+        details = {name: detail for name, detail in held.items() if name not in follow}
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -272,7 +275,7 @@ class Crosswalk(Shown):
             "facts": dict(self.facts),
             "method": self.method,
             "separator": separator,
-            "certificate": self.certificate.as_dict(),
+            "certificate": {**self.certificate.as_dict(), "details": details},
         }
 
     @watched

@@ -40,7 +40,7 @@ from shoal.model.certificate import Certificate, PublicCertificate, digest, read
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
-from shoal.publishing.opening import opened, read_census
+from shoal.publishing.opening import kind_of, opened, read_census
 from shoal.publishing.signing import signature
 from shoal.publishing.verifying.own_rows import Outer, carried, filled_cells, incomplete, own_findings
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
@@ -267,7 +267,7 @@ def verify(
             raise PolicyError("table=... and query=... speak of the original of a release of a table; leave them out")
         findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept)
     else:
-        sheet = path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))
+        sheet = kind_of(path) == "excel"
         public = parsed(raw, sheet)
         private = None if kept is None else parsed(_of_table(kept), sheet)
         stated = _public(public)
