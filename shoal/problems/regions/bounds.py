@@ -134,12 +134,13 @@ def separated(task: Districting, bound: CountBound, steps: int | None = None) ->
     open_ = bound.room >= 2
     if not steps or "separator" in bound.table or not open_.any():
         return
+    from shoal.kernels.regions.areas import Areas
     from shoal.kernels.regions.connected import separator
 
     busy, members = induced(task.graph, (bound.nodes >= 0) & open_[bound.nodes])
     need, weights, lies = task.need, np.ascontiguousarray(task.weights[members]), bound.nodes[members]
     out = np.zeros(busy.n, np.bool_)
-    separator(busy.indptr, busy.indices, weights, need, out, steps, _VISITS, 0.15, task.state)
+    separator(Areas(busy.indptr, busy.indices, weights, need, 1), out, (steps, _VISITS, 0.15), task.state)
     better = np.bincount(lies[out], minlength=len(open_))
     rest, stay = induced(busy, ~out)
     pieces, piece = components(rest)
