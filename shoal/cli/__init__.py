@@ -50,7 +50,7 @@ def _run() -> None:
         _refuse_servers(sys.argv[1:])
         status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
-        _refuse(in_flags(str(error)), error.exit_status)
+        _refuse(in_flags(error.sentence), error.exit_status)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)

@@ -435,7 +435,7 @@ def regions(
         with working(f"merging {len(given.ids):,} areas"):
             nest = nested(given.edges, weights, ks, search.method, effort=effort, **options)
     except InfeasibleError as error:  # why may lie in how the files were read
-        raise InfeasibleError("; ".join((str(error), *given.said))) from None
+        raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(
         nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()

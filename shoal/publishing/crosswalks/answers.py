@@ -97,7 +97,7 @@ def release(
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
-        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
+        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'⟨{n}=...⟩' for n in lacking)}")
     made = _noted(make(answer, opened(data, separator, encoding), files, **how))
     return replace(made, native=partial(like, data)) if name == "clusters" else made
 

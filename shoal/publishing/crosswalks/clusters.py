@@ -50,7 +50,7 @@ def clusters(
     _check(answer, frame, request, names)
     features = _belongs(answer, frame, request)
     if tables and center == "mean":
-        raise PolicyError("the mean of places is no code; publish center='record' or 'medoid'")
+        raise PolicyError("the mean of places is no code; publish ⟨center='record'⟩ or 'medoid'")
     held = {name: _plain_texts(frame, name) for name in names}
     texts_of = {name: own.to_list() for name, own in held.items()}
     form = publish(answer.labels, answer.center_rows, features.metric, features.values, texts_of, center)
@@ -91,7 +91,7 @@ def _check(answer: Any, frame: pl.DataFrame, request: FeatureColumns, sensitive:
     wanted = len(answer.details["l"])
     if wanted > len(sensitive):
         raise PolicyError(
-            f"the answer keeps a condition on {wanted} columns of sensitive values; name them with sensitive="
+            f"the answer keeps a condition on {wanted} columns of sensitive values; name them with ⟨sensitive=⟩"
         )
 
 

@@ -24,7 +24,7 @@ from shoal.publishing.judging import Sources
 
 SHORT = (
     "groups of method 'bicriteria' may be below k: not k-anonymous, so no crosswalk or hierarchy is written; "
-    "use method='auto'"
+    "use ⟨method='auto'⟩"
 )
 
 
@@ -345,9 +345,9 @@ def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> Non
     }
     for name, wanted in needed.items():
         if wanted and columns[name] is None:
-            raise PolicyError(f"the tiles were cut with {name}=; name its column, so that it can be judged")
+            raise PolicyError(f"the tiles were cut with ⟨{name}=⟩; name its column, so that it can be judged")
         if not wanted and columns[name] is not None:
-            raise PolicyError(f"the tiles were cut without {name}=; cut them with it, or leave it out here")
+            raise PolicyError(f"the tiles were cut without ⟨{name}=⟩; cut them with it, or leave it out here")
 
 
 def _refuse_names(kept: list[str], added: list[str]) -> None:
