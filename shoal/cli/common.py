@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # keywords of calls that are no settings of a policy, whose option is not their name with dashes
 _OPTIONS = {
     "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
-    "regions": "--number",
 }  # fmt: skip
 _OTHERWISE = {"light='nearest'": "--islands join", "light='leave'": "--islands leave"}
 QUOTE = "'"

@@ -238,7 +238,8 @@ class OfPersons(Model):
             best = str(int(level + CLOSE))
         return (
             f"no groups were found that meet {named(self.short, value)} with each {self.person!r} counted once; "
-            f"all rows as one group reach {said(level, up=self.weaker is max)} of {name}, so {named(self.short, best)} can be met"
+            f"all rows as one group reach {said(level, up=self.weaker is max)} of {name}, so "
+            f"{named(self.short, best)} can be met"
         )
 
 
