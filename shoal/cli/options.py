@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
-from shoal.model.settings import SETTINGS, SHORTHANDS, Setting, entry_of
+from shoal.model.settings import AREAS, SETTINGS, SHORTHANDS, Setting, entry_of
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
@@ -118,12 +118,14 @@ class Asked(NamedTuple):
     names      of settings;  models: also the privacy models, but for those of which the command has an option itself
     needed     those that must be given
     otherwise  what an option says in this command
+    table      the entries by name, where they are not those of a policy
     """
 
     names: tuple[str, ...]
     models: bool
     needed: tuple[str, ...]
     otherwise: Mapping[str, str]
+    table: Mapping[str, Setting] | None = None
 
 
 ROLES = ("quasi_identifiers", "sensitive", "person", "household", "population", "population_weights")
@@ -133,6 +135,9 @@ PUBLISHED = tuple(name for name, entry in SETTINGS.items() if entry.option and e
 def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = (), **otherwise: str) -> Any:
     """The argument of a command that takes settings: a mapping, without those that nothing was said of."""
     return Asked(tuple(names), models, tuple(needed), otherwise)
+
+
+CONDITIONS: Any = Asked(tuple(AREAS), False, (), {}, {name: entry.setting for name, entry in AREAS.items()})
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -187,7 +192,8 @@ def _entries(asked: Asked, own: Collection[str]) -> list[Setting]:
     if asked.models:
         place = names.index("preset") if "preset" in names else len(names)
         names[place:place] = [name for name in SHORTHANDS if name not in own]
-    return [entry for name in names if (entry := entry_of(name)) is not None]
+    find = entry_of if asked.table is None else asked.table.get
+    return [entry for name in names if (entry := find(name)) is not None]
 
 
 TYPED = {"mapping": list[str], "whole": int | None, "number": float | None, "file": Path | None}  # else one text
@@ -197,10 +203,11 @@ def _parameter(entry: Setting, asked: Asked) -> inspect.Parameter:
     """A setting as an argument of a command."""
     switch = entry.kind == "switch" or entry.meant is not True
     default: Any = [] if entry.kind == "mapping" else False if switch else None
-    option = flag(
-        ... if entry.name in asked.needed else default, entry.option, asked.otherwise.get(entry.name, entry.help)
-    )
-    annotation: Any = bool if switch else TYPED.get(entry.kind, str | None)
+    given = ... if entry.name in asked.needed else default
+    words = asked.otherwise.get(entry.name, entry.help)
+    option = typer.Option(given, entry.option, help=words, rich_help_panel=entry.section)
+    one = entry.kind != "whole" or tuple not in entry.values
+    annotation: Any = bool if switch else TYPED.get(entry.kind, str | None) if one else str | None
     return inspect.Parameter(entry.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=annotation)
 
 
@@ -215,14 +222,36 @@ def value_of(entry: Setting, given: Any) -> Any:
     if entry.kind == "names":
         return listed(given)
     if entry.kind == "mapping":
-        return pairs(given, entry.option, _number_or_word if set(entry.values) == {float, str} else _kind(entry))
+        return pairs(given, entry.option, _kind(entry))
     if entry.kind == "numbers":
         return _numbers(entry, given)
+    if entry.kind == "whole" and tuple in entry.values:
+        return _each_level(entry, given)
     return given
 
 
 def _kind(entry: Setting) -> Any:
+    """How the values of a mapping are read."""
+    if set(entry.values) == {float, str}:
+        return _number_or_word
+    if set(entry.values) == {int, tuple}:
+        return levels
     return next((kind for kind in entry.values if kind in (int, float)), str)
+
+
+def levels(text: str) -> int | tuple[int, ...]:
+    """A whole number, or one for each level."""
+    return tuple(int(part) for part in text.split(",")) if "," in text else int(text)
+
+
+def _each_level(entry: Setting, given: str) -> int | tuple[int, ...]:
+    from shoal.errors import PolicyError
+
+    try:
+        return levels(given)
+    except ValueError:
+        said = "is no whole number; with --levels give one for each: 100,20"
+        raise PolicyError(f"{entry.option} {given!r} {said}") from None
 
 
 def _number_or_word(text: str) -> float | str:
