@@ -1,8 +1,9 @@
-"""What the promise of a release of a table rests on, and which attacks it does not stop, in sentences.
+"""Sections of a table's report: what a reader must know first, what was asked and what left, and what the promise rests
+on.
 
-The request and what left: of the report of a table, the sections that repeat rather than judge.
-
-What a reader must know first: warnings, worst first, and a verdict in one line with its reasons in figures."""
+What comes first is a verdict in one line, with its reasons in figures, and warnings, worst first.  What comes last is
+which attacks the promise does not stop.
+"""
 
 from __future__ import annotations
 

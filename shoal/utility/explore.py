@@ -1,6 +1,7 @@
 """Loss and risk over a grid of requests: the picture from which k, l and the way to publish are chosen.
 
-A certificate's lower bound held against a second search on the table itself."""
+Each point's lower bound is held against a second search on the table itself.
+"""
 
 from __future__ import annotations
 
