@@ -194,7 +194,7 @@ class Preset(TypedDict, total=False):
         str,
         Setting(
             "Request", f"A rule book: {', '.join(RULE_BOOKS)}.",
-            "Its model is asked for beside the others; the guide lists what it leaves open.",
+            "Its model is in force in addition to the others; the guide lists what it leaves open.",
             words=RULE_BOOKS, shown=True, promised=True,
         ),
     ]  # fmt: skip
@@ -280,7 +280,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         Names,
         Setting(
             "Columns", "Columns to carry along as they are, though they single people out.",
-            "A column without a role is carried along, too, unless it is a direct identifier or singles people out.",
+            "A column without a role is kept unchanged, too, unless it is a direct identifier or singles people out.",
             default=(), shown=True, promised=True,
         ),
     ]  # fmt: skip
