@@ -12,7 +12,7 @@ workbench the label of the field: each front end names settings in its own words
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -62,9 +62,14 @@ def _mention(found: re.Match[str]) -> Mention:
 
 
 class ShoalError(ValueError):
-    """Base of all refusals."""
+    """Base of all refusals.
+
+    file, keys  the policy file that was read, and the settings that it says: there they are named as its keys
+    """
 
     exit_status = 2
+    file: str | None = None
+    keys: Collection[str] = ()
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(Sentence(sentence))

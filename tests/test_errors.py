@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.cli.common import in_flags
+from shoal.cli.common import in_flags, refusal
 from shoal.errors import InputError, PolicyError, Sentence, within
 
 
@@ -88,3 +88,21 @@ def test_the_workbench_names_the_fields_of_its_pages() -> None:
     with pytest.raises(PolicyError) as refused:
         shoal.Policy(quasi_identifiers=["a"], k=2, max_suppressed=7)
     assert in_fields(refused.value) == "max_suppressed: 7: a share of the rows, from 0 to 1"
+
+
+def test_what_a_policy_file_says_is_named_as_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text('quasi_identifiers = ["a"]\nk = 2\nmax_level = {a = 1}\n')
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path, publish="ranges")
+    assert str(refused.value).startswith("max_level counts levels of a hierarchy, and ranges have none; range_step")
+    assert refusal(refused.value) == (
+        "in policy.toml, max_level counts levels of a hierarchy, and ranges have none; --range-step widens ranges"
+    )
+    path.write_text('quasi_identifiers = ["a"]\nk = 2\n[weights]\na = -1\n')
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path)
+    assert refusal(refused.value).startswith("in policy.toml, weights.a = -1: a weight is a positive number")
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path, weights={"a": 1}, star="")
+    assert refusal(refused.value).startswith("--star '': the text of a suppressed value")

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import Mention, Sentence
+from shoal.errors import Mention, Sentence, ShoalError
 from shoal.model.settings import entry_of
 from shoal.watching import Progress as Told
 from shoal.watching import compiling, listening
@@ -34,6 +34,20 @@ _ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that say no more 
 def in_flags(sentence: str) -> str:
     """A sentence for somebody at a command line: where it names ``k=5``, that is ``--k 5`` there."""
     return sentence.said(_option) if isinstance(sentence, Sentence) else sentence
+
+
+def refusal(error: ShoalError) -> str:
+    """A refusal at the command line: what was typed is named as options, what a policy file says as its keys."""
+    said = error.sentence.said(lambda named: _key(named) if named.name in error.keys else _option(named))
+    from_file = error.file is not None and set(error.settings) & set(error.keys)
+    return f"in {error.file}, {said}" if from_file else said
+
+
+def _key(named: Mention) -> str:
+    """A setting as a line of a policy file."""
+    value = (named.value or "").replace(QUOTE, '"')
+    name = named.name if named.column is None else f"{named.name}.{named.column.strip(QUOTE)}"
+    return f"{name} = {value}" if value and value not in _ANY else name
 
 
 def _option(named: Mention) -> str:

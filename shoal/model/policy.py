@@ -383,7 +383,11 @@ class Policy:
                 values["hierarchies"][name] = str(path.parent / source)
         if isinstance(values.get("population"), str):
             values["population"] = str(path.parent / values["population"])
-        return cls.of(values, **more, source=path)
+        try:
+            return cls.of(values, **more, source=path)
+        except PolicyError as error:
+            error.file, error.keys = path.name, values.keys() - {n for n, v in more.items() if v is not None}
+            raise
 
     def seeded(self, seed: int) -> Policy:
         """The same with that seed, where none was given, so that it goes on record and can be asked for again.

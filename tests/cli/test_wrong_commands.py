@@ -112,7 +112,7 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     # policies
     ("anonymize people.csv --policy people.csv", 2, "'people.csv' is not TOML; shoal init TABLE writes one"),
     ("anonymize people.csv --policy joined.toml", 2, "'age,town' is not a column; it names 2, so give each by itself"),
-    ("anonymize people.csv --policy step.toml", 2, "--range-step 5: give a mapping from column to value, {'age': ...}"),
+    ("anonymize people.csv --policy step.toml", 2, "in step.toml, range_step = 5: give a mapping from column to value, {'age': ...}"),
     ("init people.csv --k 0", 2, "--k 0: a whole number, at least 1"),
     ("anonymize people.csv --policy misspelled.toml", 2, "did you mean 'quasi_identifiers'?"),
     ("anonymize people.csv --policy broken.toml", 2, "'broken.toml' is not TOML (unreadable at line 1, column 5)"),
