@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
-from shoal.model.settings import AREAS, SETTINGS, SHORTHANDS, Setting, entry_of
+from shoal.model.settings import SETTINGS, SHORTHANDS, Condition, Setting, entry_of
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = 
     return SettingOptions(tuple(names), models, tuple(needed), otherwise)
 
 
-CONDITIONS: Any = SettingOptions(tuple(AREAS), False, (), {}, {name: entry.setting for name, entry in AREAS.items()})
+def conditions(table: Mapping[str, Condition]) -> Any:
+    """The argument of a command that takes the conditions of regions, or of tiles."""
+    return SettingOptions(tuple(table), False, (), {}, {name: entry.setting for name, entry in table.items()})
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -18,7 +18,6 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import listed
 from shoal.cli.options import (
-    CONDITIONS,
     EFFORT,
     FORCE,
     JSON_,
@@ -27,12 +26,13 @@ from shoal.cli.options import (
     Decision,
     File,
     OutputFiles,
+    conditions,
     flag,
     with_options,
 )
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
-from shoal.model.settings import AreaConditions
+from shoal.model.settings import AREA_CONDITIONS, AreaConditions
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
@@ -341,7 +341,7 @@ def regions(
         None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
     ),
     reading: Reading = Reading(),
-    said: dict[str, Any] = CONDITIONS,
+    said: dict[str, Any] = conditions(AREA_CONDITIONS),
     kept: Beside = Beside(),
     search: Search = Search(),
     files: Files = Files(),

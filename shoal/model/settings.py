@@ -1,4 +1,4 @@
-"""What may be asked of a release, and of regions: two tables, with an entry for each setting.
+"""What may be asked of a release, of regions and of tiles: tables with an entry for each setting.
 
 An entry is the annotation of a keyword, so that type checkers read the same line.  From it derive the keyword, the key
 of a policy file, the option of the command line with its section, its default, its line on the certificate, whether
@@ -467,10 +467,10 @@ def entry_of(name: str) -> Setting | None:
 
 
 class Condition(NamedTuple):
-    """What regions of areas keep besides their thresholds: an entry of their table.
+    """What regions, or tiles, keep besides their thresholds: an entry of their table.
 
     setting  section, words, default, option and place on the certificate, as of a policy's setting
-    keyword  of ``shoal.regions.merge``; "" where it shapes no region
+    keyword  of ``shoal.regions.merge`` or ``shoal.tiles.split``; "" where it shapes no region
     read     what the value becomes there: "texts" or "says" (yes or no) of a column, "table" of numbers or "counts" of
              several columns, "maxima" of sums; "plain": itself, for it names no column
     key      on the certificate, where that is not its name
@@ -584,15 +584,90 @@ class AreaConditions(NamedTuple):
     ] = ()  # fmt: skip
 
 
-def _conditions() -> dict[str, Condition]:
+class TileConditions(NamedTuple):
+    """What tiles keep besides k, and how they are published, by names of columns."""
+
+    boundary: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column, a state say: no tile mixes its values."), "boundary", "texts"),
+    ] = None
+    sensitive: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column that every tile is diverse in; with --l."), "sensitive", "texts"),
+    ] = None
+    person: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column that names persons: k counts these."), "person", "texts"),
+    ] = None
+    household: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column that names households: k counts these."), "household", "texts"),
+    ] = None
+    l: Annotated[
+        float | None,
+        Condition(Setting("Request", "At most 1/l of a tile's records share a sensitive value."), "l", "plain"),
+    ] = None
+    distinct_l: Annotated[
+        int | None,
+        Condition(Setting("Request", "Least different sensitive values of a tile."), "distinct_l", "plain"),
+    ] = None
+    max_width: Annotated[
+        float | None,
+        Condition(
+            Setting("Request", "Longest side of a tile: km for degrees, else units of the coordinates."),
+            "max_width", "plain",
+        ),
+    ] = None  # fmt: skip
+    grid: Annotated[
+        float | None,
+        Condition(Setting("Release", "Sides lie at multiples of this, in the coordinates' unit."), "grid", "plain"),
+    ] = None
+    extent: Annotated[
+        str | None,
+        Condition(
+            Setting(
+                "Release", "plane: tiles cover it, some without end; data: cut off at their points.",
+                words=("plane", "data"),
+            ),
+            "extent", "plain",
+        ),
+    ] = None  # fmt: skip
+    center: Annotated[
+        str,
+        Condition(
+            Setting(
+                "Release", "mean of a tile's points (default), or draw: a random place in it.", words=("mean", "draw")
+            ),
+            "center", "plain",
+        ),
+    ] = "mean"  # fmt: skip
+    sparse: Annotated[
+        str,
+        Condition(
+            Setting(
+                "Release", "Records that fit no tile: refuse (default), or leave-out.", words=("refuse", "leave-out")
+            ),
+            "sparse", "plain",
+        ),
+    ] = "refuse"  # fmt: skip
+    seed: Annotated[
+        int | None,
+        Condition(
+            Setting("Search", "Of --center draw; cutting draws nothing, and rows never by it.", stated="never"),
+            "seed", "plain",
+        ),
+    ] = None  # fmt: skip
+
+
+def _conditions(kind: Any) -> dict[str, Condition]:
     found = {}
-    for name, hint in get_type_hints(AreaConditions, include_extras=True).items():
+    for name, hint in get_type_hints(kind, include_extras=True).items():
         (entry,) = hint.__metadata__
-        kind, values = _written(hint.__origin__)
-        default = AreaConditions._field_defaults[name]
-        setting = entry.setting._replace(name=name, kind=kind, values=values, default=default)
+        written, values = _written(hint.__origin__)
+        default = kind._field_defaults[name]
+        setting = entry.setting._replace(name=name, kind=written, values=values, default=default)
         found[name] = entry._replace(setting=setting, key=entry.key or name)
     return found
 
 
-AREAS = _conditions()
+AREA_CONDITIONS, TILE_CONDITIONS = _conditions(AreaConditions), _conditions(TileConditions)

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.commands import program
-from shoal.cli.options import CONDITIONS, with_options
+from shoal.cli.options import conditions, with_options
 from shoal.engines.geography import geography
-from shoal.model.settings import AREAS, AreaConditions
+from shoal.model.settings import AREA_CONDITIONS, AreaConditions
 from shoal.problems.regions import merge
 from shoal.problems.regions.request import Conditions
 from shoal.publishing.crosswalks.areas import as_merged
@@ -45,7 +45,7 @@ TRIED: dict[str, tuple[str, Any]] = {  # as typed, and as a value
 def said(words: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
-    def command(given: dict[str, Any] = CONDITIONS) -> None:
+    def command(given: dict[str, Any] = conditions(AREA_CONDITIONS)) -> None:
         found.update(given)
 
     app = typer.Typer()
@@ -56,14 +56,14 @@ def said(words: list[str]) -> dict[str, Any]:
 
 
 def test_every_condition_is_tried_and_none_of_merge_is_forgotten() -> None:
-    assert set(TRIED) == set(AREAS) == set(AreaConditions._fields)
-    keywords = {entry.keyword for entry in AREAS.values()} - {""}
+    assert set(TRIED) == set(AREA_CONDITIONS) == set(AreaConditions._fields)
+    keywords = {entry.keyword for entry in AREA_CONDITIONS.values()} - {""}
     assert keywords | FOUND_ELSEWHERE == set(Conditions.__annotations__)
 
 
 @pytest.mark.parametrize("name", TRIED)
 def test_option_keyword_and_certificate_say_the_same(name: str) -> None:
-    entry, (typed, value) = AREAS[name], TRIED[name]
+    entry, (typed, value) = AREA_CONDITIONS[name], TRIED[name]
     assert said([entry.setting.option, typed]) == {name: value}
     options = {option for p in program().commands["regions"].params for option in p.opts}
     assert entry.setting.option in options
@@ -90,7 +90,7 @@ def test_levels_have_numbers_of_their_own() -> None:
 
 
 def test_certificates_keep_their_keys() -> None:
-    assert [entry.key for entry in AREAS.values()] == [
+    assert [entry.key for entry in AREA_CONDITIONS.values()] == [
         "boundary", "soft_boundary", "fixed", "apart", "at_most", "sensitive", "l", "similar", "regions",
         "max_diameter", "water", "sum", "mean",
     ]  # fmt: skip

@@ -19,13 +19,14 @@ from shoal.model.arguments import keywords, known, number, seed_of, whole_number
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.model.metric import KM_PER_DEGREE
+from shoal.model.settings import TILE_CONDITIONS
 from shoal.problems.tiles.cells import round_cuts
 from shoal.problems.tiles.places import Places, holding, lines_of
 
 __all__ = ["drawn", "longer_side", "trimmed"]
 
 
-EXTENTS, CENTERS, SPARSE = ("plane", "data"), ("mean", "draw"), ("refuse", "leave-out")
+EXTENTS, CENTERS, SPARSE = (TILE_CONDITIONS[name].setting.words for name in ("extent", "center", "sparse"))
 
 
 class Conditions(TypedDict, total=False):

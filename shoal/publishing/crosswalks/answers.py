@@ -34,7 +34,7 @@ from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.areas import as_merged, maxima
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.grouped import in_order
+from shoal.publishing.crosswalks.grouped import as_split, in_order
 from shoal.publishing.judging import Sources, form_of
 from shoal.publishing.opening import like, opened
 from shoal.watching import watched
@@ -185,11 +185,8 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
     if record["facts"]["codes_left_out"]:
         kept = ~codes(places, asked["coordinates"] == "geographic")
         frame, places = frame.filter(kept), places[kept]
-    columns = ("boundary", "sensitive", "person", "household")
     weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
-    same = ("objective", "coordinates", "l", "distinct_l", "max_width", "grid", "extent", "center", "sparse")
-    more: dict[str, Any] = {name: asked[name] for name in same}
-    more |= {name: None if asked[name] is None else frame[asked[name]].to_list() for name in columns}
+    more = {"objective": asked["objective"], "coordinates": asked["coordinates"], **as_split(asked, frame)}
     own = how.how if isinstance(how, Run) else {"effort": how.told}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}

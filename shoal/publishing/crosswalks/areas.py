@@ -21,7 +21,7 @@ from shoal.judge.crosswalk import unmet
 from shoal.judge.places.areas import MEASURES
 from shoal.judge.places.region_outlines import weighed
 from shoal.model.cards import several
-from shoal.model.settings import AREAS, AreaConditions
+from shoal.model.settings import AREA_CONDITIONS, AreaConditions
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources, tables
 from shoal.publishing.opening import opened
@@ -129,10 +129,10 @@ def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
         "maxima": partial(maxima, given=given),
         "plain": lambda value: value,
     }
-    held = {name: asked.get(entry.key) for name, entry in AREAS.items()}
+    held = {name: asked.get(entry.key) for name, entry in AREA_CONDITIONS.items()}
     return {
         entry.keyword: read[entry.read](held[name]) if held[name] or entry.read == "plain" else None
-        for name, entry in AREAS.items()
+        for name, entry in AREA_CONDITIONS.items()
         if entry.keyword
     }
 
@@ -146,7 +146,7 @@ def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
 
 def _columns_of(asked: AreaConditions) -> list[str]:
     """The columns that the judge looks at."""
-    held = [(getattr(asked, name), entry.read) for name, entry in AREAS.items() if entry.read != "plain"]
+    held = [(getattr(asked, name), entry.read) for name, entry in AREA_CONDITIONS.items() if entry.read != "plain"]
     named = [[value] if isinstance(value, str) else list(value) for value, _ in held if value]
     return [name for own in named for name in own]
 
@@ -155,7 +155,7 @@ def _stated(asked: AreaConditions, at_most: Mapping[str, int], number: int | Non
     """What a certificate says of them: of a sequence of levels what the first keeps."""
     held = asked._asdict() | {"at_most": dict(at_most), "regions": number}
     plain = {n: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for n, v in held.items()}
-    return {e.key: plain[n] for n, e in AREAS.items() if e.setting.stated == "always" or plain[n]}
+    return {e.key: plain[n] for n, e in AREA_CONDITIONS.items() if e.setting.stated == "always" or plain[n]}
 
 
 def regions(

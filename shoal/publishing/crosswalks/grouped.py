@@ -18,6 +18,7 @@ from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
 from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
+from shoal.model.settings import TILE_CONDITIONS
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources
@@ -256,12 +257,22 @@ def tiles(
 
 def _settings(answer: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
     """What the tiles were asked for besides their coordinates."""
-    asked = answer.asked
+    sparse = "leave-out" if answer.asked.leave_out else "refuse"
+    held = {**answer.asked._asdict(), **columns, "grid": answer.grid, "sparse": sparse}
     return {
-        "k": answer.k, "objective": answer.objective, "coordinates": answer.coordinates, "seam": answer.seam, **columns,
-        "l": asked.l, "distinct_l": asked.distinct_l, "max_width": asked.max_width, "grid": answer.grid,
-        "extent": asked.extent, "center": asked.center, "sparse": "leave-out" if asked.leave_out else "refuse",
+        "k": answer.k, "objective": answer.objective, "coordinates": answer.coordinates, "seam": answer.seam,
+        **{entry.key: held[name] for name, entry in TILE_CONDITIONS.items() if entry.setting.stated == "always"},
     }  # fmt: skip
+
+
+def as_split(asked: Mapping[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
+    """Conditions as ``shoal.tiles.split`` takes them; asked: by name, or as the certificate of a crosswalk has them."""
+    held = {name: (entry, asked.get(entry.key)) for name, entry in TILE_CONDITIONS.items()}
+    return {
+        entry.keyword: column_of(frame, value).to_list() if entry.read == "texts" else value
+        for entry, value in held.values()
+        if value is not None
+    }
 
 
 def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:
