@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal.cli.common import in_flags, refusal
 from shoal.errors import InputError, PolicyError, Sentence, within
+from tests.commands import run
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,12 @@ def test_what_a_policy_file_says_is_named_as_its_keys(tmp_path: Path) -> None:
     with pytest.raises(PolicyError) as refused:
         shoal.Policy.read(path, weights={"a": 1}, star="")
     assert refusal(refused.value).startswith("--star '': the text of a suppressed value")
+
+
+def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,ill\n" + "1,x\n2,y\n" * 9)
+    done = run("explore", "t.csv", "--quasi", "a", "--sensitive", "ill", "--k", 2, "--distinct-l", 3, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "distinct_l" not in done.stdout
+    again = run("explore", "t.csv", "--quasi", "a", "--sensitive", "ill", "--k", 2, "--entropy-l", 3, cwd=tmp_path)
+    assert "ask for --entropy-l 2 at the most" in again.stdout

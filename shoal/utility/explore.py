@@ -284,7 +284,7 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
     try:
         release = anonymize(frame, request)
     except InfeasibleError as refusal:
-        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=str(refusal))
+        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=refusal.sentence)
     else:
         rows = release.rows
         proof = release.certificate

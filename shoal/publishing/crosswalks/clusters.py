@@ -13,7 +13,7 @@ from shoal.engines.atomic import GEOJSON, MAP, PICTURE, check_outputs, publish_f
 from shoal.engines.features import FeatureColumns, Features
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, Sentence
 from shoal.model.certificate import digest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
@@ -23,8 +23,9 @@ from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
 ADDED = ("cluster", "records", "radius", "distance")
-REAL = (
-    "each center is the row of a real person or thing, published as it stands; center='mean' publishes averages instead"
+REAL = Sentence(
+    "each center is the row of a real person or thing, published as it stands; ⟨center='mean'⟩ publishes averages "
+    "instead"
 )
 
 
