@@ -91,8 +91,8 @@ class Search(NamedTuple):
     seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default.")
 
 
-class Beside(NamedTuple):
-    """Areas that are treated by themselves."""
+class LoneAreas(NamedTuple):
+    """What becomes of single areas, or of components too light alone."""
 
     exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
     islands: str = flag(
@@ -342,7 +342,7 @@ def regions(
     ),
     reading: Reading = Reading(),
     said: dict[str, Any] = conditions(AREA_CONDITIONS),
-    kept: Beside = Beside(),
+    kept: LoneAreas = LoneAreas(),
     search: Search = Search(),
     files: Files = Files(),
     record: OutputFiles = OutputFiles(),
