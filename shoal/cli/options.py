@@ -208,8 +208,7 @@ def _parameter(entry: Setting, asked: SettingOptions) -> inspect.Parameter:
     given = ... if entry.name in asked.needed else default
     words = asked.otherwise.get(entry.name, entry.help)
     option = typer.Option(given, entry.option, help=words, rich_help_panel=entry.section)
-    one = entry.kind != "whole" or tuple not in entry.values
-    annotation: Any = bool if switch else TYPED.get(entry.kind, str | None) if one else str | None
+    annotation: Any = bool if switch else TYPED.get(entry.kind, str | None)
     return inspect.Parameter(entry.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=annotation)
 
 
@@ -227,7 +226,7 @@ def value_of(entry: Setting, given: Any) -> Any:
         return pairs(given, entry.option, _kind(entry))
     if entry.kind == "numbers":
         return _numbers(entry, given)
-    if entry.kind == "whole" and tuple in entry.values:
+    if entry.kind == "levels":
         return _each_level(entry, given)
     return given
 

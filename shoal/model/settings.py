@@ -20,7 +20,7 @@ from shoal.model.rule_books import RULE_BOOKS
 
 Names = Sequence[str] | str
 Pair = tuple[float, float] | Sequence[float]
-Kind = Literal["names", "mapping", "switch", "whole", "number", "numbers", "text", "file", "models"]
+Kind = Literal["names", "mapping", "switch", "whole", "levels", "number", "numbers", "text", "file", "models"]
 EFFORTS = ("fast", "balanced", "thorough")
 
 
@@ -433,9 +433,9 @@ def _written(hint: Any) -> tuple[Kind, tuple[type, ...]]:
         return "mapping", tuple(t for t in types if isinstance(t, type))
     if Sequence in origins:
         return "names", (str,)
-    of_types: dict[Kind, set[Any]] = {"switch": {bool}, "number": {float}, "file": {str, Path}}
-    if origins in ({int}, {int, tuple}):
-        return "whole", tuple(origins)
+    of_types: dict[Kind, set[Any]] = {
+        "switch": {bool}, "whole": {int}, "number": {float}, "file": {str, Path}, "levels": {int, tuple}
+    }  # fmt: skip
     for kind, own in of_types.items():
         if origins == own:
             return kind, tuple(own)
