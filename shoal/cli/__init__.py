@@ -43,14 +43,14 @@ def main() -> None:
 
 def _run() -> None:
     from shoal.cli.commands import program
-    from shoal.cli.common import in_flags
+    from shoal.cli.common import refusal
     from shoal.errors import ShoalError
 
     try:
         _refuse_servers(sys.argv[1:])
         status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
-        _refuse(in_flags(str(error)), error.exit_status)
+        _refuse(refusal(error), error.exit_status)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
