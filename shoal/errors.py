@@ -16,9 +16,13 @@ from importlib import import_module
 
 
 class ShoalError(ValueError):
-    """Base of all refusals."""
+    """Base of all refusals.
+
+    column  the name of the column that was refused, where one was named that is not there
+    """
 
     exit_status = 2
+    column: str | None = None
 
 
 class InputError(ShoalError):
@@ -47,7 +51,9 @@ class PolicyError(ShoalError):
         else:
             hint = "there is none"
         article = "an" if what[:1].lower() in "aeio" else "a"
-        return cls(f"{name!r} is not {article} {what}; {hint}")
+        refused = cls(f"{name!r} is not {article} {what}; {hint}")
+        refused.column = str(name) if what.split()[0] == "column" else None
+        return refused
 
 
 def is_number(name: str) -> bool:

@@ -6,10 +6,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
+from shoal.cli.common import (
+    answer,
+    exploration,
+    in_flags,
+    listed,
+    pairs,
+    progress,
+    reported,
+    say,
+    short,
+    source_of,
+    step_of,
+)
 from shoal.cli.options import (
     AVERAGE,
     EXPLORED,
@@ -216,7 +226,7 @@ def anonymize(
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
     for told in release.composition:
-        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+        say(f"set against the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 

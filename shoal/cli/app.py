@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from shoal.model.shorthands import SHORTHANDS
 from shoal.version import __version__
@@ -30,8 +30,9 @@ _WORDS = {
     "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
     "choices geojson shapes assignments original register earlier held_out data folder separator encoding "
     "glob query master memory threads temporary parts "
-    "force as_json demo browser port",
+    "force as_json log_json demo browser port",
 }
+LOG_JSON = "Progress as lines of JSON on standard error."
 _KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
 _KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
 SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
@@ -65,7 +66,22 @@ def _named(parameter: Any, shown: str) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help is in sections."""
+    """A command whose help is in sections; where it has ``--json``, it has ``--log-json`` too."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if any(p.name == "as_json" for p in self.params):
+            self.params.append(TyperOption(param_decls=["--log-json"], is_flag=True, help=LOG_JSON))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, with what was asked kept for what it prints."""
+        from shoal.cli.common import job
+
+        job().parsed(ctx.params)
+        done = super().invoke(ctx)
+        if (lines := job().lines) is not None:
+            lines.say("done", "done")
+        return done
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """[OPTIONS] TABLE: arguments as the sections name them."""

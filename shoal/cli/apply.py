@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.anonymize import After, release_lines
 from shoal.cli.app import app
-from shoal.cli.common import answer, in_flags, listed, pairs, present
+from shoal.cli.common import answer, in_flags, listed, pairs, present, say, working
 from shoal.cli.options import EFFORT, FORCE, HIERARCHIES, JSON_, Order, OutputFiles, Text, flag, with_options
 
 
@@ -54,7 +54,8 @@ def fit(
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
-    recoder = shoal.Recoder(**wanted.settings()).fit([*tables])
+    with working("finding one recoding"):
+        recoder = shoal.Recoder(**wanted.settings()).fit([*tables])
     recoder.save(output, overwrite=force)
     levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
     lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]
@@ -86,11 +87,12 @@ def apply(
     paper, record = papers_beside(output, certificate, not beside.no_record)
     check_target(output, [(paper, JSON), (record, RECORD)], [recoder, new, order.secret], overwrite=force, folder=False)
     secret = None if order.secret is None else read_secret(order.secret)
-    release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
     bound = "none" if beside.no_bound else None
-    release.write(output, paper, record=record is not None, bound=bound)
+    with working("applying the recoding"):
+        release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
+        release.write(output, paper, record=record is not None, bound=bound)
     for told in release.composition:
-        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+        say(f"set against the earlier releases: {told.sentence}")
     facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
@@ -126,7 +128,8 @@ def assign(
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
     how = {**columns._asdict(), **order._asdict(), **text._asdict()}
-    found = shoal.assign(answer, new, certificate=certificate, **how)
+    with working("placing the records"):
+        found = shoal.assign(answer, new, certificate=certificate, **how)
     if output is not None:
         found.write(output)
     wrote = [] if output is None else [f"wrote {output}"]

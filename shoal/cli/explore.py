@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, progress, step_of, working
+from shoal.cli.common import answer, listed, pairs, present, progress, say, step_of, working
 from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag, with_options
 from shoal.model.shorthands import RECODINGS
 
@@ -105,10 +104,10 @@ def explore(
         if not as_json:  # of which only one object is printed: the interruption's
             answer(facts, [*_lines(facts), f"interrupted after {len(found.found)} of {found.asked} points"], False)
         raise halted
-    answer(facts, _lines(facts), as_json)
-    if all(p["loss"] is None for p in facts["points"]):
-        print("shoal: none of the requests has an answer; see the reasons above", file=sys.stderr)
-        sys.exit(3)
+    none = all(p["loss"] is None for p in facts["points"])
+    if none:
+        say("shoal: none of the requests has an answer; each says its reason", "error")
+    answer(facts, _lines(facts), as_json, 3 if none else 0)
 
 
 def _keep(output: Path, so_far: Any) -> None:

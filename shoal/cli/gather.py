@@ -268,5 +268,7 @@ def _refuse(frame: pl.DataFrame, request: FeatureColumns, names: list[str], how:
 
 
 def _warn(warnings: list[str]) -> None:
+    from shoal.cli.common import say
+
     for text in warnings:
-        typer.echo(f"note: {text}", err=True)
+        say(f"note: {text}", "warning")
