@@ -171,7 +171,9 @@ def anonymize(
     **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.atomic import JSON, PAGE, RECORD, check_outputs
+    from shoal.cli.unchanged import matching as matched
+    from shoal.cli.unchanged import repeated as unless_unchanged
+    from shoal.engines.atomic import JSON, PAGE, RECORD, TABLE, check_outputs
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
@@ -199,13 +201,20 @@ def anonymize(
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
     papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
+    repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
+    earlier = _releases_of(policy) if repeated and policy is not None else []
+    force = unless_unchanged(
+        [*papers, *([] if folder else [(target, TABLE)])],
+        [*read, *earlier, *after.after, *(matched(str(data)) if source.glob else [] if here else [data])],
+        overwrite=force, folder=target if folder else None,
+        refused="it compares files, and the release goes to a server" if served
+        else "it compares files, and --query may read others" if source.query else None,
+    )  # fmt: skip
     if served:
         check_outputs(papers, read, overwrite=force)
         refuse_unwritable(*served, overwrite=force)
     else:
         check_target(target, papers, read, overwrite=force, folder=folder)
-    repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
-    earlier = _releases_of(policy) if repeated and policy is not None else []
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
         after = after._replace(after=[str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None

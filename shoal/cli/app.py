@@ -7,6 +7,7 @@ The options of a command in sections, so that the help of a command with forty o
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, NamedTuple
 
 import typer
@@ -30,8 +31,9 @@ _WORDS = {
     "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
     "choices geojson shapes assignments original register earlier held_out data folder separator encoding "
     "glob query master memory threads temporary parts "
-    "force as_json log_json demo browser port",
+    "force if_changed as_json log_json demo browser port",
 }
+IF_CHANGED = "Do nothing if request, inputs and outputs are those of the last run; else replace its outputs."
 LOG_JSON = "Progress as lines of JSON on standard error."
 _KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
 _KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
@@ -66,22 +68,29 @@ def _named(parameter: Any, shown: str) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help is in sections; where it has ``--json``, it has ``--log-json`` too."""
+    """A command whose help is in sections.
+
+    One that has ``--json`` has ``--log-json`` too, one that leaves a record ``--if-changed``.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         if any(p.name == "as_json" for p in self.params):
             self.params.append(TyperOption(param_decls=["--log-json"], is_flag=True, help=LOG_JSON))
+        if any(p.name == "no_record" for p in self.params):
+            self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
 
     def invoke(self, ctx: Any) -> Any:
         """Run it, with what was asked kept for what it prints."""
         from shoal.cli.common import job
 
         job().parsed(ctx.params)
-        done = super().invoke(ctx)
-        if (lines := job().lines) is not None:
-            lines.say("done", "done")
-        return done
+        try:
+            return super().invoke(ctx)
+        finally:
+            lines = job().lines
+            if lines is not None and isinstance(sys.exc_info()[1], SystemExit | None):
+                lines.say("done", "done")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """[OPTIONS] TABLE: arguments as the sections name them."""

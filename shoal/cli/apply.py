@@ -77,7 +77,8 @@ def apply(
 ) -> None:
     """Publish another table at the levels that fit found: verified on the bytes written, with a certificate."""
     import shoal
-    from shoal.engines.atomic import JSON, RECORD
+    from shoal.cli.unchanged import repeated
+    from shoal.engines.atomic import JSON, RECORD, TABLE
     from shoal.engines.order import read_secret
     from shoal.publishing.tables.partwise import check_target
     from shoal.publishing.tables.statement import papers_beside
@@ -85,7 +86,10 @@ def apply(
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
     paper, record = papers_beside(output, certificate, not beside.no_record)
-    check_target(output, [(paper, JSON), (record, RECORD)], [recoder, new, order.secret], overwrite=force, folder=False)
+    papers, read = [(paper, JSON), (record, RECORD)], [recoder, new, order.secret]
+    trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
+    force = repeated([(output, TABLE), *papers], [*read, *trees, *after.after], overwrite=force)
+    check_target(output, papers, read, overwrite=force, folder=False)
     secret = None if order.secret is None else read_secret(order.secret)
     bound = "none" if beside.no_bound else None
     with working("applying the recoding"):

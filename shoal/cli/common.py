@@ -103,18 +103,23 @@ SCHEMA = 1  # of answers.schema.json; a higher one once a key goes or means some
 class Job:
     """One command while it runs: its name, what was asked of it, and what it has told other programs so far.
 
-    asked  the values of its arguments and options, by their names
-    lines  where ``--log-json`` wants its progress; None: nobody asked
+    asked       the values of its arguments and options, by their names
+    if_changed  whether ``--if-changed`` was given
+    keep        what puts the answer into the private record, for the next run; None: nobody asked
+    lines       where ``--log-json`` wants its progress; None: nobody asked
     """
 
     def __init__(self, command: str | None = None, log: bool = False) -> None:
         self.command, self.answered = command, False
         self.asked: dict[str, Any] = {}
+        self.if_changed = False
+        self.keep: Callable[[Mapping[str, Any]], None] | None = None
         self.lines = Lines(sys.stderr, command) if log else None
 
     def parsed(self, asked: dict[str, Any]) -> None:
         """The words were understood: takes those that every command has out of ``asked`` and keeps the others."""
         asked.pop("log_json", None)
+        self.if_changed = bool(asked.pop("if_changed", False))
         self.asked = dict(asked)
         if asked.get("action") and self.command is not None:
             self.command = f"{self.command} {asked['action']}"
@@ -142,6 +147,10 @@ def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool, stat
 
     status  with which the command leaves; leaves at once where it is not 0
     """
+    keep = job().keep
+    if keep is not None:
+        payload = json.loads(_text({**payload, "unchanged": False}))
+        keep(payload)
     if as_json:
         print_json(payload, status)
     else:
@@ -158,12 +167,16 @@ def print_json(payload: Mapping[str, Any], status: int) -> None:
         return
     own.answered = True
     envelope = {"schema": SCHEMA, "shoal": __version__, "command": own.command, "status": status}
+    print(_text({**envelope, **payload}))
+
+
+def _text(payload: Mapping[str, Any]) -> str:
+    """The object as JSON, which has no word for a number that is not finite."""
     try:
-        text = json.dumps({**envelope, **payload}, ensure_ascii=False, default=_plain, allow_nan=False)
-    except ValueError:  # JSON has no word for what is not finite
-        plain = json.loads(json.dumps({**envelope, **payload}, default=_plain), parse_constant=lambda _: None)
-        text = json.dumps(plain, ensure_ascii=False)
-    print(text)
+        return json.dumps(payload, ensure_ascii=False, default=_plain, allow_nan=False)
+    except ValueError:
+        plain = json.loads(json.dumps(payload, default=_plain), parse_constant=lambda _: None)
+        return json.dumps(plain, ensure_ascii=False)
 
 
 def say(message: str, level: str = "info") -> None:
