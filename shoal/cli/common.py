@@ -376,13 +376,15 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
 
 def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    from shoal.engines.lakes import is_target
     from shoal.engines.source import is_remote
     from shoal.errors import InputError
 
-    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
+    elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
+    present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)
     if glob and len(tables) > 1:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
-    found = [path if is_remote(path) else Path(path) for path in tables]
+    found = [path if path in elsewhere else Path(path) for path in tables]
     return found[0] if len(found) == 1 else found
 
 
