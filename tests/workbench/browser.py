@@ -11,11 +11,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 WAIT = 120
+
+
+class Site(NamedTuple):
+    """A workbench that all walks share: its address, and where it puts what is temporary."""
+
+    address: str
+    private: Path
+    telling: tuple[str, ...] = ("Zebedee", "Quixotis", "chosen")  # values of tables, and their names
 
 
 @contextmanager
@@ -57,6 +65,7 @@ def chromium(downloads: Path | None = None, size: tuple[int, int] = (1280, 1000)
         "--headless=new",
         "--no-sandbox",
         "--disable-dev-shm-usage",
+        "--disable-gpu",
         f"--window-size={size[0]},{size[1]}",
         *quiet,
         *flags,
@@ -88,7 +97,14 @@ def addresses(page: Any) -> set[str]:
 
 def see(page: Any, text: str, seconds: float = WAIT) -> None:
     """Wait until a text stands on the page."""
-    until(lambda: text in page.find_element("tag name", "body").text, f"{text!r} is not on the page", seconds)
+    asked = "return document.body.innerText.includes(arguments[0])"
+    until(lambda: page.execute_script(asked, text), f"{text!r} is not on the page", seconds)
+
+
+def line(page: Any, text: str) -> None:
+    """Wait until the line on top has a text."""
+    asked = "return document.querySelector('.wb-line').innerText.includes(arguments[0])"
+    until(lambda: page.execute_script(asked, text), f"{text!r} is not in the line on top", 30)
 
 
 def until(holds: Any, words: str, seconds: float = WAIT) -> Any:
