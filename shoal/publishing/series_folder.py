@@ -13,11 +13,10 @@ before, and the ledger that no part belongs to is passed over; after it the seri
 brought up to date by the next look.  A head that names more parts than there are, or a part without its ledger, is
 refused: something published would be forgotten.
 
-The private ledger of a series: what has been shown of every person, under keyed hashes.
-
-A ledger is a folder of two files that only its owner may enter: ``persons.parquet`` with a line per person, and
-``ledger.json``, which names the certificate it belongs to and the hash of the other file, under an HMAC.  No value of
-the table stands in it: persons, published tuples and sensitive values are BLAKE2b hashes under the series' key.
+The ledger says what has been shown of every person.  It is a folder of two files that only its owner may enter:
+``persons.parquet`` with a line per person, and ``ledger.json``, which names the certificate it belongs to and the hash
+of the other file, under an HMAC.  No value of the table stands in it: persons, published tuples and sensitive values
+are BLAKE2b hashes under the series' key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Releases of one table side by side, whoever made them: privacy, loss, and what can still be computed from them.
 
-What can still be computed from a release: counts, marginals, correlations, what a classifier learns.
-
-What a classifier learns from a release (scikit-learn, extra ``learn``)."""
+What can still be computed: counts, marginals, correlations, and what a classifier learns (scikit-learn, extra
+``learn``).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A recoding found on one table and applied to others, in the manner of scikit-learn; nothing of it is imported.
 
-A recoder as files: what was asked and found as TOML, each hierarchy of rows as a CSV beside it.
-
-Values that a hierarchy of rows does not list, and the class that each is put into."""
+A recoder is kept as files: what was asked and found as TOML, each hierarchy of rows as a CSV beside it.  A value that a
+hierarchy of rows does not list is put into the class nearest to it, or starred.
+"""
 
 from __future__ import annotations
 
