@@ -218,10 +218,9 @@ class _Sides:
             if pair[0] != pair[1]
             else {}
         )
-        quasi = made[-1][1]["settings"]["quasi_identifiers"]
-        group = await ask(
-            "groups", release=made[-1][1]["output"], columns=quasi, number=int(self.number.value or 1) - 1
-        )
+        last = made[-1][1]
+        group = await ask("groups", source=task.source, release=last["output"], settings=last["settings"],
+                          number=int(self.number.value or 1) - 1)  # fmt: skip
         with self.place:
             with ui.row().classes("wb-wide"):
                 for i, one in made:
@@ -274,8 +273,20 @@ def _heat(title: str, heat: dict[str, Any]) -> dict[str, Any]:
 
 def _group(group: dict[str, Any]) -> None:
     ui.html("<h3>The rows of one equivalence class</h3>", sanitize=False)
-    ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, by size.").classes("wb-note")
-    columns = [{"name": f"c{i}", "label": c, "field": f"c{i}", "align": "left"} for i, c in enumerate(group["columns"])]
-    rows = [{"id": n, **{f"c{i}": v for i, v in enumerate(row)}} for n, row in enumerate(group["rows"])]
-    with scrolling("Rows of one equivalence class"):
-        ui.table(columns=columns, rows=rows, row_key="id").classes("wb-wide").props("dense flat bordered")
+    ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, from the smallest; the last release.").classes(
+        "wb-note"
+    )
+    fits = f"{group['fit']:,} row{'s' if group['fit'] != 1 else ''} of the table fit what it publishes"
+    with ui.row().classes("wb-wide").style("align-items: start"):
+        _rows_of(f"Before: {fits}", group["before_columns"], group["before"])
+        _rows_of(f"After: the {group['size']:,} rows of the class", group["columns"], group["rows"])
+
+
+def _rows_of(title: str, columns: list[str], held: list[list[str]]) -> None:
+    """Up to 50 rows under a title."""
+    named = [{"name": f"c{i}", "label": c, "field": f"c{i}", "align": "left"} for i, c in enumerate(columns)]
+    rows = [{"id": n, **{f"c{i}": v for i, v in enumerate(row)}} for n, row in enumerate(held)]
+    with ui.column().style("flex: 1 1 24rem; min-width: 0"):
+        ui.label(title).style("font-weight: 600")
+        with scrolling(title):
+            ui.table(columns=named, rows=rows, row_key="id", pagination=10).props("dense flat bordered")

@@ -11,6 +11,8 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.places_step import areas
+
 
 @dataclass
 class Tree:
@@ -101,6 +103,8 @@ def draw(window: Any) -> None:
         said = "by hand or from a file" if Path(held[name]).is_file() else held[name]
         ui.label(f"{name}: {said}").classes("wb-note")
     _Editor(window, quasi).draw()
+    with ui.expansion("From a map: neighboring zip codes or counties merged into regions").classes("wb-wide"):
+        areas(window)
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
 
 

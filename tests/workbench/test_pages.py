@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -328,6 +329,123 @@ def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
         await see(user, "bent.deid")
 
     run(walk, tmp_path)
+
+
+def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_path: Path):
+    january, february = people(tmp_path), people(tmp_path, 90, "february.csv")
+    both = pl.read_csv(february, infer_schema=False)
+    both.with_columns(name=pl.col("name").str.replace("Person", "Other")).write_csv(february)
+    place = tmp_path / "months"
+
+    def named(user: Any, label: str, text: object, press: str) -> None:
+        field(user, label).set_value(str(text))
+        button(user, press).click()
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(k=3, l=None, sensitive=[], insensitive=["disease"], alpha_k=None, effort="fast")
+        go(user, "8 Series")
+        named(user, "Folder of the series", tmp_path, "Show the series, or begin one")
+        await see(user, "This folder holds other files")
+        named(user, "Folder of the series", place, "Show the series, or begin one")
+        await see(user, "Begin a series in this folder")
+        button(user, "Begin the series").click()
+        await see(user, "0 months, 0 people")
+        button(user, "Add people.csv as month 1").click()
+        await see(user, "people.csv is month 1")
+        await see(user, "1 month, 120 people")
+        button(user, "Add people.csv as month 2").click()
+        await until(lambda: "stand in an earlier part" in user.notify.messages[-1], "twice the same people")
+        await user.open(f"/w/{task.name}")  # the same window, loaded anew
+        go(user, "6 Release")
+        named(user, "Folder of the project", tmp_path / "kept", "Save the project")
+        await see(user, "The project is saved.")
+
+        bench.first = str(tmp_path / "kept")
+        task = await opened(user, bench)
+        await until(lambda: task.months is not None, "the series is not known again")
+        go(user, "1 Open")
+        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same.set_value(True)
+        named(user, "Path of a table, or of a project's folder", february, "Open")
+        await see(user, "february.csv: 90 rows, 4 columns")
+        go(user, "8 Series")
+        button(user, "Add february.csv as month 2").click()
+        await see(user, "2 months, 210 people")
+        await see(user, "Verified: every month, and all together")
+        assert [(m["number"], m["rows"]) for m in task.months["parts"]] == [(1, 120), (2, 90)]
+        answer = await user.http_client.get(f"/w/{task.name}/months/2/release")
+        assert answer.content == (place / "0002" / "release.csv").read_bytes()
+        for number, kind in ((0, "release"), (3, "release"), (1, "private")):
+            assert (await user.http_client.get(f"/w/{task.name}/months/{number}/{kind}")).status_code == 404
+
+    from nicegui import ui
+
+    run(walk, tmp_path, first=str(january))
+    assert shoal.Series(place).verify().holds
+
+
+def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_path: Path):
+    def square(x: int) -> dict[str, Any]:
+        ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]
+        return {"type": "Feature", "properties": {"id": f"0123{x}", "people": 30},
+                "geometry": {"type": "Polygon", "coordinates": [ring]}}  # fmt: skip
+
+    areas = tmp_path / "areas.geojson"
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": [square(x) for x in range(7)]}))
+
+    async def walk(user: Any, bench: Any) -> None:
+        from nicegui import ui
+
+        task = await opened(user, bench)
+        go(user, "9 Places")
+        label = "Path of the areas: GeoJSON or TopoJSON with outlines, or a table"
+        field(user, label).set_value(str(tmp_path / "nowhere"))
+        button(user, "Merge the areas").click()
+        await see(user, "There is no file of that name.")
+        field(user, label).set_value(str(areas))
+        field(user, "Column with the people of an area").set_value("nobody")
+        button(user, "Merge the areas").click()
+        await until(lambda: "nobody" in user.notify.messages[-1], "a column that is not there")
+        field(user, "Column with the people of an area").set_value("people")
+        field(user, "Least people in a region; more numbers, more levels").set_value("60, 90")
+        button(user, "Merge the areas").click()
+        await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
+        maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
+        assert len(maps) == 2
+        assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
+        button(user, "Use the regions as its hierarchy").click()
+        assert task.asked()["publish"] == "hierarchy"
+        tree = [line.split(";") for line in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()]
+        assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
+        assert len({row[1] for row in tree}) == 3
+        task.change(effort="fast", l=None, k=3)
+        go(user, "6 Release")
+        button(user, "Make the release").click()
+        await see(user, "Verified: it was read back")
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_rows_of_a_class_stand_beside_the_rows_of_the_table_that_fit_it(tmp_path: Path):
+    from shoal.workbench.jobs import groups
+
+    table, tree = tmp_path / "before.csv", tmp_path / "tree.csv"
+    table.write_text("age,zip,day,ill\n" + "".join(
+        f"{age},{zip},2024-0{month}-01,x\n"
+        for age, zip, month in ((20, "01", 1), (25, "02", 2), (31, "01", 3), (44, "03", 4), (22, "03", 1))
+    ))  # fmt: skip
+    tree.write_text("01;west;*\n02;west;*\n03;east;*\n")
+    release = tmp_path / "after.csv"
+    shown = ["[20, 31],west,*,x", "[20, 31],west,*,x", "[20, 31],west,*,x"]
+    shown += ["44,03,[2024-01-01, 2024-04-01],x", "44,03,[2024-01-01, 2024-04-01],x"]
+    release.write_text("age,zip,day,ill\n" + "\n".join(s.replace("[", '"[').replace("]", ']"') for s in shown) + "\n")
+    settings = {"quasi_identifiers": ["age", "zip", "day"], "hierarchies": {"zip": str(tree)}}
+    one, two = (groups(lambda *_: None, {"path": str(table)}, str(release), settings, n) for n in (0, 1))
+    assert (one["size"], one["fit"], one["before"]) == (2, 1, [["44", "03", "2024-04-01", "x"]])
+    assert (two["size"], two["fit"]) == (3, 3)
+    assert [row[0] for row in two["before"]] == ["20", "25", "31"]
+    assert groups(lambda *_: None, {"path": str(table)}, str(release), settings, 99)["number"] == 1
 
 
 def test_two_windows_do_not_mix(tmp_path: Path):
