@@ -41,7 +41,7 @@ class _Grid:
             self.k = ui.input("k, separated by commas", value="3, 5, 11")
             self.l = ui.input(
                 "l, separated by commas (1 asks nothing)", value="1, 2" if task.settings.get("sensitive") else "1"
-            )
+            ).style("width: 19rem")
             now = task.settings.get("publish", "stars")
             usable = {n: w for n, w in ways.items() if n != "hierarchy" or task.settings.get("hierarchies")}
             self.ways = ui.select(
@@ -51,6 +51,9 @@ class _Grid:
         if kept:
             names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
             ui.label(f"Every point keeps what the step Models asks beside k and l: {names}.").classes("wb-note")
+        ui.label("The grid searches fast; a release of the same request can search longer and lose less.").classes(
+            "wb-note"
+        )
         with ui.row().style("align-items: center"):
             self.start = ui.button("Try the grid", on_click=self.run).props("no-caps")
             self.stop = ui.button("Stop", on_click=self.window.works.stop).props("no-caps outline color=negative")
@@ -192,7 +195,7 @@ class _Sides:
             self.b = ui.select(names, value=last, label="Another").style("min-width: 18rem")
             self.column = ui.select(columns, value=columns[0], label="Column").style("min-width: 10rem")
             other = columns[1] if len(columns) > 1 else columns[0]
-            self.other = ui.select(columns, value=other, label="With column (heat map)").style("min-width: 10rem")
+            self.other = ui.select(columns, value=other, label="Heat map with").style("min-width: 10rem")
             self.number = ui.number("Equivalence class, the smallest is 1", value=1, min=1, step=1, format="%d").style(
                 "width: 16rem"
             )
@@ -225,11 +228,15 @@ class _Sides:
             with ui.row().classes("wb-wide"):
                 for i, one in made:
                     _figures(f"Release {i + 1}", one)
-            for name, held in bars.items():
-                ui.echart(_bars(f"{self.column.value}: {name}", held)).style("height: 15rem; width: 100%")
-            for name, heat in maps.items():
-                if heat is not None:
-                    ui.echart(_heat(f"{pair[0]} and {pair[1]}: {name}", heat)).style("height: 22rem; width: 100%")
+            with ui.row().classes("wb-wide"):
+                for name, held in bars.items():
+                    chart = ui.echart(_bars(f"{self.column.value}: {name}", held))
+                    chart.style("height: 16rem; flex: 1 1 22rem; min-width: 0")
+            with ui.row().classes("wb-wide"):
+                for name, heat in maps.items():
+                    if heat is not None:
+                        chart = ui.echart(_heat(f"{pair[0]} and {pair[1]}: {name}", heat))
+                        chart.style("height: 22rem; flex: 1 1 22rem; min-width: 0")
             if group is not None:
                 _group(group)
 

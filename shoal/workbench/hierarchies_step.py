@@ -124,7 +124,7 @@ class _Editor:
         kinds = {c["name"]: c for c in self.window.task.columns}
         self.column = ui.select(self.quasi, value=self.quasi[0], label="Column").classes("wb-wide")
         first = "intervals" if "number" in kinds[self.quasi[0]]["kind"] else "prefixes"
-        self.way = ui.select(WIZARDS, value=first, label="Wizard").classes("wb-wide")
+        self.way = ui.select(WIZARDS, value=first, label="How it is made").classes("wb-wide")
         self.steps = ui.input("Levels", value="5, 10, 20").classes("wb-wide")
         self.way.on_value_change(lambda: self._hint())
         self._hint()
@@ -204,7 +204,7 @@ class _Editor:
             held = tree.classes(self.level)
             with ui.row().style("align-items: end"):
                 target = ui.input(
-                    "Move what is marked to the class (a new name makes a new one)", autocomplete=list(held)[:200]
+                    "Move the marked values to the class (or a new one)", autocomplete=list(held)[:200]
                 ).style("width: 24rem")
                 ui.button("Move", on_click=lambda: self._move(sorted(self.chosen), target.value or "")).props("no-caps")
             with ui.element("div").props('role=tree aria-label="Classes of the hierarchy"').classes("wb-wide"):

@@ -18,6 +18,7 @@ import shoal
 
 Tell = Callable[[str, float | None], None]
 _looked: dict[str, Any] = {}  # the table that was looked at last, kept for questions about it
+DATABASES = (".duckdb", ".db", ".sqlite", ".sqlite3")
 TREE_ROWS = 2000  # values of a hierarchy that a page is sent
 
 
@@ -43,6 +44,9 @@ def _data(source: Mapping[str, Any]) -> Any:
 def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     """Columns with kinds, missing values, numbers of values, proposed roles and reasons; what singles people out."""
     tell("reading the table", None)
+    if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
+        name = Path(source["path"]).name
+        raise shoal.InputError(f"{name!r} is a database: say which table, or give a query, under 'How it is read'")
     found = _roles(source)
     columns = [
         {
@@ -291,7 +295,7 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
         tell("point", asdict(point))  # type: ignore[arg-type]
 
     given = {name: value for name, value in settings.items() if name not in ("k", "l", "publish", "seed")}
-    given = {"effort": "fast", **given, "k": grid["k"][0]}
+    given = {**given, "effort": "fast", "k": grid["k"][0]}
     if "alpha_k" in given:  # the grid's k stands in for the one beside alpha
         given["alpha_k"] = [given["alpha_k"][0], 1]
     steps = given.pop("range_step", None)

@@ -392,7 +392,7 @@ def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[st
     source = {"path": table, **{n: where[f"reading_{n}"] for n in READING if f"reading_{n}" in where}}
     if where.get("query_left_out"):
         if not query:
-            raise shoal.InputError(f"{LEFT_OUT}: write it under 'Reading it', beside the project's folder")
+            raise shoal.InputError(f"{LEFT_OUT}: write it under 'How it is read', below the project's folder")
         source["query"] = query
     left = {"step": str(where.get("step", "Open")), "series": str(where.get("series", ""))}
     return source, {**settings, **({"hierarchies": paths} if paths else {})}, left

@@ -180,6 +180,12 @@ def _made(window: Any, number: int) -> None:
         ui.label(
             "The secret and the record are private: with the secret, the same rows come in the same order."
         ).classes("wb-note")
+        with ui.row():
+            for words, step in (
+                ("Compare it with the table", "Explore"),
+                ("Attack it as an intruder would", "Intruder"),
+            ):
+                ui.button(words, on_click=lambda to=step: window.go(to)).props("no-caps outline")
         with ui.expansion("Repeat it without this page").classes("wb-wide"):
             for kind in ("command", "policy", "script"):
                 ui.label(TITLES[kind]).style("font-weight: 600")
@@ -268,7 +274,7 @@ def _shown(place: Any, found: dict[str, Any]) -> None:
     place.clear()
     with place:
         chart = ui.echart(_reached(found["findings"])).classes("wb-wide")
-        chart.style(f"height: {6 + 3 * len(found['findings'])}rem")
+        chart.style(f"height: {7 + 3 * len(found['findings'])}rem")
         chart.props('role=img aria-label="What an intruder reaches with the release and without it, as in the cards"')
         for finding in found["findings"]:
             with ui.card().classes("wb-card"):
@@ -307,6 +313,6 @@ def _reached(findings: list[dict[str, Any]]) -> dict[str, Any]:
         "grid": {"left": 10, "right": 40, "top": 35, "bottom": 45, "containLabel": True},
         "xAxis": {"type": "value", "min": 0, "max": 100, "name": "percent", "nameLocation": "middle", "nameGap": 28},
         "yAxis": {"type": "category", "data": [f"{f['attack']}: {f['name']}" for f in told],
-                  "axisLabel": {"width": 190, "overflow": "break"}},
+                  "axisLabel": {"width": 220, "overflow": "break", "lineHeight": 14}},
         "series": [{"type": "bar", "name": name, "data": data} for name, data in bars.items()],
     }  # fmt: skip

@@ -77,6 +77,7 @@ class Window:
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
         self.keep = False  # whether the next table is asked the same as this one
+        self.reading: Callable[[], dict[str, Any]] = dict  # how the next file is read
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None

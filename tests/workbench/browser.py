@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 WAIT = 120
+done: list[str] = []  # what was clicked and filled in, in order
 
 
 class Site(NamedTuple):
@@ -132,10 +133,27 @@ def click(page: Any, text: str, within: str = "//*") -> None:
             page.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
             if found.is_displayed():
                 found.click()
+                done.append(text)
                 return True
         return False
 
     until(tried, f"nothing to click that says {text!r}", 30)
+
+
+def fill(page: Any, label: str, text: str) -> None:
+    """Write into the field with a label, in place of what stands there, and leave it."""
+    from selenium.webdriver.common.keys import Keys
+
+    field = until(lambda: next((e for e in _fields(page, label) if e.is_displayed()), None), f"no field {label!r}")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(text, Keys.TAB)
+    done.append(label)
+
+
+def _fields(page: Any, label: str) -> list[Any]:
+    named = f"//label[.//*[normalize-space(.)={_quoted(label)}]]//input | //input[@aria-label={_quoted(label)}]"
+    return page.find_elements("xpath", named)
 
 
 def _quoted(text: str) -> str:

@@ -122,14 +122,14 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
         task = await opened(user, bench)
         go(user, "4 Hierarchies")
         field(user, "Column").set_value("zip")
-        field(user, "Wizard").set_value("order")
+        field(user, "How it is made").set_value("order")
         button(user, "Show the tree").click()
         await see(user, "01230 to 01232")
         await see(user, "of the rows")
         for value in ("01230", "01233"):
             (mark,) = (e for e in _all(user, ui.checkbox) if e.text == value)
             mark.set_value(True)
-        field(user, "Move what is marked to the class (a new name makes a new one)").set_value("west")
+        field(user, "Move the marked values to the class (or a new one)").set_value("west")
         button(user, "Move").click()
         await see(user, "west")
         button(user, "Use this hierarchy").click()
@@ -327,6 +327,38 @@ def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
         go(user, "1 Open")
         named(tmp_path / "bent.deid")
         await see(user, "bent.deid")
+
+    run(walk, tmp_path)
+
+
+def test_a_table_of_a_database_and_a_query_are_opened(tmp_path: Path):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    people(tmp_path)
+    place = tmp_path / "held.duckdb"
+    with duckdb.connect(place) as held:
+        held.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path / 'people.csv'}', all_varchar=true)")
+        held.execute("CREATE TABLE staff AS SELECT name FROM visits")
+
+    async def walk(user: Any, bench: Any) -> None:
+        await user.open("/")
+        (task,) = bench.tasks.values()
+
+        def named(**fields: str) -> None:
+            field(user, "Path of a table, or of a project's folder").set_value(str(place))
+            for label, text in fields.items():
+                field(user, {"table": "Table of a database (DuckDB, SQLite)", "query": "Or a query: SELECT ..."}[label]
+                      ).set_value(text)  # fmt: skip
+            button(user, "Open").click()
+
+        named()
+        await until(lambda: user.notify.messages, "nothing was said")
+        assert user.notify.messages[-1].endswith("say which table, or give a query, under 'How it is read'")
+        named(table="visits")
+        await see(user, "held.duckdb: 120 rows, 4 columns")
+        field(user, "Table of a database (DuckDB, SQLite)").set_value("")
+        named(query="SELECT age, zip, disease FROM visits WHERE zip = '01230'")
+        await see(user, "held.duckdb: 18 rows, 3 columns")
+        assert task.source["query"].startswith("SELECT")
 
     run(walk, tmp_path)
 
