@@ -79,7 +79,7 @@ def areas(window: Any) -> None:
     path = ui.input("Path of the areas: GeoJSON or TopoJSON with outlines, or a table").classes("wb-wide")
     with ui.row().classes("wb-wide").style("align-items: end"):
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
-        name = ui.input("Column that names an area (empty: id)").style("width: 16rem")
+        name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
         k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style("width: 22rem")
     pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
     with ui.row():
@@ -164,7 +164,7 @@ def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
         for i, data in enumerate(groups.values())
     ]
     return {
-        "animation": False, "aria": {"enabled": True}, "grid": {"left": 70, "right": 20, "top": 20, "bottom": 50},
+        "animation": False, "aria": {"enabled": True}, "grid": {"left": 70, "right": 20, "top": 35, "bottom": 50},
         "xAxis": {"type": "value", "name": x, "scale": True, "nameLocation": "middle", "nameGap": 28},
         "yAxis": {"type": "value", "name": y, "scale": True},
         "dataZoom": [{"type": "inside"}, {"type": "inside", "orient": "vertical"}],

@@ -87,7 +87,7 @@ def _held(window: Any) -> None:
     """The months so far, and the open table as the next."""
     task, held = window.task, window.task.months
     words = {1: "1 month"}.get(len(held["parts"]), f"{len(held['parts'])} months")
-    ui.label(f"{words}, {held['people']:,} people; {MODES[held['mode']] if held['mode'] in MODES else held['mode']}.")
+    ui.label(f"{words}, {held['people']:,} people. {MODES.get(held['mode'], held['mode'])}.")
     if held["parts"]:
         ui.label(
             "Verified: every month, and all together, were judged again and hold."
