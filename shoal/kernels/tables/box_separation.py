@@ -109,7 +109,8 @@ def _others(rows, d, kinds, search):
 
 
 class Multipliers(NamedTuple):
-    """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place, int64[m]."""
+    """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place,
+    int64[m]."""
 
     price: np.ndarray
     order: np.ndarray

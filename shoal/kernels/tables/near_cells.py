@@ -118,7 +118,8 @@ def _proved(near, far_of, held, known, least, cells, own):
 class Around(NamedTuple):
     """Cells around centers: those of center b are ``start[b] .. start[b + 1] - 1``, by rising loss together with it.
 
-    column uint32[d, m]  codes of the cells;  center uint32[d, c] those of the centers, which need not be those of a cell
+    column uint32[d, m]  codes of the cells
+    center uint32[d, c]  codes of the centers, which need not be those of a cell
     start int64[c + 1]
     far   float64[m]     what each cell loses together with its center;  own int32[m] its center
     rim   float64[c]     the largest of each center's cells, below 0 where it has none
@@ -327,7 +328,8 @@ def near_cells(cells, around, first, last, near, far, out):
 def far_slack(cells, codes, column, first, last, price, order, base, near, far, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    price float64[m], order int64[m]  the cells by falling price;  codes, column uint32[d, m]  their codes, and in this order
+    price float64[m], order int64[m]  the cells by falling price
+    codes, column uint32[d, m]  their codes, and in this order
     base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
