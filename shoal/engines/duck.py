@@ -29,7 +29,7 @@ from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
 _OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # which no other table holds
-_HASHES = 4  # times the hashes of all rows must fit into what DuckDB may take
+_HASHES = 2  # times a lot of hashes fits into what DuckDB may take
 _LONG = ("HUGEINT", "UHUGEINT")  # which no other table holds to the end
 
 
@@ -102,14 +102,16 @@ def _relation_of(rows: Any) -> Any:
 class _Relation(LazyTable):
     """A relation; see ``Table``."""
 
-    def _hashes(self) -> Callable[[Sequence[str]], np.ndarray] | None:
+    def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]]:
+        """As many at a time as fit beside DuckDB: the table is read anew for each lot."""
         rows = self.rows if self.origin.records is None else self.origin.records
-        if 8 * _HASHES * rows > _limit(self.native):
-            return None
+        lots = -(-8 * _HASHES * rows // _limit(self.native)) or 1
 
-        def of(names: Sequence[str]) -> np.ndarray:
+        def of(names: Sequence[str]) -> Iterator[np.ndarray]:
             numbered = self.native.project(f"{self._number(names, 0)} as {quoted('n')}")
-            return np.concatenate([batch["n"].to_numpy() for batch in batches(numbered, lambda _: None)])
+            for lot in range(lots):
+                some = numbered.filter(f"{quoted('n')} % {lots} = {lot}") if lots > 1 else numbered
+                yield np.concatenate([batch["n"].to_numpy() for batch in batches(some, lambda _: None)])
 
         return of
 
@@ -139,7 +141,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         "allow_community_extensions": "false",
     }
     if scope.memory is not None:
-        settings["memory_limit"] = f"{size(scope.memory)}B"
+        settings["memory_limit"] = f"{size(scope.memory) // 2}B"  # the other half is this process's own
     if scope.threads is not None:
         settings["threads"] = scope.threads
     try:

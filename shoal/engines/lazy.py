@@ -260,7 +260,8 @@ class LazyTable:
         published = {r.name: n for n, r in zip(new, replacements, strict=True)}
         whole = nw.from_native(self.dialect.ordered(frame.to_native(), at))
         numbered = Numbered(self.dialect, rows.to_native(), at, number, values, group, published)
-        return Placed(whole.select(*kept).to_native(), numbered.slices)
+        unordered = type(self)(frame.select(*kept).to_native(), self.dialect, Origin())
+        return Placed(whole.select(*kept).to_native(), numbered.slices, counts=unordered.counts)
 
     @staticmethod
     def _tags(replacements: Sequence[Replacement], groups: int, shuffle_key: ShuffleKey) -> np.ndarray:
@@ -353,7 +354,7 @@ class LazyTable:
                 )
         return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
-    def _hashes(self) -> Callable[[Sequence[str]], np.ndarray] | None:
+    def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]] | None:
         """What gives 64-bit numbers of some columns, of every row; None where they are not to be brought here."""
         return None
 

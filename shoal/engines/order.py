@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ PARTS = 2**52
 _SLICE = 1 << 18  # rows hashed at a time
 _FINE = 1 << 15  # rows between two edges of a run, of at most so many edges
 _EDGES = 1 << 12
-_MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 27, 1 << 31
+_MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,8 +154,8 @@ class Bounds(NamedTuple):
 
     @classmethod
     def within(cls, limit: int) -> Bounds:
-        """Half of what an engine may take, which is idle by then, and a slice of which several are on their way."""
-        return cls(min(limit // 2, _MOST_HELD), min(limit // 8, _MOST_SLICE))
+        """Half of what an engine may take, and a slice that stays near a processor's cache."""
+        return cls(min(limit // 2, _MOST_HELD), min(limit // 16, _MOST_SLICE))
 
 
 def laid_in_order(
@@ -185,8 +186,9 @@ def laid_in_order(
             path = None
             if held > bounds.held:
                 path, held = staging / f"{len(runs)}.arrow", held - size
-                laid.write_ipc(path, compression="uncompressed")
+                _put_aside(laid, path, cuts)
             runs.append(_Run(None if path else laid, path, cuts, size))
+            del run, laid
         if not taken:
             assert empty is not None
             yield empty.drop(by)
@@ -217,7 +219,27 @@ class _Run(NamedTuple):
         if self.frame is not None:
             return self.frame.slice(start, length)
         assert self.path is not None
-        return pl.scan_ipc(self.path, glob=False).slice(start, length).collect()
+        import pyarrow as pa
+        import pyarrow.ipc
+
+        with pa.OSFile(str(self.path)) as file:
+            held = pa.ipc.open_file(file)
+            pieces = [held.get_batch(i) for i in range(first, end)]
+            found = pl.from_arrow(pa.Table.from_batches(pieces).combine_chunks())
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+
+def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
+    """A run as a file of one record batch between two edges."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    table = laid.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+    none = pa.RecordBatch.from_pylist([], schema=table.schema)
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        for start, end in itertools.pairwise(cuts.tolist()):
+            file.write_batch(table.slice(start, end - start).to_batches()[0] if end > start else none)
 
 
 def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -200,13 +200,13 @@ def singled_elsewhere(
     frame: nw.LazyFrame[Any],
     columns: Sequence[str],
     few: Callable[[int], Any] | None = None,
-    hashed: Callable[[Sequence[str]], np.ndarray] | None = None,
+    hashed: Callable[[Sequence[str]], Iterable[np.ndarray]] | None = None,
 ) -> Singled:
     """The same counted inside an engine, in one query: only numbers and a sample of values come back.
 
     few     gives so many rows as values, where the frame has them in another form
-    hashed  gives 64-bit hashes of some columns, where those of all rows fit into memory: where most values differ they
-            are sorted here, in a third of the time that an engine takes to group as many
+    hashed  gives 64-bit hashes of some columns in lots, all that are alike in one: where most values differ they are
+            sorted here, in a third of the time that an engine takes to group as many
     """
     number, which = "__shoal_number", "__shoal_which"
 
@@ -222,8 +222,9 @@ def singled_elsewhere(
 
     def counted(i: int, names: Sequence[str]) -> dict[int, tuple[int, int, int]]:
         assert hashed is not None
-        numbers_of_rows = hashed(names)
-        return {i: (numbers_of_rows.size, *_counted(numbers_of_rows))}
+        lots = [(lot.size, *_counted(lot)) for lot in hashed(names)]
+        n, alone, distinct = map(sum, zip(*lots, strict=True))
+        return {i: (n, alone, distinct)}
 
     every, last = list(columns), len(columns) - 1 if len(columns) == 1 else len(columns)
     try:
