@@ -399,14 +399,14 @@ class Scope(NamedTuple):
             raise InputError(f"there is no folder {str(self.temporary)!r} to spill into; make it first")
 
 
-def size(text: str) -> int:
+def size(text: str, least: int = LEAST) -> int:
     """Bytes of "2GB", "512MiB"; PolicyError for anything else and for less than 100 MB."""
     found = _SIZE.match(text) if isinstance(text, str) else None
     if found is None:
         raise PolicyError(f"⟨memory={str(text)!r}⟩: write a size such as '2GB' or '512MiB'")
     unit = found[2].lower()
     bytes_ = int(float(found[1]) * (1024 if "i" in unit else 1000) ** _UNITS[unit[0]])
-    if bytes_ < LEAST:
+    if bytes_ < least:
         raise PolicyError(f"⟨memory={text!r}⟩ is too little to work with; give 100MB or more")
     return bytes_
 

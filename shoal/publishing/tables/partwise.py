@@ -169,7 +169,7 @@ class _Writing:
         if release._placement.parts is not None:
             release._placement.parts.refuse_change()
         if self.ending:
-            facts["parts"] = write_manifest(temporary, self.rows)
+            facts["parts"] = write_manifest(temporary, self.rows, held.digests)
         facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
         facts["bytes"] = sum(p.stat().st_size for p in (temporary.iterdir() if self.ending else [temporary]))
         self._took("verify")
@@ -243,11 +243,11 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     return held
 
 
-def write_manifest(folder: Path, rows: dict[str, int]) -> int:
+def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str]) -> int:
     """The names, rows, sizes and hashes of all parts, as JSON; returns how many there are."""
     parts = [
-        {"file": name, "rows": count, "bytes": (folder / name).stat().st_size, "sha256": hash_of(folder / name)}
-        for name, count in rows.items()
+        {"file": name, "rows": n, "bytes": (folder / name).stat().st_size, "sha256": digests[name]}
+        for name, n in rows.items()
     ]
     if not parts:
         raise InputError("the release has no part")

@@ -87,7 +87,8 @@ class Placement:
     row_key    where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     slices     the rows of an engine's table as it gives them quickest, see ``Placed``
     tuples     what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
-    table      the placed table, None where it is dealt out of ``tuples``.  row_key, slices and tuples speak of it: of
+    counts     the rows of an engine's table counted most quickly, see ``Placed``
+    table      the placed table, None where it is dealt out of ``tuples``.  row_key to counts speak of it: of
                a table put in its stead they say nothing
     """
 
@@ -105,6 +106,7 @@ class Placement:
     row_key: bytes | None = None
     slices: Any = None
     tuples: Tuples | None = None
+    counts: Any = None
     table: Any = None
 
 
@@ -168,7 +170,7 @@ class Release(Generic[Frame]):
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        placement = replace(self._placement, slices=None, tuples=None, table=None)
+        placement = replace(self._placement, slices=None, tuples=None, counts=None, table=None)
         held, later = (self._opened().stored(), self._as_placed), replace(self._later, table=None)
         return {**self.__dict__, "_placement": placement, "_instead": None, "_later": later, "stored": held}
 
@@ -276,7 +278,8 @@ class Release(Generic[Frame]):
 
         clock, policy = time.perf_counter(), self.policy
         names, few = [*policy.grouped, *policy.sensitive], self._placement.tuples if self._as_placed else None
-        cells, counts = (self._opened() if few is None else few).counts(names)
+        quicker = self._placement.counts if self._as_placed else None
+        cells, counts = few.counts(names) if few is not None else (quicker or self._opened().counts)(names)
         refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self._facts.harbor is not None or policy.population is not None or policy.weighed:
