@@ -169,7 +169,7 @@ def prepare(
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
     if after is not None and asked.minimality is not None:
         raise PolicyError(
-            "minimality is proved of one release alone, and after=... sets it against an earlier one; leave one of "
+            "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "
             "them out"
         )
     scope, engine = scope.as_asked(data, engine, asked)
@@ -364,7 +364,7 @@ def _recode(
     )
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
-    placed, quicker, tuples = read.table.place(
+    placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
     )
     if tuples is not None and (asked.beside or asked.missing == "apart"):
@@ -400,7 +400,7 @@ def _recode(
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker),
+        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts),
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
         source=Source(read.source, read.separator, read.table.origin.parts),
         beside=Beside(read.census, people),

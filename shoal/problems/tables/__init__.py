@@ -97,7 +97,8 @@ def group(
     need = _models(histogram, privacy, apart)
     if max_suppressed and method != "global_recoding":
         raise PolicyError(
-            f"max_suppressed is a budget of 'global_recoding'; {method!r} may star any row whole where this loses least"
+            f"⟨max_suppressed⟩ is a budget of 'global_recoding'; {method!r} may star any row whole where "
+            "this loses least"
         )
     beside = Constraints() if constraints is None else constraints
     if beside.shards is not None and apart is not None:

@@ -166,7 +166,7 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
         found = solve(task.again(requirement=replace(need, k=max(need.k, k))), method)
     if found.partition.groups > allowed:
         raise InfeasibleError(
-            f"no groups were found with a mean risk within max_average_risk={limit}: the fewest found have "
+            f"no groups were found with a mean risk within ⟨max_average_risk={limit}⟩: the fewest found have "
             f"{said(found.partition.groups / rows, up=True)}; ask for that, or leave out what keeps rows apart"
         )
     if found is first:
@@ -192,12 +192,13 @@ def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
     if limit * rows + CLOSE >= groups:
         return
     least = f"the least possible is {said(groups / rows, up=True)}"
-    above = f"a mean risk of {groups / rows:.4g}, above max_average_risk={limit}"
+    above = f"a mean risk of {groups / rows:.4g}, above ⟨max_average_risk={limit}⟩"
     if groups == 1:
         raise InfeasibleError(f"{rows} rows in one group have {above}; {least}")
     raise InfeasibleError(
-        f"rows that lack a value are grouped apart (missing='apart'), and {rows} rows in {groups} groups have {above}; "
-        f"{least}, or {said(1 / rows, up=True)} with missing='category'"
+        f"rows that lack a value are grouped apart (⟨missing='apart'⟩), and {rows} rows in {groups} groups have "
+        f"{above}; "
+        f"{least}, or {said(1 / rows, up=True)} with ⟨missing='category'⟩"
     )
 
 

@@ -42,10 +42,10 @@ def refuse_common(histogram: Histogram, asked: Policy) -> None:
         held = np.bincount(histogram.sensitive[:, j], weights=histogram.count)
         most = float(held.max() / histogram.rows)
         if asked.minimality is not None and most > asked.minimality + CLOSE:
-            least = f"; ask for minimality={said(most, up=True)} at the least" if most < 1 else ""
+            least = f"; ask for ⟨minimality={said(most, up=True)}⟩ at the least" if most < 1 else ""
             raise InfeasibleError(
                 f"one value of {name!r} is {100 * most:.1f} % of the rows, so whoever knows that much tells it with "
-                f"more than minimality={asked.minimality:g} of some group{least}"
+                f"more than ⟨minimality={asked.minimality:g}⟩ of some group{least}"
             )
 
 
@@ -72,7 +72,7 @@ def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Poli
     if found > allowed:
         raise InfeasibleError(
             f"the release that was found stars {found:,} of {int(sizes.sum()):,} rows whole, and "
-            f"max_suppressed={asked.max_suppressed:g} allows {allowed:,}; hierarchies and "
+            f"⟨max_suppressed={asked.max_suppressed:g}⟩ allows {allowed:,}; hierarchies and "
             "ranges hide less, as a lower k does"
         )
     facts = {"suppressed_rows": found, "max_suppressed_rows": allowed}
@@ -145,6 +145,6 @@ def on_trees(models: Sequence[Model], policy: Policy, sensitive: Sequence[Coded]
         trees = trees_of(policy)
         for name in policy.sensitive if model.column is None else (model.column,):
             if name not in trees:
-                raise PolicyError(f"{model.unbound}; say hierarchies={{column: ...}}")
+                raise PolicyError(f"{model.unbound}; say ⟨hierarchies={{column: ...}}⟩")
             out.append(model.on(trees[name].resolve(coded[name].texts(), name).node, name))
     return out

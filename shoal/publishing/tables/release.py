@@ -101,6 +101,7 @@ class Dealt:
     table    the placed table, None where it is dealt out of ``tuples``: a CSV is written without
     row_key  where an engine's table carries nothing along: the key by which ``Placement.expected`` deals its rows out
     slices   the rows of an engine's table as it gives them quickest, see ``Placed``
+    counts   the rows of an engine's table counted most quickly, see ``Placed``
     placed   whether these are the rows that were placed, and not a table put in their stead
     """
 
@@ -108,6 +109,7 @@ class Dealt:
     tuples: Tuples | None = None
     row_key: bytes | None = None
     slices: Any = None
+    counts: Any = None
     placed: bool = True
 
     @cached_property  # computed once, if at all: the value that this class stands for does not change by it
@@ -267,8 +269,9 @@ class Release(Generic[Frame]):
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
-        names, few = [*policy.grouped, *policy.sensitive], self._placement.dealt.tuples
-        cells, counts = (self._opened() if few is None else few).counts(names)
+        names, dealt = [*policy.grouped, *policy.sensitive], self._placement.dealt
+        few = dealt.tuples
+        cells, counts = few.counts(names) if few is not None else (dealt.counts or self._opened().counts)(names)
         refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self.facts.harbor is not None or policy.population is not None or policy.weighed:
@@ -326,7 +329,7 @@ class Release(Generic[Frame]):
         most, allowed = told_at_most(audit), self.policy.minimality
         if allowed is not None and most > allowed + 1e-9:
             raise VerificationError(
-                f"the release has a value on the share {most:.6g} of a group where minimality={allowed:g} was asked; "
+                f"the release has a value on the share {most:.6g} of a group where ⟨minimality={allowed:g}⟩ was asked; "
                 "nothing was published. This is a defect of shoal: please report it"
             )
         for found in audit.checks:
@@ -359,7 +362,7 @@ class Release(Generic[Frame]):
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
                      manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
                      or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
-                     ~/.my.cnf
+                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table
         certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
         table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
                      rows read back are judged; it takes the place of a release, never of another table
@@ -374,21 +377,25 @@ class Release(Generic[Frame]):
         All files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
+        from shoal.engines import lakes
         from shoal.engines.source import is_server
         from shoal.publishing.papers import Papers
-        from shoal.publishing.tables.writing import write_release, write_server
+        from shoal.publishing.tables.writing import write_lake, write_release, write_server
 
         served = is_server(path)
         if served and (table is None or parts is not None):
-            raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+            raise PolicyError("a server of databases holds a table: say ⟨table=...⟩ and leave parts out")
         if not served and table is not None:
-            raise PolicyError("table=... names a table of a server of databases; the path is of a file")
-        target = Path(str(table) if served else path)
+            raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
+        lake = lakes.is_target(path)
+        target = lakes.folder_of(path) if lake else Path(str(table) if served else path)
         papers, states = Papers.beside(target, certificate, record, sign), statement.states_bound(self.policy, bound)
+        how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
         if served:
-            how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
             return write_server(self, str(path), str(table), papers, **how)
-        return write_release(self, target, papers, bound=states, overwrite=overwrite, parts=parts, tell=progress)
+        if lake:
+            return write_lake(self, str(path), papers, **how)
+        return write_release(self, target, papers, parts=parts, **how)
 
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""

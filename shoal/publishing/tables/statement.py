@@ -263,9 +263,15 @@ class Statement:
 
     def files(self, papers: Papers) -> dict[str, Any]:
         """What a report says of the files that were written."""
-        record = {} if papers.record is None else {"record": papers.record.name}
-        said = {"file": self.path.name, "certificate": papers.certificate.name, **record}
-        return {**said, "signed": papers.sign is not None, **self.facts}
+        return files_of(papers, self.path.name, self.facts)
+
+
+def files_of(papers: Papers, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report says of the files that were written; name and facts: of the table."""
+    record = {} if papers.record is None else {"record": papers.record.name}
+    return {
+        "file": name, "certificate": papers.certificate.name, **record, "signed": papers.sign is not None, **facts
+    }  # fmt: skip
 
 
 def states_bound(policy: Any, bound: str | None) -> bool:

@@ -18,14 +18,24 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.engines import servers
-from shoal.engines.atomic import TABLE, Piece, Wanted, publish_together
+from shoal.engines import lakes, servers
+from shoal.engines.atomic import (
+    TABLE,
+    Piece,
+    Wanted,
+    certificate_path,
+    folder_beside,
+    publish_file,
+    publish_together,
+    record_path,
+)
 from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.source import MANIFEST, ending_of, is_table_name
@@ -62,11 +72,12 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
         raise PolicyError.unknown("kind of parts", parts, ENDINGS)
     if not large:
         raise PolicyError(
-            "a folder of parts is written with engine='duckdb' or engine='spark'; for one file end the output's name "
+            "a folder of parts is written with ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩; for one file end the "
+            "output's name "
             "in .csv or .parquet"
         )
     if is_table_name(path):
-        raise PolicyError(f"parts={parts!r} writes a folder, and {path.name!r} ends as a file does; name a folder")
+        raise PolicyError(f"⟨parts={parts!r}⟩ writes a folder, and {path.name!r} ends as a file does; name a folder")
     return True
 
 
@@ -199,11 +210,12 @@ class _Writing:
             self.tell("reading back", None)
         with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
             sealed = None if self.ending else second.submit(hash_of, temporary)
-            self.stated.seen(judge_written(self.release, temporary, self.separator, self.stated.stars, self.text))
+            held = judge_written(self.release, temporary, self.separator, self.stated.stars, self.text)
+            self.stated.seen(held)
             if read is not None and self.held is None:
                 read.refuse_change()
             if self.ending:
-                facts["parts"] = write_manifest(temporary, self.rows)
+                facts["parts"] = write_manifest(temporary, self.rows, held.digests)
             facts["sha256"] = hash_of(temporary / MANIFEST) if sealed is None else sealed.result()
         facts["bytes"] = sum(p.stat().st_size for p in (temporary.iterdir() if self.ending else [temporary]))
         self._took("verify")
@@ -278,11 +290,11 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     return held
 
 
-def write_manifest(folder: Path, rows: dict[str, int]) -> int:
+def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str]) -> int:
     """The names, rows, sizes and hashes of all parts, as JSON; returns how many there are."""
     parts = [
-        {"file": name, "rows": count, "bytes": (folder / name).stat().st_size, "sha256": hash_of(folder / name)}
-        for name, count in rows.items()
+        {"file": name, "rows": n, "bytes": (folder / name).stat().st_size, "sha256": digests[name]}
+        for name, n in rows.items()
     ]
     if not parts:
         raise InputError("the release has no part")
@@ -347,6 +359,53 @@ def write_server(
         server.close()
         shutil.rmtree(room, ignore_errors=True)
     release._judged.written = stated.files(papers)
+    return papers.certificate
+
+
+def write_lake(release: Any, place: str, papers: Papers, *, bound: bool, overwrite: bool, tell: Tell) -> Path:
+    """Write a release as a new version of a table of Delta or Iceberg; returns the certificate's path.
+
+    It is written as a Parquet file with its certificate, in a folder that only this user can enter, and judged there;
+    the version names this file alone.  A process killed before the commit leaves a file that no version names, one
+    killed right after it the earlier certificate beside the new version, which ``verify`` then refuses.
+    """
+    closed = papers.check([], release._read(), overwrite=overwrite)
+    lake = lakes.opened(place)
+    lakes.refuse_taken(lake, overwrite)
+    room = folder_beside(papers.certificate)
+    whole = room / lakes.new_name()
+    try:
+        beside = Papers.beside(whole, None, papers.record is not None, papers.sign)
+        write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
+        written = release._judged.written
+        tell("committing", None)
+        with lakes.in_a_sentence(lake), lake.begun(whole):
+            target = lake.folder / whole.name
+            publish_file(target, partial(shutil.copyfile, whole), closed=closed)
+
+            def settle(_: Path) -> None:
+                if hash_of(target) != written["sha256"]:
+                    raise VerificationError(
+                        "the file in the table is not the one that was judged; nothing was published"
+                    )
+                lake.commit(target, release.facts.rows, written["sha256"])
+
+            proof = certificate_path(whole)
+            pieces = [Piece(papers.certificate, partial(shutil.copyfile, proof))]
+            if papers.record is not None:
+                pieces.append(Piece(papers.record, partial(shutil.copyfile, record_path(proof)), private=True))
+            try:
+                publish_together([*pieces[:-1], pieces[-1]._replace(judge=settle)], closed=closed)
+            except BaseException:
+                if not lake.holds(target):
+                    target.unlink(missing_ok=True)
+                raise
+            if not lake.holds(target):
+                raise VerificationError(f"{lake.shown} does not show the release that was committed; look at it")
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+    facts = {name: held for name, held in written.items() if name in ("sha256", "bytes")}
+    release._judged.written = statement.files_of(papers, written["file"], facts)
     return papers.certificate
 
 
