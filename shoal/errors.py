@@ -64,10 +64,12 @@ def _mention(found: re.Match[str]) -> Mention:
 class ShoalError(ValueError):
     """Base of all refusals.
 
+    column  the name of the column that was refused, where one was named that is not there
     file, keys  the policy file that was read, and the settings that it says: there they are named as its keys
     """
 
     exit_status = 2
+    column: str | None = None
     file: str | None = None
     keys: Collection[str] = ()
 
@@ -112,7 +114,9 @@ class PolicyError(ShoalError):
         else:
             hint = "there is none"
         article = "an" if what[:1].lower() in "aeio" else "a"
-        return cls(f"{name!r} is not {article} {what}; {hint}")
+        refused = cls(f"{name!r} is not {article} {what}; {hint}")
+        refused.column = str(name) if what.split()[0] == "column" else None
+        return refused
 
 
 def is_number(name: str) -> bool:

@@ -7,10 +7,11 @@ The options of a command in sections, so that the help of a command with forty o
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from shoal.model.settings import entry_of
 from shoal.version import __version__
@@ -25,9 +26,11 @@ _WORDS = {  # of options that are no settings of a policy, whose entries say it 
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
     "after max_composition force_composition earlier with_original report explored sign signer secret "
     "tiles_to table map_to png dissolved picture plot choices geojson shapes assignments original "
-    "register earlier held_out data folder separator encoding glob query master parts force as_json demo "
-    "browser port",
+    "register earlier held_out data folder separator encoding glob query master parts "
+    "force if_changed as_json log_json demo browser port",
 }
+IF_CHANGED = "Do nothing if request, inputs and outputs are those of the last run; else replace its outputs."
+LOG_JSON = "Progress as lines of JSON on standard error."
 _KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
 _KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
 SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
@@ -63,7 +66,29 @@ def _named(parameter: Any, shown: str) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help is in sections."""
+    """A command whose help is in sections.
+
+    One that has ``--json`` has ``--log-json`` too, one that leaves a record ``--if-changed``.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if any(p.name == "as_json" for p in self.params):
+            self.params.append(TyperOption(param_decls=["--log-json"], is_flag=True, help=LOG_JSON))
+        if any(p.name == "no_record" for p in self.params):
+            self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, with what was asked kept for what it prints."""
+        from shoal.cli.common import job
+
+        job().parsed(ctx.params)
+        try:
+            return super().invoke(ctx)
+        finally:
+            lines = job().lines
+            if lines is not None and isinstance(sys.exc_info()[1], SystemExit | None):
+                lines.say("done", "done")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """[OPTIONS] TABLE: arguments as the sections name them."""

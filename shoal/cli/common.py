@@ -1,4 +1,6 @@
-"""What every command shares: printing an answer and saying how far the work is."""
+"""What every command shares: printing an answer and saying how far the work is.
+
+What other programs read is made here: the one object of ``--json``, and with ``--log-json`` lines of progress."""
 
 from __future__ import annotations
 
@@ -9,14 +11,16 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import Mention, Sentence, ShoalError
 from shoal.model.settings import entry_of
+from shoal.version import __version__
+from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Told
-from shoal.watching import compiling, listening
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -91,13 +95,95 @@ def present(*paths: Path, folders: bool = False) -> None:
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")
 
 
-def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:
-    """Print one JSON object, or the same facts as lines for people; never a row of the table."""
+SCHEMA = 1  # of answers.schema.json; a higher one once a key goes or means something else
+
+
+class Job:
+    """One command while it runs: its name, what was asked of it, and what it has told other programs so far.
+
+    asked       the values of its arguments and options, by their names
+    if_changed  whether ``--if-changed`` was given
+    keep        what puts the answer into the private record, for the next run; None: nobody asked
+    lines       where ``--log-json`` wants its progress; None: nobody asked
+    """
+
+    def __init__(self, command: str | None = None, log: bool = False) -> None:
+        self.command, self.answered = command, False
+        self.asked: dict[str, Any] = {}
+        self.if_changed = False
+        self.keep: Callable[[Mapping[str, Any]], None] | None = None
+        self.lines = Lines(sys.stderr, command) if log else None
+
+    def parsed(self, asked: dict[str, Any]) -> None:
+        """The words were understood: takes those that every command has out of ``asked`` and keeps the others."""
+        asked.pop("log_json", None)
+        self.if_changed = bool(asked.pop("if_changed", False))
+        self.asked = dict(asked)
+        if asked.get("action") and self.command is not None:
+            self.command = f"{self.command} {asked['action']}"
+        if self.lines is not None:
+            self.lines.command = self.command
+
+
+_job: ContextVar[Job | None] = ContextVar("shoal_job", default=None)
+
+
+def job() -> Job:
+    """The command that runs; one without a name where none does."""
+    return _job.get() or begin([], [])
+
+
+def begin(words: Sequence[str], commands: Iterable[str]) -> Job:
+    """What is printed from now on is printed by the command of these words."""
+    own = Job(next((word for word in words if word in commands), None), "--log-json" in words)
+    _job.set(own)
+    return own
+
+
+def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool, status: int = 0) -> None:
+    """Print one JSON object, or the same facts as lines for people; never a row of the table.
+
+    status  with which the command leaves; leaves at once where it is not 0
+    """
+    keep = job().keep
+    if keep is not None:
+        payload = json.loads(_text({**payload, "unchanged": False}))
+        keep(payload)
     if as_json:
-        print(json.dumps(payload, ensure_ascii=False, default=_plain))
+        print_json(payload, status)
     else:
         for line in lines:
             print(line)
+    if status:
+        sys.exit(status)
+
+
+def print_json(payload: Mapping[str, Any], status: int) -> None:
+    """The one object of ``--json``; nothing where the command has printed one already."""
+    own = job()
+    if own.answered:
+        return
+    own.answered = True
+    envelope = {"schema": SCHEMA, "shoal": __version__, "command": own.command, "status": status}
+    print(_text({**envelope, **payload}))
+
+
+def _text(payload: Mapping[str, Any]) -> str:
+    """The object as JSON, which has no word for a number that is not finite."""
+    try:
+        return json.dumps(payload, ensure_ascii=False, default=_plain, allow_nan=False)
+    except ValueError:
+        plain = json.loads(json.dumps(payload, default=_plain), parse_constant=lambda _: None)
+        return json.dumps(plain, ensure_ascii=False)
+
+
+def say(message: str, level: str = "info") -> None:
+    """A sentence on standard error; with ``--log-json`` a line of its log."""
+    own = job()
+    if own.lines is not None:
+        own.lines.say(message, None, level)
+    else:
+        print(message, file=sys.stderr)
 
 
 def _plain(value: Any) -> Any:
@@ -113,6 +199,15 @@ def _plain(value: Any) -> Any:
 def working(what: str) -> Iterator[None]:
     """A line with a running clock, and the share done and time left where the search says it, on standard error while a
     terminal is attached; silent otherwise."""
+    logged = job().lines
+    if logged is not None:
+        logged(what, None)
+        with (
+            compiling(lambda: logged("compiling, once per machine", None)),
+            listening(lambda share: logged(what, share)),
+        ):
+            yield
+        return
     if not sys.stderr.isatty():
         yield
         return
@@ -246,15 +341,14 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
     return out
 
 
-def refuse_unmet(holds: bool) -> None:
-    """Leave with status 1 when a check failed; what was found has been printed already."""
-    if not holds:
-        sys.exit(1)
-
-
 @contextmanager
 def progress() -> Iterator[Callable[[str, float | None], None]]:
     """A callback (what, share done or None) that moves a bar with time left on standard error, if anyone watches."""
+    logged = job().lines
+    if logged is not None:
+        with compiling(lambda: logged("compiling, once per machine", None)):
+            yield logged
+        return
     if not sys.stderr.isatty():
         yield lambda _what, _share: None
         return
@@ -280,13 +374,15 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
 
 def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    from shoal.engines.lakes import is_target
     from shoal.engines.source import is_remote
     from shoal.errors import InputError
 
-    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
+    elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
+    present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)
     if glob and len(tables) > 1:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
-    found = [path if is_remote(path) else Path(path) for path in tables]
+    found = [path if path in elsewhere else Path(path) for path in tables]
     return found[0] if len(found) == 1 else found
 
 

@@ -63,13 +63,14 @@ class Files(NamedTuple):
     def check(self, read: list[Any], kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
         proof = beside(self.output or self.assignments, self.certificate)
         paths = self._replace(certificate=proof)[:-1]
         wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
-        check_outputs(wanted, read, overwrite=self.force)
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=self.force))
 
 
 class Distance(NamedTuple):
@@ -268,5 +269,7 @@ def _refuse(frame: pl.DataFrame, request: FeatureColumns, names: list[str], how:
 
 
 def _warn(warnings: list[str]) -> None:
+    from shoal.cli.common import say
+
     for text in warnings:
-        typer.echo(f"note: {text}", err=True)
+        say(f"note: {text}", "warning")

@@ -144,6 +144,7 @@ class Files(NamedTuple):
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
         from shoal.engines.vector import check_outlines
 
@@ -152,7 +153,8 @@ class Files(NamedTuple):
         drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
         more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
         more += papers(proof, kept)[1:]
-        check_outputs([*zip(self._replace(certificate=proof), forms, strict=True), *more], read, overwrite=force)
+        wanted = [*zip(self._replace(certificate=proof), forms, strict=True), *more]
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
         if self.dissolved is not None:
             check_outlines(self.dissolved)
 

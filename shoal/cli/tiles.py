@@ -77,6 +77,7 @@ class Files(NamedTuple):
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import JSON, MAP, PAGE, TABLE, TILES, check_outputs
 
         proof = beside(
@@ -85,7 +86,8 @@ class Files(NamedTuple):
         forms = (TABLE, TILES, TABLE, MAP, PAGE, JSON)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, proof)
         wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
-        check_outputs(wanted, [points, self.secret], overwrite=force)
+        read = [points, self.secret]
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
 
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
         """Refuse a table that would carry what points at people, before any work."""

@@ -209,6 +209,11 @@ class _Ibis:
     def ordered(self, native: Any, by: str) -> Any:
         return native.order_by(by)
 
+    def in_order(
+        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+    ) -> Iterator[pl.DataFrame]:
+        return self.slices(self.ordered(native, by).drop(by), room, tell)
+
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         done, kinds = 0, _schema(native)
         try:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
+from shoal.engines import lakes
 from shoal.errors import InputError, PolicyError
 
 EXCEL = (".xlsx", ".xls", ".xlsb")
@@ -214,13 +215,14 @@ class Parts(NamedTuple):
 def is_several(data: Any, pattern: bool = False) -> bool:
     """Whether a path, or a list of paths, may stand for more than one file."""
     if isinstance(data, (str, Path)):
-        return pattern or Path(data).is_dir()
+        return pattern or lakes.is_lake(data) or Path(data).is_dir()
     return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(x, (str, Path)) for x in data)
 
 
 def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> Parts:
     """The files behind a folder, a list of files and folders, a pattern, or one file.
 
+    Of a table of Delta or Iceberg it is the files of its current version.
     In a folder, files and folders whose names begin with a dot or an underscore are passed over, as everybody does, and
     so is a manifest.  Raises InputError when there is no file, when they are of several kinds, or when some stand in
     folders of key=value and others do not.
@@ -233,6 +235,9 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
             before = str(one).split("*")[0].split("?")[0].split("[")[0]
             root = Path(before) if before.endswith((os.sep, os.altsep or os.sep)) else Path(before).parent
             files += [(Path(p), root) for p in sorted(glob.glob(str(one), recursive=True)) if os.path.isfile(p)]
+        elif lakes.is_lake(one):
+            version = lakes.current(one)
+            files += [(path, version.root or path.parent) for path in version.files]
         elif Path(one).is_dir():
             files += [(p, Path(one)) for p in _inside(Path(one))]
         else:
@@ -394,14 +399,14 @@ class Scope(NamedTuple):
             raise InputError(f"there is no folder {str(self.temporary)!r} to spill into; make it first")
 
 
-def size(text: str) -> int:
+def size(text: str, least: int = LEAST) -> int:
     """Bytes of "2GB", "512MiB"; PolicyError for anything else and for less than 100 MB."""
     found = _SIZE.match(text) if isinstance(text, str) else None
     if found is None:
         raise PolicyError(f"⟨memory={str(text)!r}⟩: write a size such as '2GB' or '512MiB'")
     unit = found[2].lower()
     bytes_ = int(float(found[1]) * (1024 if "i" in unit else 1000) ** _UNITS[unit[0]])
-    if bytes_ < LEAST:
+    if bytes_ < least:
         raise PolicyError(f"⟨memory={text!r}⟩ is too little to work with; give 100MB or more")
     return bytes_
 

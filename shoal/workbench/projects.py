@@ -52,7 +52,8 @@ class Task:
     source    {"path", "separator", "encoding", "table", "query"} of the table; {} before one is opened
     columns   what is known of every column;  rows number of rows;  dangerous what singles people out
     settings  the request: keywords of ``shoal.Policy``, plain values only
-    releases  what was made, the newest last
+    releases  what was made, the newest last;  points of the grid that was tried
+    series    folder of the releases month by month, and in ``months`` what stands there; None before it is looked at
     """
 
     folder: Path
@@ -66,6 +67,8 @@ class Task:
     releases: list[dict[str, Any]] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
     project: Path | None = None
+    series: str = ""
+    months: dict[str, Any] | None = None
     _undone: list[dict[str, Any]] = field(default_factory=list)
     _done: list[dict[str, Any]] = field(default_factory=list)
 
@@ -369,6 +372,8 @@ def save_project(task: Task, folder: Path, step: str) -> str:
         del reading["query"]
         where["query_left_out"] = True
     where |= {f"reading_{n}": value for n, value in reading.items()}
+    if task.series:
+        where["series"] = task.series
     write_text(
         folder / "project.toml", toml(where, "A project of shoal workbench; the table itself stays where it is.")
     )
@@ -376,8 +381,8 @@ def save_project(task: Task, folder: Path, step: str) -> str:
     return LEFT_OUT if "query_left_out" in where else ""
 
 
-def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], str]:
-    """(source, settings, step) of a saved project; InputError where it is none, or its table is gone.
+def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """(source, settings, {"step", "series"}) of a saved project; InputError where it is none, or its table is gone.
 
     query  what the project does not keep, where it had one that names values
     """
@@ -398,6 +403,7 @@ def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[st
     source = {"path": table, **{n: where[f"reading_{n}"] for n in READING if f"reading_{n}" in where}}
     if where.get("query_left_out"):
         if not query:
-            raise shoal.InputError(f"{LEFT_OUT}: write it under 'Reading it', beside the project's folder")
+            raise shoal.InputError(f"{LEFT_OUT}: write it under 'How it is read', below the project's folder")
         source["query"] = query
-    return source, {**settings, **({"hierarchies": paths} if paths else {})}, str(where.get("step", "Open"))
+    left = {"step": str(where.get("step", "Open")), "series": str(where.get("series", ""))}
+    return source, {**settings, **({"hierarchies": paths} if paths else {})}, left

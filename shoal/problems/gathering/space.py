@@ -1,11 +1,10 @@
-"""Points with a metric, ready for questions: who is nearest, who is within reach.
+"""A space of points with a metric: which points are nearest to one, and which lie within reach of it.
 
 A k-d tree answers on an embedding whose distances never exceed the true ones (and equal them for numbers, and for
 categories of few values); the kernels then compute the true distances, and a list is asked for again, longer, until
 nothing outside it can be nearer.  Equal records are one place in the tree.  Only a matrix or a function given by the
 user is ever held as a full matrix, and only up to 20,000 points.
-
-Records as the kernels compare them, and points no farther apart than they are for a tree of their neighbors."""
+``coded`` holds the records as the kernels compare them."""
 
 from __future__ import annotations
 

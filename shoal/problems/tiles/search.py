@@ -1,17 +1,17 @@
-"""Few tiles lost: cut where the rule of least waste says, solve small cells by dynamic programming, keep the best.
+"""The methods of tiles: least waste, kd-trees, Mondrian, the exact guillotine partition, and tiles under limits.
 
-The plane is cut into blocks of some hundred tiles.  Every block is then cut by several strategies (how many records
-to spare per tile, how large the cells for the dynamic program), and each keeps the strategy that served it best.
-All of them end in cells that cannot be cut, so Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009 holds for the result.
+Least waste cuts where the fewest possible tiles are lost, solves small cells by dynamic programming, and keeps the
+best.  The plane is cut into blocks of some hundred tiles.  Every block is then cut by several strategies (how many
+records to spare per tile, how large the cells for the dynamic program), and each keeps the strategy that served it
+best.  All of them end in cells that cannot be cut, so Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009 holds for the
+result.
 
-The paper's algorithm: cut as long as both sides keep at least k; and Mondrian, which looks at one cut per side.
+The paper's algorithm cuts as long as both sides keep at least k; Mondrian looks at one cut per side.  Du, Eppstein,
+Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about the order of the cuts, so it leaves the
+rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
 
-Du, Eppstein, Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about the order of the cuts, so
-it leaves the rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
-
-Tiles that must meet more than a weight: different values, no frequent one, a longest side; records left out.
-
-The best guillotine partition, exact, for places on few distinct coordinates."""
+Tiles under limits meet more than a weight: different values, no frequent one, a longest side; records may be left out.
+The best guillotine partition is exact, for places on few distinct coordinates."""
 
 from __future__ import annotations
 
