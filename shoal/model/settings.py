@@ -9,8 +9,7 @@ Privacy models and ways to publish have tables of their own, a line each.  Nothi
 nothing.
 """
 
-from __future__ import annotations
-
+# annotations are not deferred here: the tables are read off them, and texts would be compiled at every start
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, UnionType

@@ -31,6 +31,7 @@ from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate
 from shoal.model.metric import Category, Metric, Number, Place, codes
+from shoal.model.settings import AREA_CONDITIONS, TILE_CONDITIONS, Condition
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.areas import as_merged, maxima
@@ -181,6 +182,12 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
     return {"bound": (stated, cut(ordered, counts, asked["k"], asked["objective"]).certificate)}
 
 
+def _stated(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
+    """The conditions that a certificate states; KeyError for one that every certificate has, and this one lacks."""
+    always = {entry.key: asked[entry.key] for entry in table.values() if entry.setting.stated == "always"}
+    return {entry.key: asked.get(entry.key) for entry in table.values()} | always
+
+
 def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.tiles import split
 
@@ -190,7 +197,11 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
         kept = ~codes(places, asked["coordinates"] == "geographic")
         frame, places = frame.filter(kept), places[kept]
     weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
-    more = {"objective": asked["objective"], "coordinates": asked["coordinates"], **as_split(asked, frame)}
+    more = {
+        "objective": asked["objective"],
+        "coordinates": asked["coordinates"],
+        **as_split(_stated(asked, TILE_CONDITIONS), frame),
+    }
     own = how.how if isinstance(how, Run) else {"effort": how.told}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
@@ -301,7 +312,7 @@ def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources
     places = None
     if "compact" in wanted or asked["max_diameter"] is not None:
         places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
-    return as_merged(asked, given) | {
+    return as_merged(_stated(asked, AREA_CONDITIONS), given) | {
         "objective": wanted[0] if len(wanted) == 1 else wanted, "geographic": asked["geographic"],
         "coordinates": None if places is None else np.nan_to_num(places),
     }  # fmt: skip
