@@ -469,7 +469,7 @@ class Annealing(NamedTuple):
     carried out although the loss rises."""
 
     steps: int
-    seed: int
+    seed: np.uint64
     heat: float
 
 
