@@ -69,6 +69,8 @@ ROOMS: dict[str, set[str]] = {
         "shapely",
         "pyproj",
         "pyogrio",
+        "deltalake",
+        "pyiceberg",
         "shoal.engines",
     },
     "report": MODEL | {"matplotlib", "jinja2", "markupsafe", "shoal.report", "shoal.problems.catalogue"},

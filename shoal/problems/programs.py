@@ -100,7 +100,24 @@ class Solver(highspy.Highs):  # type: ignore[misc]
             status = super().run()
             if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
                 raise RuntimeError(f"HiGHS {self.version()} refuses to solve a program of {self.getNumCol()} columns")
+        if not self._is_its_own():
+            self.setOptionValue("presolve", "off")
+            status = super().run()
+            if not self._is_its_own():
+                raise RuntimeError(f"HiGHS {self.version()} returns a solution that does not have the cost it states")
         return status
+
+    def _is_its_own(self) -> bool:
+        """Whether the solution of an integer program costs what HiGHS says, or there is none.
+
+        HiGHS 1.16 may hand back the solution that it was begun with, where presolve maps it to a better one.
+        """
+        program = self.getLp()
+        if not len(program.integrality_) or self.getInfo().primal_solution_status != 2:
+            return True
+        cost = float(np.array(program.col_cost_) @ np.array(self.getSolution().col_value)) + program.offset_
+        stated = self.getInfo().objective_function_value
+        return abs(cost - stated) <= 1e-5 * max(1.0, abs(stated))
 
 
 def _compressed(parts: Sequence[np.ndarray], many: int) -> tuple[np.ndarray, np.ndarray]:

@@ -382,7 +382,7 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         near, far, _ = boxes.nearest_cells(p, 2, None)
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
-        far_slack(p.cells, p.columns(order), 0, table.cells, price, order, base, near, far, found)
+        far_slack(p.cells, p.around.column, p.columns(order), 0, table.cells, price, order, base, near, far, found)
         rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]

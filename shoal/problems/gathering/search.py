@@ -353,7 +353,7 @@ class Distances:
         if space.n > DENSE:
             raise InputError(
                 f"this method holds all distances, for at most {DENSE} points, and there are {space.n}; "
-                "use method='search'"
+                "use ⟨method='search'⟩"
             )
         self.distances = np.ascontiguousarray(space.matrix())
         self.ranked = np.argsort(self.distances, axis=1, kind="stable").astype(np.int32)

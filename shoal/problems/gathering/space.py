@@ -451,7 +451,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
         for key, length in mapping("cyclic", cyclic).items():
             name = labels[key] if isinstance(key, int) and 0 <= key < width else str(key)
             known("column of cyclic=", name, labels)
-            period[name] = number("the period", length, "a positive number", lambda x: x > 0)
+            period[name] = number(f"cyclic[{name!r}]", length, "a positive number", lambda x: x > 0)
         return Space(
             Metric(features=tuple(Number(x, period=period[x]) for x in labels), norm=metric), list(table.T), names
         )

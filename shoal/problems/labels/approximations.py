@@ -228,7 +228,7 @@ def _fraction(epsilon: float) -> Fraction:
     except ValueError:
         eps = Fraction(0)
     if not 0 < eps <= 1:
-        raise PolicyError(f"epsilon={epsilon!r}: a number above 0 and at most 1")
+        raise PolicyError(f"⟨epsilon={epsilon!r}⟩: a number above 0 and at most 1")
     return eps
 
 

@@ -100,17 +100,19 @@ def maxima(
     """Largest sums by name, 1 for every value of ``apart`` that two areas have, and the largest distance."""
     values, most = [], []
     if at_most is not None and not isinstance(at_most, Mapping):
-        raise PolicyError("at_most is a mapping from a name to (a number for each area, the largest sum of a region)")
+        raise PolicyError("⟨at_most⟩ is a mapping from a name to (a number for each area, the largest sum of a region)")
     for name, given in (at_most or {}).items():
         if not isinstance(given, Sequence) or len(given) != 2:
             raise PolicyError(f"at_most[{name!r}] is a pair: a number for each area, and the largest sum of a region")
         column, limit = given
         found = np.asarray(column)
         if found.shape != (n,):
-            raise InputError(f"the values of at_most {name!r} have shape {found.shape}; give one for each of {n} areas")
-        whole = coordinates(found, f"the values of at_most {name!r}")
+            raise InputError(
+                f"the values of ⟨at_most⟩ {name!r} have shape {found.shape}; give one for each of {n} areas"
+            )
+        whole = coordinates(found, f"the values of ⟨at_most⟩ {name!r}")
         if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
-            raise InputError(f"the values of at_most {name!r} must be whole numbers of at least 0")
+            raise InputError(f"the values of ⟨at_most⟩ {name!r} must be whole numbers of at least 0")
         values.append(whole.astype(np.int64))
         most.append(whole_number(f"at_most[{name!r}]", limit))
     if apart is not None:

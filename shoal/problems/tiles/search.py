@@ -379,14 +379,14 @@ def limited(places: Places, k: int, objective: str, method: str, rule: str, aske
     """
     if method == "proportional":
         raise PolicyError(
-            f"method 'proportional' aims at multiples of k and does not know {asked.words()[0]}=; use method='auto'"
+            f"method 'proportional' aims at multiples of k and does not know ⟨{asked.words()[0]}=⟩; use ⟨method='auto'⟩"
         )
     if asked.max_width is not None:
         unfit = alone(places, k, asked.max_width)
         if unfit.any() and not asked.leave_out:
             raise InfeasibleError(
-                f"{int(places.weight[unfit].sum()):,} records have fewer than k = {k:,} within max_width of them, so "
-                "no such tile holds them; raise max_width, lower k, or leave them out with sparse='leave-out'"
+                f"{int(places.weight[unfit].sum()):,} records have fewer than k = {k:,} within ⟨max_width⟩ of them, so "
+                "no such tile holds them; raise ⟨max_width⟩, lower k, or leave them out with ⟨sparse='leave-out'⟩"
             )
         if unfit.any():
             keep = np.flatnonzero(~unfit)
@@ -469,8 +469,8 @@ def _cut_within_limits(places: Places, k: int, objective: str, method: str, rule
     assert best is not None
     if (best[0][0] and not asked.leave_out) or ((best[1].labels < 0).any() and not asked.leave_out):
         raise InfeasibleError(
-            f"method {method!r} found no tiles within max_width for {int(best[0][0]):,} records, which is no proof "
-            "that there are none; raise max_width, lower k, or leave them out with sparse='leave-out'"
+            f"method {method!r} found no tiles within ⟨max_width⟩ for {int(best[0][0]):,} records, which is no proof "
+            "that there are none; raise ⟨max_width⟩, lower k, or leave them out with ⟨sparse='leave-out'⟩"
         )
     return best[1]
 
@@ -537,7 +537,7 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: Terms) -> Pa
         lost, heaviest, rects = program(TILES if objective == "tiles" else PERIMETER, places.total)
     if lost >= NEVER:
         raise InfeasibleError(
-            f"no guillotine partition into such tiles exists for {places.total:,} records; raise max_width, lower k, "
-            "or leave records out with sparse='leave-out'"
+            f"no guillotine partition into such tiles exists for {places.total:,} records; raise ⟨max_width⟩, lower k, "
+            "or leave records out with ⟨sparse='leave-out'⟩"
         )
     return Parts.of_bins(places, rects[rects[:, 4] == 1][:, :4], (bx, by), (xs, xs, ys, ys))

@@ -260,10 +260,7 @@ def solve(
         needed = FINE * (upper - step) - search.lower
         beyond = -(-(search.lower + window + 1) // FINE)  # what a partition with a column outside the window costs
         beyond = -(-beyond // step) * step
-        if stopped is None:
-            whole = max(whole, min(upper, beyond))
-        else:
-            whole = max(whole, min(bound, beyond))
+        whole = max(whole, min(bound, upper, beyond))
         if window >= needed:
             break
         window = min(needed, max(FINE * step, 2 * window))

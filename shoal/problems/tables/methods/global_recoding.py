@@ -393,7 +393,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
         if done and best is None:
             raise InfeasibleError(
                 f"no choice of levels meets the privacy models with at most {task.spare} rows starred whole; allow "
-                "higher levels or a larger max_suppressed"
+                "higher levels or a larger ⟨max_suppressed⟩"
             )
         if done and best is not None:
             bound = min(cost, left, float(low[rest].min()) if rest.size else inf)
@@ -478,7 +478,7 @@ def _ways_out(task: Task, levels: np.ndarray) -> str:
     rows, ways = task.histogram.rows, []
     starred = _least_block(task, levels)
     if starred is not None and starred < rows:
-        ways.append(f"max_suppressed={_up(starred / rows)} would pass, with {starred:,} rows starred whole")
+        ways.append(f"⟨max_suppressed={_up(starred / rows)}⟩ would pass, with {starred:,} rows starred whole")
     found = _raised(task, levels)
     if found is not None:
         name, level = found
