@@ -79,7 +79,7 @@ class Source(NamedTuple):
     """Where a table is read, and how."""
 
     engine: str | None = flag(None, "--engine", "polars (default of one file), duckdb (of folders and parts) or spark.")
-    memory: str | None = flag(None, "--memory", "Most memory of DuckDB before it spills to disk, such as 2GB.")
+    memory: str | None = flag(None, "--memory", "Memory of the work with DuckDB before it spills to disk, such as 2GB.")
     threads: int | None = flag(None, "--threads", "Threads of DuckDB.")
     temporary: Path | None = flag(None, "--temporary", "Folder that DuckDB spills into.")
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
