@@ -3,9 +3,9 @@
 Every function looks at a table as it was read back and at what its certificate states; with the source, whatever is a
 sum over records is added up again.  A crosswalk's values are the published names of groups, never a message's.
 
-The judge of hierarchies that are written beside a crosswalk: read back and counted again.
-
-What the certificate file of a crosswalk says twice, or in words of which there are few."""
+A hierarchy that is written beside a crosswalk is read back and counted too, and so is what the certificate says twice
+or in words of which there are few.
+"""
 
 from __future__ import annotations
 

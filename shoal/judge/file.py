@@ -1,8 +1,7 @@
 """The judge of files: a release as it stands on disk, read again with a reader of its own.
 
-The judge of content: whether published tuples stand there as often as they should, cell by cell.
-
-Rows numbered by what they show, for the judge's own counting."""
+It numbers the rows by what they show, and says whether each published tuple stands there as often as it should.
+"""
 
 from __future__ import annotations
 

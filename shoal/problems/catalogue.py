@@ -89,7 +89,7 @@ CATALOGUE: dict[str, Problem] = {
         judge="shoal.publishing.judging:groups",
         one="value",
         group="interval",
-        proofs=("docs/intervals.md", "How"),
+        proofs=("docs/intervals.md", "How it works"),
     ),
     "regions": Problem(
         methods={
