@@ -96,8 +96,8 @@ def anonymize(
               coarsen, max_suppressed, method, effort, shards, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
-    memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
-              it runs; the folder it spills into
+    memory, threads, temporary  with DuckDB: how much memory the work takes, such as "2GB", before it spills to disk;
+              how many threads DuckDB runs; the folder it spills into
     glob      the path is a pattern: ``*``, ``?``, ``[...]`` and ``**``
     table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
     master    of Spark, such as "local[2]"
@@ -181,7 +181,7 @@ def prepare(
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
-        refuse_too_many(cells.counted.histogram.cells, progress)
+        refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
         solved = _solve(cells, asked, progress, fixed, secret)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
