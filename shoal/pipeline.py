@@ -168,7 +168,7 @@ def prepare(
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
     if after is not None and asked.minimality is not None:
         raise PolicyError(
-            "minimality is proved of one release alone, and after=... sets it against an earlier one; leave one of "
+            "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "
             "them out"
         )
     scope, engine = scope.as_asked(data, engine, asked)
@@ -388,7 +388,7 @@ def _recode(
     )
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
-    placed, quicker, tuples = read.table.place(
+    placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
     )
     if tuples is not None and (asked.beside or asked.missing == "apart"):
@@ -435,6 +435,7 @@ def _recode(
         row_key=shuffle_key.order if _nothing_carried(read.table, asked) else None,
         slices=quicker,
         tuples=tuples,
+        counts=counts,
         table=out,
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)

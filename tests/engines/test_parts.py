@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, duck, store
+from shoal.engines import atomic, duck, order, store
 from shoal.engines import atomic as system
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import partwise as publishing
@@ -64,6 +64,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices of a hundred rows, so that a small table has several."""
     monkeypatch.setattr(store, "PART_ROWS", 100)
     monkeypatch.setattr(publishing, "PART_ROWS", 100)
+    monkeypatch.setattr(order, "_MOST_ROWS", 100)
+    monkeypatch.setattr(order, "_FINE", 16)
     monkeypatch.setattr(store, "BATCH", 70)  # the last slice is then a short one
 
 
@@ -369,7 +371,7 @@ def test_what_was_not_decided_never_gets_its_name(
     release = shoal.anonymize(folder, insensitive=["note"] if carried else [], **ASKED)
     whole = store.store
 
-    def spoiled(frame: pl.DataFrame, path: Path, separator: str | None = None) -> None:
+    def spoiled(frame: pl.DataFrame, path: Path, separator: str | None = None, **how: Any) -> None:
         if spoil == "lose":
             frame = frame.head(frame.height - 1)
         elif spoil == "double":
@@ -379,7 +381,7 @@ def test_what_was_not_decided_never_gets_its_name(
         else:
             other = "q" if frame["s"][0] == "p" else "p"
             frame = frame.with_columns(s=pl.concat([pl.Series([other]), frame["s"][1:]]))
-        whole(frame, path, separator)
+        whole(frame, path, separator, **how)
 
     monkeypatch.setattr(store, "store", spoiled)
     with pytest.raises(VerificationError):

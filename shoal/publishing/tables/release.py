@@ -87,7 +87,8 @@ class Placement:
     row_key    where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
     slices     the rows of an engine's table as it gives them quickest, see ``Placed``
     tuples     what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
-    table      the placed table, None where it is dealt out of ``tuples``.  row_key, slices and tuples speak of it: of
+    counts     the rows of an engine's table counted most quickly, see ``Placed``
+    table      the placed table, None where it is dealt out of ``tuples``.  row_key to counts speak of it: of
                a table put in its stead they say nothing
     """
 
@@ -105,6 +106,7 @@ class Placement:
     row_key: bytes | None = None
     slices: Any = None
     tuples: Tuples | None = None
+    counts: Any = None
     table: Any = None
 
 
@@ -168,7 +170,7 @@ class Release(Generic[Frame]):
 
     def __getstate__(self) -> dict[str, Any]:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        placement = replace(self._placement, slices=None, tuples=None, table=None)
+        placement = replace(self._placement, slices=None, tuples=None, counts=None, table=None)
         held, later = (self._opened().stored(), self._as_placed), replace(self._later, table=None)
         return {**self.__dict__, "_placement": placement, "_instead": None, "_later": later, "stored": held}
 
@@ -276,7 +278,8 @@ class Release(Generic[Frame]):
 
         clock, policy = time.perf_counter(), self.policy
         names, few = [*policy.grouped, *policy.sensitive], self._placement.tuples if self._as_placed else None
-        cells, counts = (self._opened() if few is None else few).counts(names)
+        quicker = self._placement.counts if self._as_placed else None
+        cells, counts = few.counts(names) if few is not None else (quicker or self._opened().counts)(names)
         refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self._facts.harbor is not None or policy.population is not None or policy.weighed:
@@ -330,7 +333,7 @@ class Release(Generic[Frame]):
         most, allowed = told_at_most(audit), self.policy.minimality
         if allowed is not None and most > allowed + 1e-9:
             raise VerificationError(
-                f"the release has a value on the share {most:.6g} of a group where minimality={allowed:g} was asked; "
+                f"the release has a value on the share {most:.6g} of a group where ⟨minimality={allowed:g}⟩ was asked; "
                 "nothing was published. This is a defect of shoal: please report it"
             )
         for found in audit.checks:
@@ -363,7 +366,7 @@ class Release(Generic[Frame]):
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
                      manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
                      or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
-                     ~/.my.cnf
+                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table
         certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
         table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
                      rows read back are judged; it takes the place of a release, never of another table
@@ -378,21 +381,25 @@ class Release(Generic[Frame]):
         All files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
+        from shoal.engines import lakes
         from shoal.engines.atomic import TABLE, Piece, check_outputs, check_place, publish_together
         from shoal.engines.source import is_server
         from shoal.engines.store import store
         from shoal.publishing import signing
-        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
+        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_lake, write_partwise
 
         if is_server(path):
             if table is None or parts is not None:
-                raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+                raise PolicyError("a server of databases holds a table: say ⟨table=...⟩ and leave parts out")
             from shoal.publishing.tables.partwise import write_server
 
             papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
             return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
         if table is not None:
-            raise PolicyError("table=... names a table of a server of databases; the path is of a file")
+            raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
+        if lakes.is_target(path):
+            papers = statement.Papers.of(self, lakes.folder_of(path), certificate, record, bound, sign)
+            return write_lake(self, str(path), papers, overwrite=overwrite, tell=progress)
         path = Path(path)
         if is_partwise(self, path, parts):
             papers = statement.Papers.of(self, path, certificate, record, bound, sign)
