@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -23,15 +22,16 @@ from shoal.engines.store import kind_of, one_character, refuse_for_excel, refuse
 from shoal.engines.table import Counted, Expected, Table, require
 from shoal.engines.unassigned import look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
-from shoal.model.arguments import Effort, column_names, drawn
+from shoal.model.arguments import column_names, drawn
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
-from shoal.model.policy import Policy, Settings
-from shoal.model.privacy import KAnonymity, requirement
+from shoal.model.policy import Policy
+from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import Published
 from shoal.model.refusals import filled_words, refuse_stars, with_filled
-from shoal.model.shorthands import NAME
-from shoal.model.task import Grouping, Task, nothing, refuse_infeasible
-from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
+from shoal.model.rule_books import NAME
+from shoal.model.settings import Settings
+from shoal.model.task import Constraints, Grouping, nothing, refuse_infeasible
+from shoal.publishing.columns.recodings import recodings, shown
 from shoal.publishing.columns.replaced import (
     blurred_columns,
     by_centers,
@@ -40,24 +40,26 @@ from shoal.publishing.columns.replaced import (
     published_classes,
     replacement,
 )
-from shoal.publishing.columns.text import ColumnText, column_text
+from shoal.publishing.columns.text import ColumnText
 from shoal.publishing.opening import read_census, with_place
-from shoal.publishing.people.population import refuse_uncovered, study
-from shoal.publishing.people.units import (
+from shoal.publishing.people import (
     FLAG,
+    Sample,
     flagged,
     judged,
     judged_apart,
     models_of,
     parts_of,
     refuse_missing,
+    refuse_uncovered,
+    sample_of,
+    weighed_need,
     without_units,
 )
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
-from shoal.publishing.tables.limits import both, exposed, on_trees, within, within_budget
-from shoal.publishing.tables.minimality import protected, refuse_common, share_models
-from shoal.publishing.tables.release import Facts, Placement, Release
+from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
+from shoal.publishing.tables.release import Beside, Dealt, Facts, Losses, Missing, Persons, Placement, Release, Source
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -94,8 +96,8 @@ def anonymize(
               coarsen, max_suppressed, method, effort, shards, seed, keep_order; see ``Policy``
     engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
     separator, encoding  of a CSV; found out when None
-    memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
-              it runs; the folder it spills into
+    memory, threads, temporary  with DuckDB: how much memory the work takes, such as "2GB", before it spills to disk;
+              how many threads DuckDB runs; the folder it spills into
     glob      the path is a pattern: ``*``, ``?``, ``[...]`` and ``**``
     table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
     master    of Spark, such as "local[2]"
@@ -167,7 +169,7 @@ def prepare(
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
     if after is not None and asked.minimality is not None:
         raise PolicyError(
-            "minimality is proved of one release alone, and after=... sets it against an earlier one; leave one of "
+            "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "
             "them out"
         )
     scope, engine = scope.as_asked(data, engine, asked)
@@ -179,7 +181,7 @@ def prepare(
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
-        refuse_too_many(cells.counted.histogram.cells, progress)
+        refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
         solved = _solve(cells, asked, progress, fixed, secret)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
@@ -187,7 +189,7 @@ def prepare(
         with clock.step("setting releases against each other", "compose"):
             release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
-    if not cells.study.strict:
+    if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)
     return release
 
@@ -231,13 +233,25 @@ class Fixed(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet."""
+    """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet.
+
+    need    of every group's rows;  wanted: also of the people that they stand for by their weights
+    sample  the table beside its population, where something is asked of one
+    apart   int64[cells]: cells of different numbers never share a group; None: any may
+    """
 
     counted: Counted
     texts: list[list[str | None]]
-    need: Any
-    study: Any
+    need: Requirement
+    wanted: Requirement
+    sample: Sample | None
     apart: np.ndarray | None
+
+    @property
+    def decided(self) -> bool:
+        """Whether the whole table meets what the search asks in the population's stead; else one group decides."""
+        assert self.sample is not None
+        return self.sample.population.decides(self.counted.histogram, self.need, self.apart)
 
 
 class _Solved(NamedTuple):
@@ -290,10 +304,9 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     need = requirement(models, (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     apart = parts_of(counted, asked, need)
-    studied = study(asked, counted, need, read.census, apart)
-    if read.census is None:
-        refuse_infeasible(studied.histogram, studied.need)
-    return _Cells(counted, texts, need, studied, apart)
+    wanted = weighed_need(asked, counted, need)
+    refuse_infeasible(counted.histogram, wanted)
+    return _Cells(counted, texts, need, wanted, sample_of(asked, counted, read.census), apart)
 
 
 def _solve(
@@ -302,63 +315,27 @@ def _solve(
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
-    from shoal.problems.tables.methods.global_recoding import at_levels
-    from shoal.problems.tables.shards import sharded
-    from shoal.publishing.people.population import certified, solved
 
-    counted, texts, need, studied, apart = cells
+    histogram, texts = cells.counted.histogram, cells.texts
     if asked.publish == "centers":
-        grouping, recoding, columns = by_centers(asked, counted, texts, need)
+        grouping, recoding, columns = by_centers(asked, cells.counted, texts, cells.wanted)
         return _Solved(within_budget(grouping, columns, asked), recoding, None, columns)
-    recoding, labels = recodings(asked, counted, texts, need.smallest)
-    seed = int(np.random.SeedSequence(asked.seed).generate_state(1)[0])
-
-    def told_as(found: Grouping, wider: Published | None = None) -> tuple[Grouping, Published, list[ColumnText]]:
-        made = (counted.histogram, found.partition, recoding)
-        if asked.global_recoding or asked.coarsen:
-            found, shows = one_level_per_column(found, *made, texts, labels)
-        else:
-            shows = recoding.publish(*made[:2]) if wider is None else as_they_are(wider, recoding, texts, labels)
-        texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
-        return found, shows, texted
-
-    def asks(wants: Any, **how: Any) -> Grouping:
-        return within(asked, counted.histogram, recoding, apart, wants, partial(grouped, **how))
-
-    def grouped(
-        wants: Any, *, held: Any = studied.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
-        few: Any = None, method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
-    ) -> Grouping:  # fmt: skip
-        tried = Effort.of(effort)
-        if tried.seconds is not None:
-            tried = replace(tried, seconds=share * tried.seconds)
-        how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
-        if fixed is not None:
-            spare = int(asked.max_suppressed * held.rows + 1e-9)
-            task = Task(held, wants, shown, Effort.of("fast"), seed, progress, spare=spare, admits=_shown(fixed, cells))
-            return at_levels(task, fixed.levels)
-        if asked.shards is not None and method is None:
-            return sharded(held, wants, _method(asked), asked.shards, **how)
-        how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
-        return group(held, wants, method or _method(asked), admits=both(admits, few), **how)
-
-    if asked.minimality is not None:
-
-        def of_register(register: Any, smallest: int, haste: bool) -> Grouping:
-            return group(
-                register, KAnonymity(smallest), recoding=recoding, effort="fast" if haste else asked.effort, seed=seed,
-                progress=nothing if haste else progress,
-            )  # fmt: skip
-
-        grouping = protected(counted.histogram, recoding, need, asked, of_register, secret)
-        grouping, published, columns = told_as(grouping)
-        return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
-    found = solved(
-        studied, counted.histogram, recoding, asked, asks,
-        lambda found: studied.holds(asked, told_as(found)[2], found.partition.sizes),
+    recoding, labels = recodings(asked, cells.counted, texts, cells.need.smallest)
+    sample = cells.sample
+    grouping = group(
+        histogram, cells.wanted, _method(asked), recoding=recoding, effort=asked.effort,
+        seed=int(np.random.SeedSequence(asked.seed).generate_state(1)[0]), progress=progress,
+        max_suppressed=asked.max_suppressed if asked.global_recoding else 0.0, apart=cells.apart,
+        admits=None if fixed is None else _shown(fixed, cells),
+        constraints=Constraints(
+            population=None if sample is None else sample.bound(asked, histogram, recoding, texts, labels),
+            max_average_risk=asked.max_average_risk,
+            decoys=decoys_of(asked, histogram, secret),
+            levels=None if fixed is None else fixed.levels,
+            shards=asked.shards,
+        ),
     )  # fmt: skip
-    made = certified(found.grouping, studied, counted.histogram, recoding, asked, found.shows, found.bound)
-    grouping, published, columns = told_as(made, found.shows)
+    grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
 
@@ -387,27 +364,26 @@ def _recode(
     )
     merged, replacements = classes(grouping.partition, replacements)
     dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
-    placed, quicker, tuples = read.table.place(
+    placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
     )
     if tuples is not None and (asked.beside or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_apart(placed, counted, asked)
-    out, persons, checks, people = judged(placed, asked)
+    out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
     facts = Facts(
-        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
-        groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
+        groups=published_classes(replacements) if partition.groups else 0,
+        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         before=before(counted),
         carried=read.carried,
-        persons=persons, of_persons=checks,
-        incomplete=incomplete,
-        filled=read.filled,
+        persons=Persons(*persons),
+        missing=Missing(incomplete, read.filled),
         harbor=read.harbor,
         # a center shows one row whole, which is another matter
         exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
@@ -424,17 +400,10 @@ def _recode(
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        path=read.source,
-        separator=read.separator,
-        view=partial(View, *seen),
-        measure=partial(measures, *seen),
-        parts=read.table.origin.parts,
-        census=read.census,
-        people=people,
-        row_key=shuffle_key.order if _nothing_carried(read.table, asked) else None,
-        slices=quicker,
-        tuples=tuples,
-        table=out,
+        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts),
+        losses=Losses(partial(View, *seen), partial(measures, *seen)),
+        source=Source(read.source, read.separator, read.table.origin.parts),
+        beside=Beside(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 

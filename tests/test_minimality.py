@@ -40,7 +40,7 @@ def test_no_group_holds_a_value_on_a_larger_share(k: int, l: int, p: float, more
     rows = release.table.group_by(names).agg(pl.len(), pl.col("ill").value_counts().struct.field("count").max())
     assert (rows["count"] <= p * rows["len"]).all()
     assert rows["len"].min() >= k
-    assert release.certificate.details["minimality"]["decoys"] < release.rows
+    assert release.certificate.details["minimality"]["decoys"] < release.facts.rows
 
 
 def test_files_frames_and_the_command_line_say_the_same(tmp_path: Path) -> None:

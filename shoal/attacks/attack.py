@@ -167,12 +167,13 @@ def attack(
     quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
     if not quasi:
         raise PolicyError(
-            "no quasi-identifier is named and there is no certificate; say quasi_identifiers=[...] (the columns others "
+            "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the "
+            "columns others "
             "may know)"
         )
     own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
-        raise PolicyError("earlier=: hand over a list of releases, as in earlier=['january.csv']")
+        raise PolicyError("⟨earlier=⟩: hand over a list of releases, as in ⟨earlier=['january.csv']⟩")
     trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
     with within("the release"):
         frame = _open(told.table, separator, [*quasi, *own])
@@ -289,7 +290,7 @@ class _Asked:
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Asked:
     """From a release in memory, or from a certificate that is named or lies beside a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
-        return _Asked(release.table, release.policy, getattr(release, "stars", None))
+        return _Asked(release.table, release.policy, release.facts.stars)
     path = certificate
     if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
         path = certificate_path(Path(release))

@@ -1,16 +1,16 @@
-"""What the files tell: the order of rows, levels and metadata, and whatever lies beside the release.
+"""What the files tell: the order of rows, and what a file or a frame holds beside its rows.
 
-What a file or a frame holds beside its rows: dictionaries, statistics, metadata, forms of writing, hidden parts.
-
-None of it is seen by whoever looks at the rows, and all of it may have been made from other rows: a dictionary page
-that was built before values were starred still lists them; a file written over an older one may still carry its bytes.
+Beside the rows lie dictionaries, statistics, metadata, forms of writing and hidden parts.  Whoever looks at the rows
+does not see them, and all of it may have been made from other rows: a dictionary page that was built before values
+were starred still lists them; a file written over an older one may still carry its bytes.
 
 * Parquet: values of dictionary pages and of levels in the schema, ends of the statistics of every row group, their
   counts, the order of dictionaries and the columns by which rows were sorted, Bloom filters, keys of the metadata, an
   index of pandas, bytes between the column chunks to which nothing refers.
 * CSV: one value written in two ways (quoted and not), by which rows of one class can be told apart.
 * Excel: texts that no cell shows, hidden sheets, rows and columns, cached pivots, comments, links, the author.
-* Frames: levels of categories, a pandas index that is not 0, 1, 2 ..., attributes."""
+* Frames: levels of categories, a pandas index that is not 0, 1, 2 ..., attributes.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """Minimality (Wong, Fu, Wang, Pei 2007): a value was hidden only because it had to be, which tells why.
 
 The intruder has a register of everybody's quasi-identifiers and knows that the maker hides no more than the model asks.
-Of the N people of a tuple m stand plainly in the release with known values; the others are in coarser classes, and
-their values are draws from the rows of those that hold the tuple.  ``shoal.attacks.minimality`` has the likelihood
-of what
-they are, for any k and l.  Who of a tuple stands plainly is not known: claims are about the composition of the tuple.
-
-What a tuple's hidden rows were, to whoever knows that a method hides no more rows of a tuple than it must.
+The likelihood of what a tuple's hidden rows were is here for any k and l.  Who of a tuple stands plainly is not known:
+claims are about the composition of the tuple.
 
 Of the N rows of a tuple m stand plainly, with ``have`` of each sensitive value; the n = N - m others are hidden.
 
@@ -33,7 +29,8 @@ with b_v(j) the chance of drawing j rows of v.  epsilon is unknown; it is fitted
 of a tuple need not be draws of their own: with ``alike`` their shares differ from tuple to tuple as those of Dirichlet
 draws do (Polya's urn), so that what stands plainly says something about what is hidden.
 
-Source: Wong, Fu, Wang, Pei 2007, whose credibility is the case of all worlds equally likely."""
+Source: Wong, Fu, Wang, Pei 2007, whose credibility is the case of all worlds equally likely.
+"""
 
 from __future__ import annotations
 

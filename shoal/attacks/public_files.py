@@ -1,12 +1,12 @@
 """What lies beside a release: figures of the original in certificates, reports and pages, and what they pin down.
 
-How many originals agree with a small release alone, and how many with all that lies beside it as well.
-
-An original agrees with a release where every row's values lie in what its cells stand for.  Of the figures that public
-files tell, those are held against it that follow from the rows: how many rows, classes, rows alone in theirs, different
-values, the share of pairs of rows that differ in some columns (separation) and of different rows (distinction), and how
-many rows have each value.  Tables with more originals than can be looked at are left to ``beside.fillings``, which
-counts a column at a time."""
+How many originals agree with a small release alone, and how many with all that lies beside it as well?  An original
+agrees with a release where every row's values lie in what its cells stand for.  Of the figures that public files tell,
+those are held against it that follow from the rows: how many rows, classes, rows alone in theirs, different values, the
+share of pairs of rows that differ in some columns (separation) and of different rows (distinction), and how many rows
+have each value.  Tables with more originals than can be looked at are left to ``fillings``, which counts a column at a
+time.
+"""
 
 from __future__ import annotations
 

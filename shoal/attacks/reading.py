@@ -1,6 +1,7 @@
 """A release as an intruder reads it: classes of rows, what each of their cells may stand for, and tables to match.
 
-A finding: what one attack reaches on one release, beside what is reached without it."""
+A ``Finding`` is what one attack reaches on one release, beside what is reached without the release.
+"""
 
 from __future__ import annotations
 

@@ -6,96 +6,25 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
+from shoal.cli.common import answer, exploration, in_flags, progress, reported, say, short, source_of
 from shoal.cli.options import (
-    AVERAGE,
     EXPLORED,
     FORCE,
-    HIERARCHIES,
     JSON_,
     METHODS,
-    NO_BOUND,
     NO_RECORD,
+    PUBLISHED,
     TABLES,
     Decision,
-    Roles,
     Source,
+    asks,
     flag,
     with_options,
 )
-from shoal.model.shorthands import RECODINGS
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
-
-
-class Wanted(NamedTuple):
-    """What is asked for, what is published, and how it is found; None and nothing: as the policy file says."""
-
-    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
-    insensitive: str | None = flag(
-        None, "--insensitive", "Columns to carry along as they are, though they single people out."
-    )
-    preset: str | None = flag(None, "--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
-    publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; the first by default.")
-    coordinates: str | None = flag(None, "--coordinates", "x,y: two columns published as tiles.")
-    hierarchy: list[str] = HIERARCHIES
-    weight: list[str] = flag([], "--weight", "column=factor of its loss; may be repeated.")
-    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
-    range_step: list[str] = flag(
-        [], "--range-step", "column=step (dates: days, month or year) at which ranges end; may be repeated."
-    )
-    global_recoding: bool = flag(False, "--global-recoding", "One level per column for all rows.")
-    coarsen: str | None = flag(
-        None, "--coarsen", "auto: one level per column, the best in all, and stars where groups differ there."
-    )
-    max_average_risk: float | None = AVERAGE
-    minimality: float | None = flag(
-        None,
-        "--minimality",
-        "Highest share with which a reader who knows the method may infer a sensitive value; decoys keep it.",
-    )
-    max_suppressed: float | None = flag(
-        None, "--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."
-    )
-    method: str | None = flag(None, "--method", f"One of {METHODS}; auto by default.")
-    effort: str | None = flag(None, "--effort", "fast, balanced, thorough, or seconds.")
-    shards: int | None = flag(
-        None, "--shards", "Cut the cells of a large table into so many shards, each searched by itself."
-    )
-    seed: int | None = flag(None, "--seed", "Fixes the search; never the row order.")
-    keep_order: bool = flag(False, "--keep-order", "Keep the row order, which is a leak.")
-    missing: str | None = flag(
-        None,
-        "--missing",
-        "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
-        "column's most frequent value and counts as lost.",
-    )
-    star: str | None = flag(None, "--star", "Text of a suppressed value; * by default.")
-    strict_roles: bool = flag(False, "--strict-roles", "Refuse a column that is named in no role.")
-    no_bound: bool = NO_BOUND
-
-    def settings(self) -> dict[str, Any]:
-        """The same as settings of a policy, without those that nothing was said of."""
-        given = self._asdict()
-        del given["hierarchy"], given["weight"], given["no_bound"]
-        asked = given | {
-            "identifiers": listed(self.identifiers),
-            "insensitive": listed(self.insensitive),
-            "coordinates": listed(self.coordinates),
-            "hierarchies": pairs(self.hierarchy, "--hierarchy") or None,
-            "weights": pairs(self.weight, "--weight", float) or None,
-            "max_level": pairs(self.max_level, "--max-level", int) or None,
-            "range_step": pairs(self.range_step, "--range-step", step_of) or None,
-            "global_recoding": self.global_recoding or None,
-            "keep_order": self.keep_order or None,
-            "strict_roles": self.strict_roles or None,
-            "bound": "none" if self.no_bound else None,
-        }
-        return {name: value for name, value in asked.items() if value is not None}
 
 
 class Files(NamedTuple):
@@ -150,52 +79,67 @@ def anonymize(
         "--policy",
         "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
     ),
-    roles: Roles = Roles(),
-    wanted: Wanted = Wanted(),
+    said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
     files: Files = Files(),
     decision: Decision = Decision(),
     source: Source = Source(),
     after: After = After(),
     force: bool = FORCE,
     as_json: bool = JSON_,
-    **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.engines.atomic import JSON, PAGE, RECORD, check_outputs
+    from shoal.cli.unchanged import matching as matched
+    from shoal.cli.unchanged import repeated as unless_unchanged
+    from shoal.engines import lakes
+    from shoal.engines.atomic import PAGE, TABLE, Wanted
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
     from shoal.pipeline import misspelled_first, prepare
-    from shoal.publishing.tables.partwise import check_target, is_folder, refuse_unwritable
-    from shoal.publishing.tables.statement import papers_beside
+    from shoal.publishing.papers import Papers
+    from shoal.publishing.tables.writing import is_folder, refuse_unwritable
 
     files = files._replace(report=decision.page(files.report))
-    said = {**roles.settings(), **wanted.settings(), **models}
     data = source_of(tables, source.glob)
     with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
         asked = _asked(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
-    served = _server_of(files)
+    served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
     target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
-    beside, record = papers_beside(target, files.certificate, not files.no_record)
+    target = lakes.folder_of(target) if lake else target
+    papers = Papers.beside(target, files.certificate, not files.no_record, files.sign)
+    beside, record = papers.certificate, papers.record
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
-    folder = not served and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
+    folder = (
+        not served
+        and not lake
+        and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
+    )
     aim: Path | None = target
-    if served:
-        aim = Path(f"{target}.csv")
+    if served or lake:
+        aim = Path(f"{target}.csv" if served else f"{target}.parquet")
     elif folder:
         aim = None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
-    papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
-    if served:
-        check_outputs(papers, read, overwrite=force)
-        refuse_unwritable(*served, overwrite=force)
-    else:
-        check_target(target, papers, read, overwrite=force, folder=folder)
+    wanted: list[Wanted] = [] if served or folder or lake else [(target, TABLE)]
+    pages: list[Wanted] = [*wanted, (files.report, PAGE)]
     repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
+    force = unless_unchanged(
+        [*papers.wanted(), (files.report, PAGE), *([] if folder or lake else [(target, TABLE)])],
+        [*read, *earlier, *after.after, *(matched(str(data)) if source.glob else [] if here else [data])],
+        overwrite=force, folder=target if folder or lake else None,
+        refused="it compares files, and the release goes to a server" if served
+        else "it compares files, and a catalog says which these are" if "iceberg:" in f"{files.output} {data}"
+        else "it compares files, and --query may read others" if source.query else None,
+    )  # fmt: skip
+    papers.check(pages, read, overwrite=force, folder=target if folder else None)
+    if served:
+        refuse_unwritable(*served, overwrite=force)
+    elif lake:
+        lakes.refuse_taken(lakes.opened(str(files.output)), force)
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
         after = after._replace(after=[str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None
@@ -208,15 +152,17 @@ def anonymize(
         how: dict[str, Any] = {"sign": files.sign, "record": record is not None, "progress": listener}
         if served:
             release.write(served[0], beside, table=served[1], overwrite=force, **how)
+        elif lake:
+            release.write(str(files.output), beside, overwrite=force, **how)
         else:
             release.write(target, beside, parts=parts, **how)
         page = reported(release, files.report, explored=tried, **decision._asdict())
-    place = f"{without_secrets(served[0])}, table {target}" if served else str(target)
+    place = f"{without_secrets(served[0])}, table {target}" if served else str(files.output if lake else target)
     facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
     for told in release.composition:
-        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+        say(f"set against the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
@@ -241,9 +187,8 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     from shoal.errors import PolicyError
     from shoal.model.policy import Policy
 
-    said = {name: value for name, value in settings.items() if value is not None}
-    asked = Policy.read(policy, **said) if policy is not None else Policy.of(None, **said)
-    recoded = set(said.get("hierarchies", ())) - set(asked.sensitive)
+    asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
+    recoded = set(settings.get("hierarchies", ())) - set(asked.sensitive)
     if recoded and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
     return asked
@@ -437,7 +382,7 @@ def demo(
         release.report(page)
     places = {"output": target, "certificate_file": beside, "report": page, "figures_file": page.with_suffix(".json")}
     facts = {**release.as_dict(), **{name: str(path) for name, path in places.items()}}
-    raw = release.before
+    raw = release.facts.before
     sentence = (
         f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "
         f"gives its members' answer away: {guarantee(facts['certificate'])}."

@@ -11,32 +11,20 @@ import typer
 
 from shoal.cli.anonymize import After, release_lines
 from shoal.cli.app import app
-from shoal.cli.common import answer, in_flags, listed, pairs, present
-from shoal.cli.options import EFFORT, FORCE, HIERARCHIES, JSON_, Order, OutputFiles, Text, flag, with_options
+from shoal.cli.common import answer, in_flags, present, say, working
+from shoal.cli.options import FORCE, JSON_, Order, OutputFiles, Text, asks, flag, with_options
+
+LEARNED = (
+    "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "max_suppressed",
+    "effort", "seed",
+)  # fmt: skip
 
 
-class Learned(NamedTuple):
-    """What a recoder is asked for."""
+class Groups(NamedTuple):
+    """What a recoder asks of every group."""
 
-    quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
-    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
-    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
-    insensitive: str | None = flag(None, "--insensitive", "Columns to carry along as they are.")
     k: int = flag(5, "--k", "Fewest rows of a group.")
     l: int | None = flag(None, "--l", "At most 1/l of a group share a sensitive value.")
-    hierarchy: list[str] = HIERARCHIES
-    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
-    max_suppressed: float = flag(0.0, "--max-suppressed", "Share of the rows of a table that may be starred whole.")
-    effort: str = EFFORT
-    seed: int | None = flag(None, "--seed", "Fixes the search.")
-
-    def settings(self) -> dict[str, Any]:
-        """The same as ``Recoder`` takes it."""
-        given = self._asdict()
-        trees, most = pairs(given.pop("hierarchy"), "--hierarchy"), pairs(given.pop("max_level"), "--max-level", int)
-        roles = {n: listed(given.pop(n)) or [] for n in ("sensitive", "identifiers", "insensitive")}
-        roles["quasi_identifiers"] = listed(given.pop("quasi")) or []
-        return {**given, **roles, "hierarchies": trees or None, "max_level": most or None}
 
 
 @app.command()
@@ -44,7 +32,8 @@ class Learned(NamedTuple):
 def fit(
     tables: list[Path] = typer.Argument(help="Tables to learn from; each is to meet the models by itself."),
     output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, with hierarchies of rows as CSV next to it."),
-    wanted: Learned = Learned(),
+    said: dict[str, Any] = asks(LEARNED, needed=["quasi_identifiers"]),
+    groups: Groups = Groups(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -54,7 +43,8 @@ def fit(
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
-    recoder = shoal.Recoder(**wanted.settings()).fit([*tables])
+    with working("finding one recoding"):
+        recoder = shoal.Recoder(**said, **groups._asdict()).fit([*tables])
     recoder.save(output, overwrite=force)
     levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
     lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]
@@ -76,24 +66,28 @@ def apply(
 ) -> None:
     """Publish another table at the levels that fit found: verified on the bytes written, with a certificate."""
     import shoal
-    from shoal.engines.atomic import JSON, RECORD
+    from shoal.cli.unchanged import repeated
+    from shoal.engines.atomic import TABLE
     from shoal.engines.order import read_secret
-    from shoal.publishing.tables.partwise import check_target
-    from shoal.publishing.tables.statement import papers_beside
+    from shoal.publishing.papers import Papers
 
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
-    paper, record = papers_beside(output, certificate, not beside.no_record)
-    check_target(output, [(paper, JSON), (record, RECORD)], [recoder, new, order.secret], overwrite=force, folder=False)
+    papers, read = Papers.beside(output, certificate, not beside.no_record), [recoder, new, order.secret]
+    trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
+    force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
+    papers.check([(output, TABLE)], read, overwrite=force)
+    paper, record = papers.certificate, papers.record
     secret = None if order.secret is None else read_secret(order.secret)
-    release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
     bound = "none" if beside.no_bound else None
-    release.write(output, paper, record=record is not None, bound=bound)
+    with working("applying the recoding"):
+        release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
+        release.write(output, paper, record=record is not None, bound=bound)
     for told in release.composition:
-        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+        say(f"set against the earlier releases: {told.sentence}")
     facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
@@ -126,7 +120,8 @@ def assign(
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
     how = {**columns._asdict(), **order._asdict(), **text._asdict()}
-    found = shoal.assign(answer, new, certificate=certificate, **how)
+    with working("placing the records"):
+        found = shoal.assign(answer, new, certificate=certificate, **how)
     if output is not None:
         found.write(output)
     wrote = [] if output is None else [f"wrote {output}"]

@@ -12,25 +12,18 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, refuse_unmet, short, source_of, working
-from shoal.cli.options import AVERAGE, FORCE, JSON_, TABLES, Roles, Source, flag, with_options
+from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
+from shoal.cli.options import FORCE, JSON_, TABLES, Source, asks, flag, with_options
 from shoal.errors import PolicyError, is_number
+from shoal.model.settings import Measured as Judged
 
 
 class Measured(NamedTuple):
     """How it is measured."""
 
     population_size: int | None = flag(None, "--population-size", "How many people there are at all.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv by which it was recoded; repeatable.")
     missing: str = flag("category", "--missing", "wildcard: show that reading of blanks too; or filled.")
-    max_average_risk: float | None = AVERAGE
     threshold: float = flag(0.2, "--threshold", "A record is at risk above this.")
-
-    def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.audit`` takes it."""
-        given = self._asdict()
-        trees = pairs(given.pop("hierarchy"), "--hierarchy") or None
-        return {**given, "hierarchies": trees}
 
 
 class Earlier(NamedTuple):
@@ -54,31 +47,27 @@ class Earlier(NamedTuple):
 @with_options
 def audit(
     tables: list[str] = TABLES,
-    roles: Roles = Roles(),
     policy: Path | None = flag(
         None, "--policy", "A TOML file, or a certificate: its roles, and its models as what should hold."
+    ),
+    said: dict[str, Any] = asks(
+        [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded; repeatable."
     ),
     measured: Measured = Measured(),
     earlier: Earlier = Earlier(),
     source: Source = Source(),
     as_json: bool = JSON_,
-    **models: Any,
 ) -> None:
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.model.policy import Policy
     from shoal.publishing.tables.audited import audit as look
 
-    found = look(
-        source_of(tables, source.glob),
-        None if policy is None else Policy.read(policy),
-        **roles.settings(),
-        **source._asdict(),
-        **measured.settings(),
-        **earlier.settings(),
-        **models,
-    )
-    answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
-    refuse_unmet(found.passes is not False)  # None: nothing was asked
+    asked = None if policy is None else Policy.read(policy)
+    how = {**said, **source._asdict(), **measured._asdict(), **earlier.settings()}
+    with working("measuring"):
+        found = look(source_of(tables, source.glob), asked, **how)
+    met = found.passes is not False  # None: nothing was asked
+    answer(found.as_dict(), audit_lines(found.as_dict()), as_json, 0 if met else 1)
 
 
 def audit_lines(found: dict[str, Any]) -> list[str]:
@@ -268,8 +257,8 @@ def attack(
     }  # fmt: skip
     lines = [*(line_of(f) for f in found.findings), *(f"note: {note}" for note in found.notes)]
     lines += [f"above {fail_above:g}: {f.attack}, {f.name}: {f.risk:.3f}" for f in failed]
-    answer(found.as_dict() | page | verdict, [*lines, *(f"page  {name}" for name in page.values())], as_json)
-    refuse_unmet(not failed)
+    lines += [f"page  {name}" for name in page.values()]
+    answer(found.as_dict() | page | verdict, lines, as_json, 1 if failed else 0)
 
 
 @app.command()
@@ -303,7 +292,8 @@ def init(
     k, l = k or 5, l or 2
     target = output or table.with_name(f"{named_after(table)}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
-    found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
+    with working("looking at the columns"):
+        found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
     publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):

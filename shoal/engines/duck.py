@@ -12,22 +12,24 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_beside
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
+from shoal.engines.order import DIGITS, Bounds, Sql, compared_sql, laid_in_order, payload_sql
 from shoal.engines.source import Parts, Scope, Source, database_kind, locate, size
-from shoal.engines.store import slices
+from shoal.engines.store import batches, slices
 from shoal.engines.table import Checked, Origin, Stored, Table, refuse_other_count
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
 _OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # which no other table holds
+_HASHES = 2  # times a lot of hashes fits into what DuckDB may take
 _LONG = ("HUGEINT", "UHUGEINT")  # which no other table holds to the end
 
 
@@ -67,6 +69,12 @@ class _DuckDB:
     def ordered(self, native: Any, by: str) -> Any:
         return native.order(quoted(by))
 
+    def in_order(
+        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+    ) -> Iterator[pl.DataFrame]:
+        """Not by ``ordered``: DuckDB sorts all rows whole, which takes several times as long as to copy them."""
+        return laid_in_order(batches(native, tell), by, rows, room, Bounds.within(_limit(native)))
+
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         return {}
 
@@ -77,6 +85,13 @@ class _DuckDB:
 DUCKDB: Dialect = _DuckDB()
 
 
+def _limit(native: Any) -> int:
+    """The bytes that DuckDB may take on the connection of a relation."""
+    asked = "select current_setting('memory_limit')"
+    ((said,),) = native.query(f"__shoal_{secrets.token_hex(8)}", asked).fetchall()
+    return size(str(said).replace(" ", ""), least=0)
+
+
 def _relation_of(rows: Any) -> Any:
     """Rows again as a relation, on a connection of their own: that of the first is of one process alone."""
     import duckdb
@@ -84,9 +99,26 @@ def _relation_of(rows: Any) -> Any:
     return duckdb.connect().from_arrow(rows)
 
 
+class _Relation(LazyTable):
+    """A relation; see ``Table``."""
+
+    def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]]:
+        """As many at a time as fit beside DuckDB: the table is read anew for each lot."""
+        rows = self.rows if self.origin.records is None else self.origin.records
+        lots = -(-8 * _HASHES * rows // _limit(self.native)) or 1
+
+        def of(names: Sequence[str]) -> Iterator[np.ndarray]:
+            numbered = self.native.project(f"{self._number(names, 0)} as {quoted('n')}")
+            for lot in range(lots):
+                some = numbered.filter(f"{quoted('n')} % {lots} = {lot}") if lots > 1 else numbered
+                yield np.concatenate([batch["n"].to_numpy() for batch in batches(some, lambda _: None)])
+
+        return of
+
+
 def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
     """A relation as a table."""
-    return LazyTable(native, DUCKDB, origin)
+    return _Relation(native, DUCKDB, origin)
 
 
 def connect(scope: Scope, database: Path | None = None) -> Any:
@@ -109,7 +141,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         "allow_community_extensions": "false",
     }
     if scope.memory is not None:
-        settings["memory_limit"] = f"{size(scope.memory)}B"
+        settings["memory_limit"] = f"{size(scope.memory) // 2}B"  # the other half is this process's own
     if scope.threads is not None:
         settings["threads"] = scope.threads
     try:
@@ -224,7 +256,7 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     """
     source = locate(path)
     if scope.table is None and scope.query is None:
-        raise PolicyError(f"{source.name!r} is a database: say which table with table=..., or give a query=...")
+        raise PolicyError(f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩")
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
     return table_of(made, Origin(source.name, None, Parts((source,), (), source.name)))
 

@@ -209,6 +209,11 @@ class _Ibis:
     def ordered(self, native: Any, by: str) -> Any:
         return native.order_by(by)
 
+    def in_order(
+        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+    ) -> Iterator[pl.DataFrame]:
+        return self.slices(self.ordered(native, by).drop(by), room, tell)
+
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         done, kinds = 0, _schema(native)
         try:
@@ -403,7 +408,7 @@ class IbisTable(LazyTable):
             if name in opaque:
                 raise InputError(
                     f"column {name!r} is of type {opaque[name]}, which no other table holds; cast it to text in a "
-                    "view, or name it in identifiers=[...]"
+                    "view, or name it in ⟨identifiers=[...]⟩"
                 )
         return singled_elsewhere(self._compared(columns), columns, self.native.select(*columns).limit)
 

@@ -69,6 +69,12 @@ class Dialect(Protocol):
         """All rows in an order that is a function of the numbers in a column, where the engine has rows in an order."""
         ...
 
+    def in_order(
+        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+    ) -> Iterator[pl.DataFrame]:
+        """The slices of ``ordered``, without the column of numbers; rows: how many there are in all."""
+        ...
+
     def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """All rows in slices that fit into memory, at least one; room: a folder for what is on its way."""
         ...
@@ -237,7 +243,7 @@ class LazyTable:
         that is a keyed function of what is published of each and of nothing else, so it can tell nothing more.
         """
         if keep_order:
-            raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave keep_order out")
+            raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out")
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
@@ -245,16 +251,17 @@ class LazyTable:
         rows = self._grouped(counted, partition, shuffle_key, self._tags(replacements, partition.groups, shuffle_key))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
         keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, tag)})
-        rows = nw.from_native(keyed).select(*left, group, at)
+        rows, number = nw.from_native(keyed).select(*left, group, at), counted.histogram.rows
         made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
         values = self.bring(pl.DataFrame(made | new))
         renamed = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
         frame = rows.join(nw.from_native(values), on=group, how="left").with_columns(*renamed)
         published = {r.name: n for n, r in zip(new, replacements, strict=True)}
-        ordered, whole = (nw.from_native(self.dialect.ordered(f.to_native(), at)) for f in (rows, frame))
-        numbered = Numbered(self.dialect, ordered.select(*left, group).to_native(), values, group, published)
-        return Placed(whole.select(*kept).to_native(), numbered.slices)
+        whole = nw.from_native(self.dialect.ordered(frame.to_native(), at))
+        numbered = Numbered(self.dialect, rows.to_native(), at, number, values, group, published)
+        unordered = type(self)(frame.select(*kept).to_native(), self.dialect, Origin())
+        return Placed(whole.select(*kept).to_native(), numbered.slices, counts=unordered.counts)
 
     @staticmethod
     def _tags(replacements: Sequence[Replacement], groups: int, shuffle_key: ShuffleKey) -> np.ndarray:
@@ -343,9 +350,13 @@ class LazyTable:
             if opaque.get(name) == "INTERVAL":
                 raise InputError(
                     f"column {name!r} holds intervals of {self.dialect.name}, which no other table holds; cast it to "
-                    "text, or name it in identifiers=[...]"
+                    "text, or name it in ⟨identifiers=[...]⟩"
                 )
-        return singled_elsewhere(self.frame, columns)
+        return singled_elsewhere(self.frame, columns, hashed=self._hashes())
+
+    def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]] | None:
+        """What gives 64-bit numbers of some columns, of every row; None where they are not to be brought here."""
+        return None
 
     def _refuse_fields(self, names: Sequence[str]) -> None:
         """InputError for a name that would be read as a field of another column where rows are grouped by it."""
@@ -375,15 +386,17 @@ class LazyTable:
 
 
 class Numbered(NamedTuple):
-    """Rows in the order they leave in, with the number of their group in the place of what is recoded: fewer bytes to
-    sort and to hand over.
+    """Rows with the number of their group in the place of what is recoded: fewer bytes to move and to hand over.
 
-    native   a frame with what is not recoded and the column ``group``
+    native   a frame with what is not recoded, the column ``group`` and the column ``at``, by which they leave
+    rows     how many there are
     values   a frame with what each group publishes;  published: by column, the name it has there
     """
 
     dialect: Dialect
     native: Any
+    at: str
+    rows: int
     values: Any
     group: str
     published: Mapping[str, str]
@@ -391,7 +404,7 @@ class Numbered(NamedTuple):
     def slices(self, names: Sequence[str], room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Some columns of all rows in slices, at least one."""
         values = pl.concat(self.dialect.slices(self.values, room, lambda _: None)).sort(self.group)
-        for rows in self.dialect.slices(self.native, room, tell):
+        for rows in self.dialect.in_order(self.native, self.at, self.rows, room, tell):
             at, own = rows[self.group], self.published
             yield pl.DataFrame([values[own[n]].gather(at).alias(n) if n in own else rows[n] for n in names])
 

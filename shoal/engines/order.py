@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import secrets
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.engines.atomic import folder_beside
 from shoal.engines.codes import as_text
 from shoal.errors import InputError, PolicyError
 
@@ -31,6 +34,9 @@ _SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept
 WHOLE = 2**53
 PARTS = 2**52
 _SLICE = 1 << 18  # rows hashed at a time
+_FINE = 1 << 15  # rows between two edges of a run, of at most so many edges
+_EDGES = 1 << 12
+_MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,6 +144,116 @@ def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
         payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
         raw.append(b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()]))
     return np.frombuffer(b"".join(raw), ">u8")
+
+
+class Bounds(NamedTuple):
+    """What laying rows in an order may take, in bytes: of ``held`` together, and of ``slice`` at a time."""
+
+    held: int
+    slice: int
+
+    @classmethod
+    def within(cls, limit: int) -> Bounds:
+        """Half of what an engine may take, and a slice that stays near a processor's cache."""
+        return cls(min(limit // 2, _MOST_HELD), min(limit // 16, _MOST_SLICE))
+
+
+def laid_in_order(
+    frames: Iterator[pl.DataFrame], by: str, rows: int, room: Path, bounds: Bounds
+) -> Iterator[pl.DataFrame]:
+    """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
+
+    frames  at least one;  rows  how many there are in all, about
+    room    a folder in which runs lie that do not fit into memory, for as long as it takes
+
+    Rows are gathered into runs, and a run is laid in order.  What all runs hold between two numbers is a slice, once it
+    is laid in order again.  So the order is one of the numbers alone, whatever came first, no sort of all rows is made,
+    and a row is moved twice.  O(n log n) time; memory within ``bounds``, beyond it the rest lies on disk.
+    """
+    pieces = max(1, min(rows // _FINE, _EDGES))
+    edges = np.array([i * 2**64 // pieces for i in range(1, pieces)], np.uint64)
+    staging = folder_beside(room / "order")
+    runs: list[_Run] = []
+    try:
+        held = taken = 0
+        empty: pl.DataFrame | None = None
+        for run in _gathered(frames, bounds.slice):
+            empty = run.clear() if empty is None else empty
+            laid = run[np.argsort(run[by].to_numpy())]
+            cuts = np.concatenate([[0], np.searchsorted(laid[by].to_numpy(), edges), [laid.height]])
+            size = int(run.estimated_size())
+            held, taken = held + size, taken + laid.height
+            path = None
+            if held > bounds.held:
+                path, held = staging / f"{len(runs)}.arrow", held - size
+                _put_aside(laid, path, cuts)
+            runs.append(_Run(None if path else laid, path, cuts, size))
+            del run, laid
+        if not taken:
+            assert empty is not None
+            yield empty.drop(by)
+            return
+        total = sum(run.size for run in runs)
+        slices = max(1, -(-total // bounds.slice), -(-taken // _MOST_ROWS))
+        ends = np.cumsum(np.sum([np.diff(run.cuts) for run in runs], axis=0))
+        last = np.unique(np.searchsorted(ends, [-(-taken * (i + 1) // slices) for i in range(slices)]))
+        for first, end in zip([0, *(last[:-1] + 1)], last + 1, strict=True):
+            slice_ = pl.concat([run.between(first, end) for run in runs], rechunk=True)
+            yield slice_[np.argsort(slice_[by].to_numpy())].drop(by)
+    finally:
+        runs.clear()
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+class _Run(NamedTuple):
+    """Rows in order, in memory or in a file; cuts: where those before each edge end;  size  in memory."""
+
+    frame: pl.DataFrame | None
+    path: Path | None
+    cuts: np.ndarray
+    size: int
+
+    def between(self, first: int, end: int) -> pl.DataFrame:
+        """The rows from one edge to another."""
+        start, length = int(self.cuts[first]), int(self.cuts[end] - self.cuts[first])
+        if self.frame is not None:
+            return self.frame.slice(start, length)
+        assert self.path is not None
+        import pyarrow as pa
+        import pyarrow.ipc
+
+        with pa.OSFile(str(self.path)) as file:
+            held = pa.ipc.open_file(file)
+            pieces = [held.get_batch(i) for i in range(first, end)]
+            found = pl.from_arrow(pa.Table.from_batches(pieces).combine_chunks())
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+
+def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
+    """A run as a file of one record batch between two edges."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    table = laid.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+    none = pa.RecordBatch.from_pylist([], schema=table.schema)
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        for start, end in itertools.pairwise(cuts.tolist()):
+            file.write_batch(table.slice(start, end - start).to_batches()[0] if end > start else none)
+
+
+def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of about ``most`` bytes."""
+    some: list[pl.DataFrame] = []
+    size = 0
+    for frame in frames:
+        some.append(frame)
+        size += int(frame.estimated_size())
+        if size >= most:
+            yield pl.concat(some, rechunk=True)
+            some, size = [], 0
+    if some:
+        yield pl.concat(some, rechunk=True)
 
 
 def portable(series: pl.Series) -> pl.Series:

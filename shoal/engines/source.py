@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import gzip
 import logging
+import math
 import os
 import re
 import stat
@@ -19,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
+from shoal.engines import lakes
 from shoal.errors import InputError, PolicyError
 
 EXCEL = (".xlsx", ".xls", ".xlsb")
@@ -214,13 +216,14 @@ class Parts(NamedTuple):
 def is_several(data: Any, pattern: bool = False) -> bool:
     """Whether a path, or a list of paths, may stand for more than one file."""
     if isinstance(data, (str, Path)):
-        return pattern or Path(data).is_dir()
+        return pattern or lakes.is_lake(data) or Path(data).is_dir()
     return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(x, (str, Path)) for x in data)
 
 
 def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> Parts:
     """The files behind a folder, a list of files and folders, a pattern, or one file.
 
+    Of a table of Delta or Iceberg it is the files of its current version.
     In a folder, files and folders whose names begin with a dot or an underscore are passed over, as everybody does, and
     so is a manifest.  Raises InputError when there is no file, when they are of several kinds, or when some stand in
     folders of key=value and others do not.
@@ -233,6 +236,9 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
             before = str(one).split("*")[0].split("?")[0].split("[")[0]
             root = Path(before) if before.endswith((os.sep, os.altsep or os.sep)) else Path(before).parent
             files += [(Path(p), root) for p in sorted(glob.glob(str(one), recursive=True)) if os.path.isfile(p)]
+        elif lakes.is_lake(one):
+            version = lakes.current(one)
+            files += [(path, version.root or path.parent) for path in version.files]
         elif Path(one).is_dir():
             files += [(p, Path(one)) for p in _inside(Path(one))]
         else:
@@ -265,7 +271,7 @@ def _inside(folder: Path) -> list[Path]:
                 if not name.lower().endswith(_ENDINGS):
                     raise InputError(
                         f"{str(folder)!r} holds {name!r}, which is neither Parquet nor CSV; move it away, or name the "
-                        "parts with a pattern and glob=True"
+                        "parts with a pattern and ⟨glob=True⟩"
                     )
                 found.append(Path(where) / name)
     return found
@@ -329,7 +335,8 @@ class ScopeSettings(TypedDict, total=False):
 class Scope(NamedTuple):
     """Settings of an engine; all of them may be left out.
 
-    memory     most memory DuckDB holds before it writes to disk, such as "2GB"; shoal itself needs some beside it
+    memory     what reading, searching and writing take with DuckDB, such as "2GB": half of it is DuckDB's before it
+               writes to disk.  At most 1.3 times as much is taken, and 0.4 GB by Python and its packages
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
@@ -378,42 +385,45 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
-                said = f"engine={engine!r}; say engine='{owner}' beside it" if engine else "a frame"
-                raise PolicyError(f"{name}={str(given)!r} is a setting of engine='{owner}'; it has no effect on {said}")
+                said = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ beside it" if engine else "a frame"
+                raise PolicyError(
+                    f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {said}"
+                )
         if self.glob and engine in (None, "polars"):
-            raise PolicyError("glob=True reads the parts of a table; say engine='duckdb' or engine='spark'")
+            raise PolicyError("⟨glob=True⟩ reads the parts of a table; say ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩")
         if self.table is not None and self.query is not None:
-            raise PolicyError("give table=... or query=..., not both; a query names its tables itself")
+            raise PolicyError("give ⟨table=...⟩ or ⟨query=...⟩, not both; a query names its tables itself")
         if self.threads is not None and (isinstance(self.threads, bool) or self.threads < 1):
-            raise PolicyError(f"threads={self.threads!r}: give a whole number from 1 up")
+            raise PolicyError(f"⟨threads={self.threads!r}⟩: give a whole number from 1 up")
         if self.memory is not None:
             size(self.memory)
         if self.temporary is not None and not Path(self.temporary).is_dir():
             raise InputError(f"there is no folder {str(self.temporary)!r} to spill into; make it first")
 
 
-def size(text: str) -> int:
+def size(text: str, least: int = LEAST) -> int:
     """Bytes of "2GB", "512MiB"; PolicyError for anything else and for less than 100 MB."""
     found = _SIZE.match(text) if isinstance(text, str) else None
     if found is None:
-        raise PolicyError(f"memory={str(text)!r}: write a size such as '2GB' or '512MiB'")
+        raise PolicyError(f"⟨memory={str(text)!r}⟩: write a size such as '2GB' or '512MiB'")
     unit = found[2].lower()
     bytes_ = int(float(found[1]) * (1024 if "i" in unit else 1000) ** _UNITS[unit[0]])
-    if bytes_ < LEAST:
-        raise PolicyError(f"memory={text!r} is too little to work with; give 100MB or more")
+    if bytes_ < least:
+        raise PolicyError(f"⟨memory={text!r}⟩ is too little to work with; give 100MB or more")
     return bytes_
 
 
 LOG = logging.getLogger("shoal")
 CELL = 1_000  # bytes of a cell while it is searched, measured with 4 to 9 quasi-identifiers
 ITSELF = 400 * 10**6  # bytes of Python, its packages and the compiled loops
+SEARCH = 0.8  # of what the process may have, beside what DuckDB holds, which may be half of it; together 1.3
 WORTH_SAYING = 10**9  # bytes of a search from which on they are said
 
 DRIVER = (
     "Spark's driver has too little memory for this table: it is 1 GB unless you say more. Before Python starts, set "
     "PYSPARK_SUBMIT_ARGS='--driver-memory 6g pyspark-shell', or give spark.driver.memory to the session that you make"
 )
-DUCKDB = "DuckDB has too little memory for this table; give it more with memory=..."
+DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memory=...⟩"
 
 
 def words(cells: int) -> str:
@@ -424,12 +434,21 @@ def words(cells: int) -> str:
     )
 
 
-def refuse_too_many(cells: int, progress: Callable[[str, float | None], None], free: int | None = None) -> None:
+def refuse_too_many(
+    cells: int, progress: Callable[[str, float | None], None], free: int | None = None, memory: str | None = None
+) -> None:
     """Say before a search what it takes, and refuse with InputError one that takes more than there is.
 
     cells  number of distinct tuples of quasi-identifiers and sensitive values
     free   bytes that can be had; found out when None, and where nothing tells, nothing is refused
+    memory  what the process may have, where that was said
     """
+    if memory is not None and cells * CELL > SEARCH * size(memory):
+        least = math.ceil(10 * cells * CELL / SEARCH / 1e9) / 10
+        raise InputError(
+            f"{words(cells)}; memory={memory!r} does not leave that. Give memory='{least:.1f}GB' or more, or make "
+            "quasi-identifiers coarser first, or name fewer"
+        )
     free = available() if free is None else free
     if free is not None and cells * CELL > free:
         raise InputError(

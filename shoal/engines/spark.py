@@ -59,6 +59,11 @@ class _Spark:
         """Sorted within partitions by hash: a sort of all rows would run the whole plan twice, once for its ranges."""
         return native.repartition(by).sortWithinPartitions(by)
 
+    def in_order(
+        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+    ) -> Iterator[pl.DataFrame]:
+        return self.slices(self.ordered(native, by).drop(by), room, tell)
+
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         """What executors write is what leaves, but for columns whose fields may tell of levels that no row holds.
 

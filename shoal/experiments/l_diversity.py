@@ -7,11 +7,10 @@ mean over tables with d of the seven quasi-identifiers, as in the paper.
 Departures: TDS refines intervals of codes instead of the paper's unpublished taxonomies; the caption of Figure 5 says
 l = 4 and its text l = 6, and 6 is used; rows are counted in cells, so that seconds grow with distinct tuples.
 
-A made-up census with the domain sizes of the l-diversity papers' OCC table: skewed and correlated, any size.
-
-The 600,000 American census rows those papers measured on are not public.  This generator has their eight columns and
-numbers of values; its shares are invented after what any census shows (most people are natives, few are widowed at
-twenty), so nothing in it is anybody's record."""
+``census_like`` makes a census with the eight columns and domain sizes of OCC, skewed and correlated, of any size.  Its
+shares are invented after what any census shows (most people are natives, few are widowed at
+twenty), so nothing in it is anybody's record.
+"""
 
 from __future__ import annotations
 

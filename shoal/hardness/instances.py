@@ -1,9 +1,9 @@
-"""What a reduction returns: an instance, the cost that tells yes from no, and the answer if it is known.
+"""Instances of a reduction, and the problems that the papers reduce from: formulas, triples, triangles, weights.
 
-The problems that the papers reduce from, small enough to know their answers: formulas, triples, triangles, weights.
-
-Each source finds its own answer by plain backtracking, so that a reduction can say what the answer of its instance is.
-That takes exponential time; for large instances plant a solution and pass it along."""
+An instance comes with the cost that tells yes from no, and with the answer if it is known.  Each source is small enough
+to find its own answer by plain backtracking, so that a reduction can say what the answer of its instance is.  That
+takes exponential time; for large instances plant a solution and pass it along.
+"""
 
 from __future__ import annotations
 

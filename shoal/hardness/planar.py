@@ -1,7 +1,8 @@
-"""3DM to the partition of a planar graph, all vertices of weight 1, into connected regions of three.
+"""Reductions of three-dimensional matching (3DM) to places: to planar graphs, and to points in the plane.
 
-Du, Eppstein, Goodrich, Lueker 2009, section 2.  Kept from the paper: triples as triangles, connectors, a cross-over
-with choice vertices, caps that make the graph 3-regular.  The paper draws its gadgets; those here are stated in words:
+The first is to the partition of a planar graph, all vertices of weight 1, into connected regions of three (Du,
+Eppstein, Goodrich, Lueker 2009, section 2).  Kept from the paper: triples as triangles, connectors, a cross-over with
+choice vertices, caps that make the graph 3-regular.  The paper draws its gadgets; those here are stated in words:
 
 * Choice vertex: must be taken by exactly one of its connectors.  Elements are choice vertices.
 * Connector between u and v: a vertex joined to u, to v and to a leaf.  The leaf can only be with the connector, so
@@ -13,12 +14,10 @@ with choice vertices, caps that make the graph 3-regular.  The paper draws its g
   that wire arrives.  The chosen triangle takes two of these four, and the wires outside take the other two:
   opposite ends get opposite answers, whatever the other wire does.
 
-3DM to points in the plane: rectangles of weight exactly three.
-
-Du, Eppstein, Goodrich, Lueker 2009, section 3, on the integer grid.  Kept from the paper: corridors with singles and
-pairs in turn, triples as three singles that share a rectangle or go each its own way, choosers, cross-overs, and three
-coincident points at every place outside the corridors.  The figures are not needed, and places are laid out so that
-neighbors on a corridor touch, without empty stretches:
+The second is to points on the integer grid and rectangles of weight exactly three (the same paper, section 3).  Kept
+from the paper: corridors with singles and pairs in turn, triples as three singles that share a rectangle or go each its
+own way, choosers, cross-overs, and three coincident points at every place outside the corridors.  The figures are not
+needed, and places are laid out so that neighbors on a corridor touch, without empty stretches:
 
 * Corridors are one cell wide and at least one cell apart.  A place (i, j) on them holds one point if i + j is even,
   two if it is odd.  A rectangle of weight 3 cannot hold an outside place with anything else, so on corridors it is a
@@ -29,11 +28,10 @@ neighbors on a corridor touch, without empty stretches:
   rectangle of weight 3 with three singles; it serves all three singles or none.
 * Crossing: as for planar graphs, four triples around a chooser, and a chooser where each wire arrives.
 
-How three-dimensional matching is drawn in the plane: wires from triples to elements, and where they cross.
-
-Triples stand in a row above, each with three wires, one per element it holds; elements stand in a row below.  The wires
-run straight down in tracks.  Neighboring tracks are exchanged, one pair at a time, until the wires of every element are
-together: each exchange is a crossing.  Both reductions in the plane draw this diagram with gadgets of their own.
+Both draw a matching as wires from triples to elements.  Triples stand in a row above, each with three wires, one per
+element it holds; elements stand in a row below.  The wires run straight down in tracks.  Neighboring tracks are
+exchanged, one pair at a time, until the wires of every element are together: each exchange is a crossing.  Each
+reduction draws this diagram with gadgets of its own.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Tables whose least number of stars answers a hard question.
+"""Reductions to tables and to points: instances whose least cost answers a hard question.
 
-1-in-3 SAT to the partition of a graph's edges into 4-stars.
-
-Blocki and Williams 2010, Theorem 1.5.  A 4-star is three edges at one center.  A variable is two trees, a top and a
-bottom one, in which every inner vertex has three edges; three edges join a parent of leaves in one tree to one in the
-other.  Whether a vertex is a center alternates from level to level, and the joining edges make the trees opposite: in
-one tree all parents of leaves are centers and take the leaf edges, in the other none are.  Leaf edges of the top tree
-end at clauses with the variable, those of the bottom tree at clauses with its negation.  A clause is three vertices,
-each with a private edge to a leaf of its own and an edge from each literal: it must be a center, with the private edge
-and two others, so one literal's tree takes its edge and two do not.
+1-in-3 SAT is reduced to the partition of a graph's edges into 4-stars, and that to tables and their least number of
+stars (Blocki and Williams 2010, Theorem 1.5).  A 4-star is three edges at one center.  A variable is two trees, a top
+and a bottom one, in which every inner vertex has three edges; three edges join a parent of leaves in one tree to one in
+the other.  Whether a vertex is a center alternates from level to level, and the joining edges make the trees opposite:
+in one tree all parents of leaves are centers and take the leaf edges, in the other none are.  Leaf edges of the top
+tree end at clauses with the variable, those of the bottom tree at clauses with its negation.  A clause is three
+vertices, each with a private edge to a leaf of its own and an edge from each literal: it must be a center, with the
+private edge and two others, so one literal's tree takes its edge and two do not.
 
 Clauses come in threes so that the spare leaf edges of a tree do too; they are bundled by threes at new vertices.
 
@@ -16,7 +15,8 @@ The paper adds that the graph is bipartite.  It need not be: leaf edges of the t
 clause with x and not y asks that their gadgets be colored oppositely, and clauses may ask for an odd circle of that
 (the paper's own first example does).  The proof needs only that there is no triangle.
 
-3-SAT to r-gather, radius 1 or 2; dominating set to cellular clustering."""
+3-SAT is reduced to r-gather with radius 1 or 2, and dominating set to cellular clustering.
+"""
 
 from __future__ import annotations
 

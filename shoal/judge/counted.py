@@ -1,6 +1,8 @@
-"""A table as the judge counts it: rows of each sensitive value in each class.
+"""A table as the judge counts it: the rows of each sensitive value in each class.
 
-The judge of the hierarchical distance, written as its paper defines it; shares no code with the solvers."""
+The hierarchical distance of t-closeness is computed here too, as its paper defines it.  Nothing is shared with the
+solvers.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The judge of files: a release as it stands on disk, read again with a reader of its own.
 
-The judge of content: whether published tuples stand there as often as they should, cell by cell.
-
-Rows numbered by what they show, for the judge's own counting."""
+It numbers the rows by what they show, and says whether each published tuple stands there as often as it should.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +62,14 @@ def _dense(key: np.ndarray, span: int) -> np.ndarray:
         rank[used] = np.arange(used.size)
         return rank[key]
     return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def numbered(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(int64[n]: the number of each key of at least 0 among the different ones, in their order; a row of each)."""
+    number = _dense(key, int(key.max(initial=0)) + 1)
+    row = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
+    row[number] = np.arange(number.size)
+    return number, row
 
 
 Counts = tuple[pl.DataFrame, np.ndarray]

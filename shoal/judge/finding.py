@@ -1,12 +1,12 @@
-"""What a judge says of one statement, and how it knows.
+"""What a judge says of one statement, and how it knows; and the reading of values that all judges share.
 
-The judge's own readings: of each model and each way to publish, found by its name.
+The judge's reading of each privacy model and of each way to publish is found by its name.
 
-Values of two tables side by side: the same value is the same, whatever type and file it came through.
-
-A missing value, NaN and an empty text are one.  Where one side is typed, the other is read in that type; two columns of
+Values of two tables are held side by side: the same value is the same, whatever type and file it came through.  A
+missing value, NaN and an empty text are one.  Where one side is typed, the other is read in that type; two columns of
 text are compared as they stand, and only where that fails, and where no two values of a side would become one, as
-booleans, numbers or moments ("True" beside "true", "1.0" beside "1")."""
+booleans, numbers or moments ("True" beside "true", "1.0" beside "1").
+"""
 
 from __future__ import annotations
 

@@ -5,11 +5,11 @@ that all promise the same, and of mode "increment" that all parts together meet 
 belongs to its part, that it says of the published classes what stands there, and that the mode's promise about persons
 was kept from part to part.
 
-Views of one partition judged: each is a coarser copy of the first part, row by row; imports no solver.
-
-A view's text stands for the first part's text where it holds every value that the other may stand for, and no narrower
-text of the view does.  The rows of the first part, written so, must be the rows of the view, as often as they stand
-there.  Then the view is a function of the first part, and tells nothing that it does not."""
+A view of mode "views" must be a coarser copy of the first part, row by row.  A view's text stands for the first part's
+text where it holds every value that the other may stand for, and no narrower text of the view does.  The rows of the
+first part, written so, must be the rows of the view, as often as they stand there.  Then the view is a function of the
+first part, and tells nothing that it does not.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
 from shoal.model.hierarchy import BUILDERS, Hierarchy
+from shoal.model.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +264,8 @@ class Certificate:
 
 
 FORMAT = 2  # of certificate files and records; format 1 had both in one file
-PRIVATE_SETTINGS = ("seed",)  # of a policy, what no receiver needs: with it the search could be made again
+# of a policy, what no receiver needs: with the seed the search could be made again
+PRIVATE_SETTINGS = tuple(name for name, entry in SETTINGS.items() if entry.private)
 DEEPEST = 40
 LARGEST = 64 << 20
 
@@ -391,27 +393,14 @@ def source_of(column: str, source: str, folder: Path) -> str:
             return str(place)
     raise InputError(
         f"the hierarchy of {column!r} ({source}) is neither beside the certificate nor here; put it there, or hand it "
-        f"over: hierarchies[{column!r}]=FILE"
+        f"over: ⟨hierarchies[{column!r}]=FILE⟩"
     )
 
 
 NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")  # methods whose answer costs at most the three-phase one
 PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less: proved for this table")
 SOURCE = "Xiao, Yi, Tao 2010, Theorem 5.19"
-WITHOUT = [
-    "weights",
-    "max_level",
-    "max_suppressed",
-    "global_recoding",
-    "person",
-    "household",
-    "population",
-    "population_weights",
-    "shards",
-    "max_average_risk",
-    "minimality",
-    "coarsen",
-]  # settings under which nothing is promised
+WITHOUT = [name for name, entry in SETTINGS.items() if not entry.promised]  # settings beside which nothing is promised
 
 
 def promised(asked: Mapping[str, Any]) -> Guarantee:
@@ -507,6 +496,15 @@ def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: 
         ratio_at_most=step,
         guarantee=PROVED if step == 1 else promise,
     )
+
+
+# Details of an answer's certificate that follow from the facts and parameters beside it; a record has none of them.
+FOLLOWING: dict[str, set[str]] = {
+    "labels": {"k", "groups", "smallest_group"},
+    "intervals": {"k", "groups", "smallest_group", "largest_group"},
+    "regions": {"k", "l", "areas", "regions", "upper_bound", "largest", "left_out"},
+    "tiles": {"tiles", "smallest"},
+}
 
 
 def content(

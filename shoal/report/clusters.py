@@ -1,10 +1,7 @@
-"""Pictures of clusters: where they are, how wide, and what other r and epsilon would cost.
+"""Clusters in pictures: where they are, how wide, and what other r and epsilon would cost; as GeoJSON, SVG or a page.
 
-Only what a release of centers states is drawn: centers, spreads, sizes.  No record is.
-
-Clusters as circles: GeoJSON polygons, a picture, or one HTML file that opens anywhere.
-
-Only what a release of centers states is drawn: centers, radii as told, sizes.  No record is."""
+Only what a release of centers states is drawn: centers, radii or spreads as told, sizes.  No record is.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The report of a crosswalk: one HTML page that opens offline.  Explains a release, never recomputes it.
 
-A crosswalk in sentences: the question, the answer, what it rests on and what it does not promise."""
+It says in sentences what was asked, what the answer is, what that rests on, and what it does not promise.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The page and the picture of an exploration: loss against risk, the frontier marked, each point named.
+"""Pages that set releases side by side: of an exploration, of a comparison and of an attack.
 
-The page of a comparison: releases of one table side by side.
-
-The page of an attack: what a motivated intruder reaches on a release, beside what is reached without it."""
+An exploration is drawn as loss against risk, the frontier marked, each point named.  A comparison shows releases of one
+table.  An attack shows what a motivated intruder reaches on a release, beside what is reached without it.
+"""
 
 from __future__ import annotations
 

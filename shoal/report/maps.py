@@ -1,13 +1,12 @@
-"""A map of regions: a picture, or one HTML file that opens anywhere, zooms, names what is under the pointer and prints.
+"""Maps of regions and of tiles: a picture, or one HTML file that opens anywhere, zooms, names what is under the pointer
+and prints; tiles also as GeoJSON polygons.
 
 Neighboring regions have different colors; a second coloring shows how far above k each region is, a third, of the
 areas as they came, which are below k by themselves.  What an area weighs stands nowhere: the release does not tell it.
 
-A map of tiles: a PNG, or one HTML file that opens anywhere, zooms, names the tile under the pointer and prints.
-
-Only what a release of tiles states is drawn: bounds and counts.  No point is.
-
-Tiles as GeoJSON polygons: longitude and latitude, cut in two where one lies across the end of the longitudes."""
+Of tiles only what a release states is drawn: bounds and counts.  No point is.  Where longitude and latitude lie across
+the end of the longitudes, a polygon is cut in two.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Outlines of maps in few characters.
+"""Outlines of maps: polygons put together, and written in few characters.
 
-Polygons put together: the sides two of them share cancel, what is left is the outline.
-
-A shape is a list of polygons, a polygon a list of rings float64[m, 2], the outside first."""
+Where two polygons share a side, the side cancels; what is left is the outline of both.  A shape is a list of polygons,
+a polygon a list of rings float64[m, 2], the outside first.
+"""
 
 from __future__ import annotations
 

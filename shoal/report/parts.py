@@ -1,8 +1,8 @@
-"""What every report is made of: the page around it, tables, terms with their meaning, the certificate in words.
+"""What every report is made of: the page around it, tables, terms with their meaning, a release and its certificate in
+sentences.
 
-Templates filled with values: whatever is not markup already is escaped, and a name that is missing is an error.
-
-A release in sentences."""
+Templates are filled with values: whatever is not markup already is escaped, and a name that is missing is an error.
+"""
 
 from __future__ import annotations
 

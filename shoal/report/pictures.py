@@ -1,12 +1,10 @@
-"""Small pictures as inline SVG, no library and no network.
+"""Small pictures as inline SVG, with no library and no network: what those of all problems have alike, and some by
+name.
 
-What pictures and maps of every problem have alike: a figure, its frame, a scale, and the file's ending.
-
-Areas on paper: projected, scaled, colored; what lies far from most of them in boxes of its own below.
-
-A picture of how compact and how alike regions are at every number of them.
-
-Groups against k: a few lines for the terminal, and a drawing that needs nothing but a browser."""
+Alike are a figure, its frame, a scale, and the file's ending.  By name: areas on paper (projected, scaled, colored,
+with what lies far away in boxes of its own below), how compact and how alike regions are at every number of them, and
+groups against k, also as a few lines for the terminal.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What the promise of a release of a table rests on, and which attacks it does not stop, in sentences.
+"""Sections of a table's report: what a reader must know first, what was asked and what left, and what the promise rests
+on.
 
-The request and what left: of the report of a table, the sections that repeat rather than judge.
-
-What a reader must know first: warnings, worst first, and a verdict in one line with its reasons in figures."""
+What comes first is a verdict in one line, with its reasons in figures, and warnings, worst first.  What comes last is
+which attacks the promise does not stop.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from markupsafe import Markup
 from shoal.model.cards import number
 from shoal.model.privacy import restore
 from shoal.model.refusals import missing_words
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS
 from shoal.report.parts import ALL_BUT, as_sentence, model_words, paragraph, percent_up, released, share, table, term
 
 

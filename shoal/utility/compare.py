@@ -1,8 +1,8 @@
 """Releases of one table side by side, whoever made them: privacy, loss, and what can still be computed from them.
 
-What can still be computed from a release: counts, marginals, correlations, what a classifier learns.
-
-What a classifier learns from a release (scikit-learn, extra ``learn``)."""
+What can still be computed: counts, marginals, correlations, and what a classifier learns (scikit-learn, extra
+``learn``).
+"""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def compare(
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
     if not quasi:
-        raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
+        raise PolicyError("no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)")
     if target is not None and not isinstance(target, str):
         raise PolicyError(f"target={target!r}: name the one column that a classifier learns")
     read_by = _trees(mapping("hierarchies", hierarchies))
@@ -361,7 +361,7 @@ def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
     if (left := whole.table.height - read.frame.height) < 0:
         raise InputError(f"the release {name!r} has more rows than the original")
     notes = []
-    if not hasattr(given, "stars"):
+    if not hasattr(given, "facts"):
         nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
         notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
     if lost := sum(s.unknown for s in read.spreads):
@@ -405,9 +405,9 @@ def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFram
 
 def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> Read:
     own: Mapping[str, Any] = {}
-    stars: Mapping[str, int] = getattr(given, "stars", {})
+    stars: Mapping[str, int] = {}
     if hasattr(given, "policy") and hasattr(given, "table"):
-        own, given = _trees(given.policy.hierarchies), given.table
+        own, stars, given = _trees(given.policy.hierarchies), given.facts.stars, given.table
     frame = _open(given, whole.names, separator)
     trees = {**own, **hierarchies}
     spreads, cells = [], []

@@ -1,6 +1,7 @@
 """Loss and risk over a grid of requests: the picture from which k, l and the way to publish are chosen.
 
-A certificate's lower bound held against a second search on the table itself."""
+Each point's lower bound is held against a second search on the table itself.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.finding import STATED, Finding
 from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.certificate import ROUNDING, Certificate, read_json
-from shoal.model.policy import OtherSettings, Policy
+from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
-from shoal.publishing.verifying.recheck import read_record, sources_of
+from shoal.publishing.opening import sources_of
+from shoal.publishing.verifying.recheck import read_record
 from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.watching import watched
 
@@ -210,9 +212,9 @@ def explore(
         _some("method", method, asked.method, None),
     )
     if steps and "ranges" not in ways:
-        raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
+        raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩")
     if max(ls) > 1 and not asked.sensitive:
-        raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
+        raise PolicyError("l above 1 speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
     scope, engine = Scope().as_asked(data, engine, asked)
     frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
@@ -283,9 +285,9 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
     try:
         release = anonymize(frame, request)
     except InfeasibleError as refusal:
-        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=str(refusal))
+        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=refusal.sentence)
     else:
-        rows = release.rows
+        rows = release.facts.rows
         proof = release.certificate
         scale = rows * len(request.grouped) if proof.unit == "stars" else 1
         point = Point(
@@ -307,7 +309,7 @@ def _lost(release: Any) -> float:
     if release.certificate.unit == "ncp":
         return float(release.certificate.cost)
     weighted = any(weight != 1 for weight in release.policy.weights.values())
-    return float(release.loss["weighted_ncp"] if weighted else release.cost["ncp"])
+    return float(release.loss["weighted_ncp"] if weighted else release.facts.cost["ncp"])
 
 
 def _least(own: Point, stricter: Sequence[Point]) -> Point:
@@ -428,7 +430,7 @@ def prove(
         'recomputed'
     """
     if original is None:
-        raise InputError("a bound is proved again from what the release was made from: say original=TABLE")
+        raise InputError("a bound is proved again from what the release was made from: say ⟨original=TABLE⟩")
     beside = certificate_of(release, certificate)
     text: dict[str, Any] = {"separator": separator, "encoding": encoding}
     place: dict[str, Any] = {"table": table, "query": query}

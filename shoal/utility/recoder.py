@@ -1,8 +1,8 @@
 """A recoding found on one table and applied to others, in the manner of scikit-learn; nothing of it is imported.
 
-A recoder as files: what was asked and found as TOML, each hierarchy of rows as a CSV beside it.
-
-Values that a hierarchy of rows does not list, and the class that each is put into."""
+A recoder is kept as files: what was asked and found as TOML, each hierarchy of rows as a CSV beside it.  A value that a
+hierarchy of rows does not list is put into the class nearest to it, or starred.
+"""
 
 from __future__ import annotations
 
@@ -383,10 +383,11 @@ class Recoder:
             )  # fmt: skip
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"under the recoding that was fitted {error}; nothing is given out. Transform all rows at once and "
+                f"under the recoding that was fitted {error.sentence.marked}; nothing is given out. "
+                "Transform all rows at once and "
                 "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
             ) from None
-        release = replace(release, _facts=replace(release._facts, notes=(*release.notes, *notes)))
+        release = replace(release, facts=replace(release.facts, notes=(*release.facts.notes, *notes)))
         release.check()
         return release
 

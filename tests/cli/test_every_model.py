@@ -19,7 +19,7 @@ from shoal.cli.audit import audit
 from shoal.cli.options import with_options
 from shoal.judge import models
 from shoal.model import privacy
-from shoal.model.shorthands import SHORTHANDS, Shorthand
+from shoal.model.settings import SHORTHANDS, Shorthand
 from shoal.publishing.tables.audited import AuditSettings
 from tests.commands import run
 
@@ -140,10 +140,10 @@ def test_explore_counts_weights_and_persons(folder: Path) -> None:
 def test_numbers_taken_for_equally_far_apart_are_named(folder: Path) -> None:
     rows = pl.read_csv(folder / "rows.csv").with_columns(pay=pl.int_range(18))
     columns = {"quasi_identifiers": ["street"], "sensitive": ["pay"], "identifiers": ["age", "ill"]}
-    assert any("'pay'" in note and "t_ordered" in note for note in shoal.anonymize(rows, **columns, t=0.9).notes)
-    assert shoal.anonymize(rows, **columns, t_ordered=0.9).notes == ()
+    assert any("'pay'" in note and "t_ordered" in note for note in shoal.anonymize(rows, **columns, t=0.9).facts.notes)
+    assert shoal.anonymize(rows, **columns, t_ordered=0.9).facts.notes == ()
     other = columns | {"sensitive": ["ill"], "identifiers": ["age", "pay"]}
-    assert shoal.anonymize(rows, **other, t=0.9).notes == ()
+    assert shoal.anonymize(rows, **other, t=0.9).facts.notes == ()
 
 
 TOY = """

@@ -34,18 +34,18 @@ def test_every_picture_stands_in_a_page_with_words_for_who_does_not_see_it() -> 
     assert all(len(said) > 20 for said in found.values())
 
 
-SAID = ("asked with", "answer", "promise", "at its worst", "source", "here", "time")
+SAID = ("call", "answer", "promise", "worst case", "source", "in shoal", "time")
 FACTORS: dict[
     str, Any
 ] = {  # a promise as the pages say it: the certificate's factor, of an answer to the questions below
     "none": None,
-    "none; the bound by prices stands on the certificate": None,
+    "none; the certificate states the bound by prices": None,
     "the least possible": 1,
     "the least possible, where every connected part is small enough": 1,
     "the least possible with one level a column, for at most 3,000,000 choices of levels": None,  # of its kind alone
     "that of every method it ran; the bound of the best of them": 3,  # of three_phase in three columns
-    "never dearer than `cascade`": 3,
-    "never dearer than `three_phase`": 3,
+    "never costs more than `cascade`": 3,
+    "never costs more than `three_phase`": 3,
     "under frequency l, with k no larger, at most l times the fewest changed rows": 1,  # phase one sufficed
     "that of `three_phase`; d times it in stars": 3,
     "at most 3k - 3 times the least, for every recoding": 3,
@@ -56,8 +56,8 @@ FACTORS: dict[
     "at most (1 + epsilon)(least + k)": 1.5,
     "at most 1 + epsilon times the least, with groups of (1 - epsilon) k": 1.5,
     "heaviest region below 1 + d times the least possible, d the largest degree of the spanning tree": 3,
-    "that of `tree` for the heaviest region where the answer keeps it, and the certificate says so": 3,
-    "as `search`; what is proved of this map stands on the certificate": 3,
+    "that of `tree` for the heaviest region if the answer keeps it, as the certificate states": 3,
+    "as `search`; the certificate states what is proved for this map": 3,
     "largest tile at most 5 times the least possible": 5,
     "largest tile at most 5 times the least possible; "
     "the least possible where places of weight 1 share no x, or no y": 5,
@@ -67,7 +67,7 @@ FACTORS: dict[
     "at most 2 times the least radius": 2,
     "at most 4 times the least radius": 4,
     "at most 5 times the least radius at points, 6 anywhere": 5,
-    "the fewest changed rows possible; where the effort ends first, that of `three_phase`, with the bound so far": 1,
+    "the fewest changed rows possible; if the effort ends first, that of `three_phase`, with the bound so far": 1,
     "at most 3 times the least": 3,
     "at most 4 times the least": 4,
     "at most 36 times the least": 36,
@@ -80,7 +80,7 @@ def test_every_algorithm_has_a_page_with_its_argument_and_its_own_picture() -> N
     nav, listed = (ROOT / "mkdocs.yml").read_text(), (PAGES / "README.md").read_text()
     for name, path in pages.items():
         text = path.read_text(encoding="utf-8")
-        title, idea = text.split("\n* **asked with**")[0].split("\n\n", 1)
+        title, idea = text.split("\n* **call**")[0].split("\n\n", 1)
         assert title.startswith(f"# `{path.stem}`")
         assert 5 <= len(idea.strip().splitlines()) <= 12, name
         assert len(idea.split()) >= 110, name

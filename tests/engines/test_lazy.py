@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.frames import FrameTable
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.pipeline import prepare
 
@@ -105,7 +106,7 @@ def test_what_is_written_is_the_table_row_by_row(publish: str) -> None:
     assert (np.bincount(release._placement.expected.partition.cell) > 1).any(), "no cell was split"
     whole = release.table.pl()
     for names in (whole.columns, ["note", "age"]):
-        got = pl.concat(release._placement.slices(names, Path(), lambda _: None))
+        got = pl.concat(release._placement.dealt.slices(names, Path(), lambda _: None))
         assert got.schema == whole.select(names).schema
         assert got.equals(whole.select(names))
     again = shoal.anonymize(relation, secret=b"sixteen bytes or more", **asked)
@@ -134,8 +135,8 @@ def test_a_table_put_in_the_stead_of_the_one_placed_is_what_is_written(tmp_path:
         less.write(tmp_path / "less")
     assert not (tmp_path / "less").exists()
     again = pickle.loads(pickle.dumps(release))
-    assert again._as_placed
-    assert not pickle.loads(pickle.dumps(turned))._as_placed
+    assert again._placement.dealt.placed
+    assert not pickle.loads(pickle.dumps(turned))._placement.dealt.placed
 
 
 def test_no_order_hangs_on_what_leaves_later() -> None:
@@ -361,7 +362,8 @@ def test_spark_places_every_type_as_memory_does(spark: Any) -> None:
             (tuple(map(str, r)) for r in release.table.collect()), key=lambda r: int(r[given.columns.index("row")])
         )
         assert got == [tuple(map(str, r)) for r in expected.table.sort("row").rows()]
-        assert (np.bincount(expected.expected.partition.cell) > 1).any() or publish == "stars", "no cell was split"
+        split = np.bincount(expected._placement.expected.partition.cell) > 1
+        assert split.any() or publish == "stars", "no cell was split"
         if publish == "stars":
             assert [kind for _, kind in release.table.dtypes] == [kind for kind, _ in columns.values()]
             assert {r[3] for r in got} == {"None"}, "a fully starred column is one of missing values"
@@ -428,3 +430,27 @@ def test_what_is_drawn_at_random_verifies_from_spark_too(spark: Any, tmp_path: P
 
     came = [releases.tried(seed, tmp_path, spark) for seed in (3,)]
     assert came == ["verified"]
+
+
+@pytest.mark.parametrize("times", [1, 10**6])
+def test_whom_columns_single_out_is_counted_in_lots_as_in_memory(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Many values are hashed and sorted, all at once or in lots; few are grouped; both as in memory."""
+    from shoal.engines import duck
+
+    n = 3000
+    monkeypatch.setattr(duck, "_HASHES", times)
+    frame = pl.DataFrame(
+        {
+            "few": [i % 7 for i in range(n)],
+            "pairs": [f"p{i // 2}" for i in range(n)],
+            "most": [None if i % 5 == 0 else f"m{i}" for i in range(n)],
+            "zero": [-0.0 if i % 3 else 0.0 for i in range(n)],
+            "number": [float("nan") if i % 4 == 0 else i / 7 for i in range(n)],
+        }
+    )
+    connection = duckdb.connect(config={"memory_limit": "100MB"})
+    relation = connection.from_arrow(frame.to_arrow())
+    for names in (frame.columns, ["pairs"], ["few", "zero"], ["few", "pairs"], ["most", "number"]):
+        held, found = FrameTable(frame).singled(names), duck.table_of(relation).singled(names)
+        assert (held.rows, held.alone, held.together) == (found.rows, found.alone, found.together), names
+        assert held.distinct == found.distinct

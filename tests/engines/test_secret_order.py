@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import shoal
+from shoal.engines import order
 from shoal.engines.order import ShuffleKey, shuffled
 
 SECRET = b"sixteen bytes or more"
@@ -147,3 +149,24 @@ def test_equal_rows_are_scattered() -> None:
     frame = pl.DataFrame({"a": ["x", "y"] * 200})
     made = frame[shuffled(frame.get_columns(), ShuffleKey.of(SECRET))]["a"].to_list()
     assert 120 < sum(a != b for a, b in itertools.pairwise(made)) < 280
+
+
+@pytest.mark.parametrize("held", [0, 6_000, 10**9])
+@pytest.mark.parametrize("rows", [0, 1, 700])
+def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, held: int
+) -> None:
+    """The order is that of the numbers alone, however the rows come, and nothing is left on disk."""
+    monkeypatch.setattr(order, "_FINE", 16)
+    random = np.random.default_rng(3)
+    at = pl.Series("at", random.integers(0, 2**64, rows, dtype=np.uint64))
+    frame = pl.DataFrame({"note": [f"a longer text {i}" for i in range(rows)], "at": at, "n": range(rows)})
+    sorted_ = frame.sort("at").drop("at")
+    for given, batch in ((frame, 70), (frame.reverse(), 3), (frame.sample(fraction=1.0, shuffle=True, seed=1), 701)):
+        frames = iter([given.slice(i, batch) for i in range(0, rows, batch)] or [given])
+        bounds = order.Bounds(held, 2_000)
+        got = list(order.laid_in_order(frames, "at", rows, tmp_path, bounds))
+        assert_frame_equal(pl.concat(got), sorted_)
+        assert rows < 100 or len(got) > 10, "in slices"
+        assert max(f.height for f in got) < 200
+        assert not list(tmp_path.iterdir())

@@ -62,3 +62,39 @@ def test_clusters_of_points_that_coincide_cost_nothing_and_are_not_searched_on(m
     monkeypatch.setattr(cells, "by_exact", refuse)
     points = np.repeat(np.arange(4.0), 5)[:, None]
     assert shoal.gathering.cellular(points, r=5).cost == 0
+
+
+@pytest.mark.parametrize("objective", ["squares", "count"])
+def test_labels_whose_sum_is_its_bound_are_packed_once(objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    covering = importlib.import_module("shoal.problems.labels.covering")
+    sizes = [5] * 20
+    known = importlib.import_module("shoal.problems.labels").cover(sizes, 5, objective=objective).certificate
+    assert known.optimal
+    for name in ("spread_labels", "balanced"):
+        monkeypatch.setattr(covering, name, refuse)
+    assert importlib.import_module("shoal.problems.labels").cover(sizes, 5, objective=objective).certificate.optimal
+
+
+def test_labels_whose_largest_group_is_its_bound_are_not_searched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    balance = importlib.import_module("shoal.problems.labels.balance")
+    for name in ("spread_labels", "balanced", "filled", "search"):
+        monkeypatch.setattr(balance, name, refuse)
+    assert importlib.import_module("shoal.problems.labels").cover([5] * 20, 5, effort="thorough").certificate.optimal
+
+
+def test_areas_that_are_regions_by_themselves_are_not_priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = importlib.import_module("shoal.problems.regions.answer")
+    for name in ("price_out", "price_areas", "separated", "best_packing"):
+        monkeypatch.setattr(answer, name, refuse)
+    found = importlib.import_module("shoal.problems.regions").merge([(i, i + 1) for i in range(11)], [5] * 12, k=5)
+    assert found.regions == 12
+    assert found.certificate.optimal
+
+
+def test_gathered_points_that_coincide_are_not_searched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    gather = importlib.import_module("shoal.problems.gathering.gather")
+    monkeypatch.setattr(gather, "better", refuse)
+    monkeypatch.setattr(gather.exact, "exact", refuse, raising=False)
+    points = np.repeat(np.arange(4.0), 5)[:, None]
+    found = gather.gather(points, 5, effort="thorough")
+    assert (found.cost, found.certificate.optimal) == (0, True)

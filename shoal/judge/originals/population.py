@@ -1,18 +1,19 @@
-"""A table beside the population that its rows were drawn from: what every class covers there, and the risk from it.
+"""A table beside the population that its rows were drawn from: what every class covers there, and the risk from it;
+and, without a population, estimates of both from the sample alone.
 
 Shares no code with the solvers.  A class covers a row of the population when each of its published values may stand
 for that row's value (``shoal.judge.originals.covering``).
 
-How many people are alone in the population, and how likely a row is found, estimated from a sample.
-
-Four estimates of population uniques from the sizes of the sample's classes, and the risk of each class from weights.
-Estimates, never promises: each rests on a model of how the sample was drawn (at random, without replacement) and of
-how class sizes are spread, and published comparisons find errors of a factor of two and more.
+The estimates say how many people are alone in the population, and how likely a row is found: four of population uniques
+from the sizes of the sample's classes, and the risk of each class from weights.  They are never promises: each rests on
+a model of how the sample was drawn (at random, without replacement) and of how class sizes are spread, and published
+comparisons find errors of a factor of two and more.
 
 Zayatz 1991, Estimation of the number of unique population elements using a sample; Chen, Keller-McNulty 1998 (slide
 negative binomial, SNB) with the number of classes after Shlosser as modified by Haas, Naughton, Seshadri, Stokes 1995;
 Hoshino 2001 (Pitman's sampling formula); Dankar, El Emam, Neisa, Roffey 2012 (which one to believe);
-Benedetti, Franconi 1998, Polettini 2003 (individual risk)."""
+Benedetti, Franconi 1998, Polettini 2003 (individual risk).
+"""
 
 from __future__ import annotations
 
@@ -284,7 +285,7 @@ def presence(found: Covered) -> float:
     if pairs > EDGES:
         raise InputError(
             "too many classes cover the same people for delta-presence to be judged; publish one level per column "
-            "(global_recoding), whose classes cover different people"
+            "(⟨global_recoding⟩), whose classes cover different people"
         )
     one = np.concatenate([np.repeat(classes, inside.size) for classes, inside in found.fits])
     other = np.concatenate([np.tile(inside, classes.size) for classes, inside in found.fits])
@@ -435,7 +436,7 @@ def sized(audit: Audit, people: int) -> Audit:
     Raises PolicyError for a population smaller than the table.
     """
     if isinstance(people, bool) or not isinstance(people, int) or people < max(audit.rows, 1):
-        raise PolicyError(f"population_size={people!r}: a whole number, at least the {audit.rows} rows of the table")
+        raise PolicyError(f"⟨population_size={people!r}⟩: a whole number, at least the {audit.rows} rows of the table")
     population = {"from": "size", "rows": people, "uniques": uniques(audit.sizes, people)._asdict()}
     return replace(audit, population=population)
 

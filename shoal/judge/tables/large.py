@@ -10,7 +10,9 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,8 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import PrivacyModel
 
 MANIFEST = "manifest.json"
+_WHOLE = 1 << 28  # bytes of a part that is read at once
+_SEVERAL = 1 << 20  # tuples of several parts that are kept before they are added up
 _NOWHERE = "\x01"  # between fields of no file: its lines are read whole
 
 
@@ -33,11 +37,13 @@ class Held(NamedTuple):
     cells    its tuples over the columns asked for
     counts   int64[tuples]  the rows of each
     columns  all its columns
+    digests  of a folder, the SHA-256 of every part: of the bytes that were counted
     """
 
     cells: pl.DataFrame
     counts: np.ndarray
     columns: tuple[str, ...]
+    digests: Mapping[str, str] = MappingProxyType({})
 
     def rows(self) -> pl.DataFrame:
         """A line per row, in memory: for what counts rows beside a population."""
@@ -65,16 +71,53 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
     if set(names) == set(columns):
         found = _count_lines(path, names, columns, separator or ",")
         if found is not None:
-            return found
-    short = [f"c{i}" for i in range(len(names))]
-    picked = query.select(pl.col(f"^{_literal(n)}$").alias(c) for n, c in zip(names, short, strict=True))
+            return found._replace(digests={file.name: hash_of(file) for file in _files(path)} if path.is_dir() else {})
     try:
-        held = picked.group_by(short).agg(pl.len().alias("n")).collect(engine="streaming")
+        if path.is_dir():
+            held, digests = _count_parts(path, names, columns, separator)
+        else:
+            held, digests = _grouped(query, names), {}
     except pl.exceptions.PolarsError as error:
         raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
-    return Held(
-        held.select(pl.col(c).alias(n) for n, c in zip(names, short, strict=True)), held["n"].to_numpy(), columns
-    )
+    shown = held.select(pl.col(c).alias(n) for n, c in zip(names, held.columns, strict=False))
+    return Held(shown, held["n"].to_numpy(), columns, digests)
+
+
+def _grouped(query: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The tuples over some columns, under names of the judge's own, and as ``n`` their rows."""
+    short = [f"c{i}" for i in range(len(names))]
+    picked = query.select(pl.col(f"^{_literal(n)}$").alias(c) for n, c in zip(names, short, strict=True))
+    return picked.group_by(short).agg(pl.len().alias("n")).collect(engine="streaming")
+
+
+def _count_parts(
+    folder: Path, names: Sequence[str], columns: tuple[str, ...], separator: str | None
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The same of the parts of a folder, each read once: what is counted is what is hashed, two parts at a time."""
+
+    def one(file: Path) -> tuple[pl.DataFrame, str]:
+        large = file.stat().st_size > _WHOLE
+        content = b"" if large else file.read_bytes()
+        query = _query([file] if large else io.BytesIO(content), is_parquet(file), separator)
+        if tuple(query.collect_schema()) != columns:
+            raise VerificationError(f"the part {file.name!r} has other columns than the first")
+        return _grouped(query, names), hash_of(file) if large else hashlib.sha256(content).hexdigest()
+
+    digests: dict[str, str] = {}
+    held: list[pl.DataFrame] = []
+    files = _files(folder)
+    with ThreadPoolExecutor(2) as threads:
+        for file, (cells, digest) in zip(files, threads.map(one, files), strict=True):
+            digests[file.name] = digest
+            held.append(cells)
+            if len(held) > 1 and sum(part.height for part in held[1:]) > max(held[0].height, _SEVERAL):
+                held = [_added_up(held)]
+    return _added_up(held), digests
+
+
+def _added_up(held: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    together = pl.concat(held, how="vertical")
+    return together.group_by(together.columns[:-1]).agg(pl.col("n").sum())
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> Held | None:
@@ -141,12 +184,7 @@ def is_parquet(path: Path) -> bool:
 def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     files = _files(path)
     try:
-        if is_parquet(path):
-            query = pl.scan_parquet(files, glob=False, hive_partitioning=False)
-        else:
-            query = pl.scan_csv(
-                files, infer_schema=False, separator=separator or ",", glob=False, with_column_names=unquoted
-            )
+        query = _query(files, is_parquet(path), separator)
         return query, tuple(query.collect_schema())
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None
@@ -154,6 +192,13 @@ def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, .
         return pl.LazyFrame(), ()
     except pl.exceptions.PolarsError as error:
         raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+
+
+def _query(content: Any, parquet: bool, separator: str | None) -> pl.LazyFrame:
+    """The rows of files, or of the bytes of one; of CSV as text."""
+    if parquet:
+        return pl.scan_parquet(content, glob=False, hive_partitioning=False)
+    return pl.scan_csv(content, infer_schema=False, separator=separator or ",", glob=False, with_column_names=unquoted)
 
 
 def parts_in(folder: Path) -> list[str]:

@@ -3,15 +3,15 @@
 Shares no code with the solvers.  Everything is recomputed from the cells as they stand: a star is a value like any
 other, a missing value is a value like any other, and a block of fully starred rows is a class.
 
-How many different persons stand in a class, and what values they have there, counted from the tuples themselves.
+Where rows name persons, it counts how many different persons stand in a class, and which values they have there.
 
-A second reading of missing values and stars: wildcards that are alike to every value.
-
-Other tools count so (sdcMicro, ARX on request): a row's frequency is the number of rows that it could be.  Being alike
+Other tools read missing values and stars as wildcards, alike to every value (sdcMicro, ARX on request); a second
+reading counts so.  A row's frequency is the number of rows that it could be.  Being alike
 is then no equivalence, so there are no classes, and k means the least frequency.  It flatters: rows that hide in one
-another's blanks are told apart by who knows the blanks.  Shares no code with the solvers.
+another's blanks are told apart by who knows the blanks.
 
-What a table holds once its missing values are filled; shares no code with what filled them."""
+What a table holds once its missing values are filled is counted here too, by other code than filled them.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _checks(
     if model.speaks == "rows":
         return [check(sizes)]
     if not columns:
-        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say sensitive=[...]")
+        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say ⟨sensitive=[...]⟩")
     if model.speaks == "tuples":
         return [check((np.column_stack([codes(frame[name]) for name in columns]), group))]
     if model.column is not None and model.column not in columns:

@@ -118,7 +118,8 @@ def _proved(near, far_of, held, known, least, cells, own):
 class Around(NamedTuple):
     """Cells around centers: those of center b are start[b] .. start[b + 1] - 1, by rising loss together with it.
 
-    column uint32[d, m]  codes of the cells;  center uint32[d, c] those of the centers, which need be no cell's
+    column uint32[d, m]  codes of the cells
+    center uint32[d, c]  codes of the centers, which need not be those of a cell
     start int64[c + 1]
     far   float64[m]     what each cell loses together with its center;  own int32[m] its center
     rim   float64[c]     the largest of each center's cells, below 0 where it has none
@@ -327,16 +328,33 @@ def near_cells(cells, around, first, last, near, far, out):
     return looks * place.size
 
 
+class Falling(NamedTuple):
+    """Cells by falling price: price, base float64[m] of a row and what any box of a cell loses, order int64[m], and
+    their codes in this order, column uint32[d, m]."""
+
+    price: np.ndarray
+    base: np.ndarray
+    order: np.ndarray
+    column: np.ndarray
+
+
+class Nearest(NamedTuple):
+    """The cells nearest to each cell, near int32[m, w], and how far all others are at least, far float64[m]."""
+
+    near: np.ndarray
+    far: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def far_slack(cells, codes, column, first, last, price, order, base, near, far, out):
+def far_slack(cells, codes, first, last, falling, nearest, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    price float64[m], order int64[m]  the cells by falling price;  codes, column uint32[d, m]  all, in this order
-    base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
+    codes uint32[d, m]  of the cells;  falling, nearest  ``Falling``, ``Nearest``, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
     O((last - first) m d) at worst.
     """
+    (price, base, order, column), (near, far) = falling, nearest
     m, count, group = column.shape[1], cells.count, cells.group
     place, size = places(cells)
     room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
@@ -380,15 +398,24 @@ def _offer(near, far, held, b, d):
     return held
 
 
+class Orders(NamedTuple):
+    """Some orders of all cells: order int64[o, m] cells in each, rank int64[o, m] their places; int64 reach, places
+    looked at on each side."""
+
+    order: np.ndarray
+    rank: np.ndarray
+    reach: int
+
+
 @njit(**LEAN)
-def windows(slots, leaf, order, rank, reach, low, high, near, far):
+def windows(slots, leaf, orders, low, high, near, far):
     """Start the graph: of every cell, the nearest of those that stand next to it in some orders of all cells.
 
-    leaf int64[m, t] slots of each cell; order int64[o, m] cells in each order, rank int64[o, m] places of the cells
-    reach int64 places looked at on each side; low, high: the cells asked about
+    leaf int64[m, t] slots of each cell; orders ``Orders``; low, high: the cells asked about
     near int32[m, w], far float64[m, w]   out, by rising loss; -1 and inf after the last
     O((high - low) o reach t).
     """
+    order, rank, reach = orders
     m = leaf.shape[0]
     for a in range(low, high):
         near[a, :] = -1

@@ -228,7 +228,7 @@ def _gathered(
     if diversity is not None:
         r = max(r, diversity.smallest)
         if max_clusters is not None:
-            raise PolicyError("max_clusters together with a condition on sensitive values is not offered; drop one")
+            raise PolicyError("⟨max_clusters⟩ together with a condition on sensitive values is not offered; drop one")
     if space.n < r:
         raise InfeasibleError(
             f"there are {space.n} points, so no cluster of r = {r} exists; the largest r possible is {space.n}"
@@ -259,7 +259,7 @@ def _answered(ask: GatherAsk, name: str, improve: bool) -> Gathering:
     bound, why = _bound(ask, answer)
     found = rejoin(space, answer.clusters) if ask.left_out and answer.center is None else answer.clusters
     if at_points:
-        if improve and name != "exact":
+        if improve and name != "exact" and found.radius > bound:
             found = trimmed(space, better(space, found, ask.r), ask.r, ask.left_out)
         return _result(ask, found, name, bound, why, proved=answer.proved, loose=answer.loose)
     if answer.center is not None:

@@ -65,8 +65,8 @@ def cover_sum(given: Instance, objective: str, method: str) -> Cover:
         return finish(given, label, method, promise, best, "every grouping was looked at", objective=objective)
     if method == "exact":
         raise PolicyError(f"{n} labels are too many for an exact answer to {objective!r}, {SMALL} at most; use 'auto'")
-    label = _tried(given, objective)
     low, why = least_sum(given, objective)
+    label = _tried(given, objective, low)
     return finish(given, label, method, Guarantee(), low, why, objective=objective)
 
 
@@ -97,9 +97,15 @@ def least_sum(given: Instance, objective: str) -> tuple[int, str]:
     return low, f"at most {most} groups reach {given.k}, and none is smaller than its largest label"
 
 
-def _tried(given: Instance, objective: str) -> np.ndarray:
-    """The best of the packings made for the least largest group, and of level ones with as many groups as work."""
-    found = [auto_labels(given, lower_bound(given.sizes, given.k)), spread_labels(given)]
+def _tried(given: Instance, objective: str, low: int) -> np.ndarray:
+    """The best of the packings made for the least largest group, and of level ones with as many groups as work.
+
+    low  what none costs less than: the first that costs it is the answer
+    """
+    found = [auto_labels(given, lower_bound(given.sizes, given.k))]
+    if cost(given, found[0], objective) == low:
+        return found[0]
+    found.append(spread_labels(given))
     most = most_bins(*distinct(given.sizes), given.k)
     works, fails = 0, most + 1
     budget = VISITS // 100 if given.wide else VISITS
@@ -111,6 +117,8 @@ def _tried(given: Instance, objective: str) -> np.ndarray:
         if least >= given.k:
             works = m
             found.append(label)
+            if cost(given, label, objective) == low:
+                break
         else:
             fails = m
     return min(found, key=lambda label: (cost(given, label, objective), cost(given, label, "squares")))

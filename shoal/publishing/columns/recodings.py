@@ -27,8 +27,9 @@ from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
 from shoal.model.recoding import ColumnRecoding, Grid, Levels, Published, Ranges, Recoding
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS
 from shoal.model.task import Grouping
+from shoal.publishing.columns.text import ColumnText, column_texts
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY = {unit: 86_400 * 10**digits for unit, digits in (("ms", 3), ("us", 6), ("ns", 9))}
@@ -100,7 +101,7 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:
-    return PolicyError(f"range_step[{name!r}] = {step!r}: {why}")
+    return PolicyError(f"⟨range_step[{name!r}] = {step!r}⟩: {why}")
 
 
 def _of_numbers(kind: pl.DataType, zero: int, step: Fraction) -> _Ruler:
@@ -214,7 +215,8 @@ def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
 def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
     if ceiling is not None and ceiling > height:
         raise PolicyError(
-            f"max_level[{name!r}] = {ceiling}: the column is published at levels 0 to {height}, where {height} is the "
+            f"⟨max_level[{name!r}] = {ceiling}⟩: the column is published at levels 0 to {height}, where {height} is "
+            "the "
             "star"
         )
 
@@ -249,7 +251,8 @@ def _generate(
         position = None if column.banded else column.positions()
         if position is None:
             raise PolicyError(
-                f"hierarchies[{column.name!r}] = 'intervals' needs numbers or dates; use 'labels' for unordered values"
+                f"⟨hierarchies[{column.name!r}] = 'intervals'⟩ needs numbers or dates; "
+                "use 'labels' for unordered values"
             )
         rows = interval_levels([position[i] for i in present], counts, ks)
         return [[str(values[i]), *row[1:]] for i, row in zip(present, rows, strict=True)]
@@ -272,6 +275,29 @@ def _place(text: str, column: str) -> tuple[float, float]:
     if not np.isfinite(point).all():
         raise InputError(f"column {column!r} holds a coordinate that is not finite; repair it")
     return point
+
+
+def shown(
+    grouping: Grouping,
+    histogram: Histogram,
+    recoding: Recoding,
+    asked: Policy,
+    texts: Sequence[Sequence[str | None]],
+    labels: Sequence[Labels],
+) -> tuple[Grouping, Published, list[ColumnText]]:
+    """What the groups of a grouping publish: codes, and the texts of every column.
+
+    texts   per column, the text of every code
+    labels  as from ``recodings``
+    """
+    partition = grouping.partition
+    if asked.global_recoding or asked.coarsen:
+        grouping, shows = one_level_per_column(grouping, histogram, partition, recoding, texts, labels)
+    elif grouping.shows is None:
+        shows = recoding.publish(histogram, partition)
+    else:
+        shows = as_they_are(grouping.shows, recoding, texts, labels)
+    return grouping, shows, column_texts(histogram, partition, recoding, shows, texts, labels, asked.star)
 
 
 def one_level_per_column(

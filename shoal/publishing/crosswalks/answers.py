@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.engines.atomic import OUTLINES
 from shoal.engines.features import FeatureColumns, Features, codes_of
 from shoal.engines.geography import Geography, geography
 from shoal.engines.recognize import coded_places, sensitive_notes
@@ -30,12 +31,14 @@ from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate
 from shoal.model.metric import Category, Metric, Number, Place, codes
+from shoal.model.settings import AREA_CONDITIONS, TILE_CONDITIONS, Condition
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
+from shoal.publishing.crosswalks.areas import as_merged, maxima
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.grouped import in_order
-from shoal.publishing.judging import Sources, form_of
-from shoal.publishing.opening import like, opened
+from shoal.publishing.crosswalks.grouped import as_split, in_order
+from shoal.publishing.judging import Sources
+from shoal.publishing.opening import kind_of, like, opened
 from shoal.watching import watched
 
 
@@ -79,27 +82,30 @@ def release(
         >>> out.facts["smallest_group"]
         4
     """
-    kind = type(answer)
-    makers = [p.release for p in CATALOGUE.values() if kind.__name__ in p.answers]
-    if not makers or not kind.__module__.startswith("shoal.problems."):
+    problem = next((p for p in CATALOGUE.values() if p.answered(answer)), None)
+    if problem is None:
         raise InputError(
-            f"a {kind.__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
+            f"a {type(answer).__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
         )
-    make = resolved(makers[0])
-    name = make.__name__
+    make = resolved(problem.release)
+    _refuse_arguments(make, how)
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
-    if name == "regions":
-        return make(answer, data, files, **how)  # type: ignore[no-any-return]
-    own = {n: p for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY}
-    for given in how:
+    frame = data if isinstance(data, Geography) else opened(data, separator, encoding)
+    made = _noted(make(answer, frame, files, **how))
+    return replace(made, native=partial(like, data)) if problem.native else made
+
+
+def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) -> None:
+    """PolicyError for an argument that a maker of crosswalks does not take, or for one that it lacks."""
+    name, takes = make.__name__, signature(make).parameters.values()
+    own = {p.name: p for p in takes if p.kind == p.KEYWORD_ONLY}
+    for given in how if not any(p.kind == p.VAR_KEYWORD for p in takes) else ():  # else the maker says what it takes
         if given not in own:
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
-        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
-    made = _noted(make(answer, opened(data, separator, encoding), files, **how))
-    return replace(made, native=partial(like, data)) if name == "clusters" else made
+        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'⟨{n}=...⟩' for n in lacking)}")
 
 
 def _noted(made: Crosswalk) -> Crosswalk:
@@ -176,6 +182,12 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
     return {"bound": (stated, cut(ordered, counts, asked["k"], asked["objective"]).certificate)}
 
 
+def _stated(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
+    """The conditions that a certificate states; KeyError for one that every certificate has, and this one lacks."""
+    always = {entry.key: asked[entry.key] for entry in table.values() if entry.setting.stated == "always"}
+    return {entry.key: asked.get(entry.key) for entry in table.values()} | always
+
+
 def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.tiles import split
 
@@ -184,11 +196,12 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
     if record["facts"]["codes_left_out"]:
         kept = ~codes(places, asked["coordinates"] == "geographic")
         frame, places = frame.filter(kept), places[kept]
-    columns = ("boundary", "sensitive", "person", "household")
     weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
-    same = ("objective", "coordinates", "l", "distinct_l", "max_width", "grid", "extent", "center", "sparse")
-    more: dict[str, Any] = {name: asked[name] for name in same}
-    more |= {name: None if asked[name] is None else frame[asked[name]].to_list() for name in columns}
+    more = {
+        "objective": asked["objective"],
+        "coordinates": asked["coordinates"],
+        **as_split(_stated(asked, TILE_CONDITIONS), frame),
+    }
     own = how.how if isinstance(how, Run) else {"effort": how.told}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
@@ -250,13 +263,13 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     from shoal.problems.regions.merge import above, with_water
 
     asked, given = record["parameters"], _given(sources)
-    part = path.suffix.lower() in (".geojson", ".json", ".gpkg", ".shp", ".kml")
+    part = path.name.lower().endswith(OUTLINES.endings)
     shown = pl.DataFrame() if part else read_release(path, record["separator"])
     if "region" not in shown.columns:
         raise InputError("which areas are kept stands in the crosswalk; name that file to have the question put again")
-    rows = {name: i for i, name in enumerate(spelled(shown["area"], form_of(path)))}
+    rows = {name: i for i, name in enumerate(spelled(shown["area"], kind_of(path)))}
     order = [rows[name] for name in given.ids]
-    held = [[spelled(shown[c], form_of(path))[i] for i in order] for c in _columns(shown.columns)]
+    held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
     own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.told})
     levels = [asked, *asked.get("levels", ())]
@@ -270,7 +283,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
         )  # fmt: skip
         edges = np.concatenate([edges, np.array([[place[a], place[b]] for a, b in level["joined"]]).reshape(-1, 2)])
         out = np.array([name == NOWHERE for name in held[i]])
-        now = own | {"regions": level["regions"], "at_most": _most(level, given)}
+        now = own | {"regions": level["regions"], "at_most": maxima(level["at_most"], given) or None}
         now = above(now, below, wet) if i else now
         if out.any():
             now["exclude"] = out if now.get("exclude") is None else out | now["exclude"]
@@ -299,24 +312,10 @@ def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources
     places = None
     if "compact" in wanted or asked["max_diameter"] is not None:
         places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
-    sides = {"boundary": "boundaries", "soft_boundary": "soft_boundaries", "fixed": "fixed", "apart": "apart"}
-    return {
-        "objective": wanted[0] if len(wanted) == 1 else wanted, "l": asked["l"], "geographic": asked["geographic"],
-        "sensitive": np.column_stack([given.whole(n) for n in asked["sensitive"]]) if asked["sensitive"] else None,
-        "similar": np.column_stack([given.number(n) for n in asked["similar"]]) if asked["similar"] else None,
-        "coordinates": None if places is None else np.nan_to_num(places), "max_diameter": asked["max_diameter"],
-        "water": None if asked.get("water") is None else given.says(asked["water"]),
-        **{name: None if asked[key] is None else given.column(asked[key]) for key, name in sides.items()},
+    return as_merged(_stated(asked, AREA_CONDITIONS), given) | {
+        "objective": wanted[0] if len(wanted) == 1 else wanted, "geographic": asked["geographic"],
+        "coordinates": None if places is None else np.nan_to_num(places),
     }  # fmt: skip
-
-
-def _most(level: Mapping[str, Any], given: Geography) -> dict[str, Any] | None:
-    n = len(given.ids)
-    found = {}
-    for name, most in dict(level["at_most"]).items():
-        counted = name == "areas" and name not in given.columns
-        found[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
-    return found or None
 
 
 ASKED: dict[str, Callable[..., Pairs]] = {

@@ -4,7 +4,9 @@ Each part meets the models by itself.  A class of the union of parts is a union 
 published tuple, so by monotony of the models everything together meets them too; an intruder who knows the part that
 somebody came in with is left with that part's class, which meets them.
 
-Published texts of one column in a series: which values they take in, what they lose, how they are widened."""
+``Column`` knows the published texts of a column in a series: which values they take in, what they lose, and how they
+are widened.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -19,29 +19,18 @@ from shoal.judge.tables.privacy import wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition
 from shoal.model.hierarchy import GENERATED, Hierarchy
-from shoal.model.policy import PLACE, ModelSettings, Names, Policy
+from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
+from shoal.model.privacy.base import CLOSE
 from shoal.model.refusals import filled_words
+from shoal.model.settings import Measured, ModelSettings
 from shoal.publishing.opening import read_census
 from shoal.publishing.tables.earlier import promises, published, set_against, several
-from shoal.publishing.tables.limits import CLOSE, trees_of
+from shoal.publishing.tables.limits import trees_of
 from shoal.watching import watched
 
 
-class Roles(TypedDict, total=False):
-    """The keywords of a policy, but for its models, that any table has an answer to."""
-
-    quasi_identifiers: Names | None
-    sensitive: Names | None
-    person: str | None
-    household: str | None
-    population: Any
-    population_weights: str | None
-    hierarchies: Mapping[str, Any] | None
-    max_average_risk: float | None
-
-
-class AuditSettings(Roles, ModelSettings, ScopeSettings, total=False):
+class AuditSettings(Measured, ModelSettings, ScopeSettings, total=False):
     """The keywords of ``audit`` that a policy or an engine has as well."""
 
 
@@ -102,7 +91,7 @@ def audit(
     if earlier is not None:
         person = given.pop("person", None) or (policy.person if isinstance(policy, Policy) else None)
     elif original is not None or earlier_originals is not None:
-        raise PolicyError("an original says something of an audit beside an earlier release; name one by earlier=...")
+        raise PolicyError("an original says something of an audit beside an earlier release; name one by ⟨earlier=...⟩")
     asked, trees, wanted = _asked(policy, given)
     scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]
@@ -135,7 +124,7 @@ def _asked(
     asked = Policy.of(policy, **{**({"k": 1} if policy is None else {}), **given, "hierarchies": trees})
     if policy is not None:
         return asked, trees, asked.privacy
-    models = [name for name in given if name not in Roles.__annotations__]
+    models = [name for name in given if name not in Measured.__annotations__]
     given_k = "k" in models  # the k = 1 above is nobody's wish
     return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
 
@@ -160,7 +149,7 @@ def _composed(
     tables = several(originals) if originals is not None else [original] * len(earlier)
     if len(tables) != len(earlier):
         raise PolicyError(
-            f"there are {len(earlier)} earlier releases and {len(tables)} earlier_originals; give one for each, in "
+            f"there are {len(earlier)} earlier releases and {len(tables)} ⟨earlier_originals⟩; give one for each, in "
             "the same order"
         )
     given = {n: h for n, h in trees.items() if n not in asked.sensitive}
@@ -170,7 +159,7 @@ def _composed(
         if originals is None and one.original is not None and one.original.height != one.table.height:
             raise InputError(
                 f"the earlier release {i} has {one.table.height:,} rows and the original {one.original.height:,}; "
-                "give the table that it was made from as earlier_originals=..."
+                "give the table that it was made from as ⟨earlier_originals=...⟩"
             )
     return set_against([*old, new], asked.sensitive, k, l, person)
 

@@ -22,6 +22,7 @@ from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
 from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
+from shoal.publishing.opening import kind_of
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, pictured, shown_rows
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
@@ -49,7 +50,7 @@ def public_figures(
         privacy=tuple(models),
     )  # fmt: skip
     stars = certificate["stars"]
-    release = SimpleNamespace(policy=reading, audit=audit, stars=stars)
+    release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))
     decoded = Decoded.shown(frame, reading, stars)
     least = least_rows(release)
     facts = [name for name in (*statement.RECORDED, "certificate") if name in certificate]
@@ -180,4 +181,4 @@ def written(
             f"the release does not hold what its certificate says ({wrong.check}: {wrong.found}), so there is no "
             "report of it"
         )
-    return Written(path, beside, parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))), verdict)
+    return Written(path, beside, parsed(raw, kind_of(path) == "excel"), verdict)
