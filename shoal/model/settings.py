@@ -414,7 +414,12 @@ class PolicySettings(Settings, total=False):
     ]  # fmt: skip
     memory: Annotated[
         str | None,
-        Setting("Files", "Memory of the work with DuckDB before it spills to disk, such as 2GB.", stated="never", promised=True),
+        Setting(
+            "Files",
+            "Memory of the work with DuckDB before it spills to disk, such as 2GB.",
+            stated="never",
+            promised=True,
+        ),
     ]
     threads: Annotated[int | None, Setting("Files", "Threads of DuckDB.", stated="never", promised=True)]
     temporary: Annotated[
