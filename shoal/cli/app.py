@@ -18,9 +18,8 @@ from shoal.version import __version__
 
 _WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
     "Columns": "quasi weight x y label value counted columns categories cyclic latitude longitude plane unit id "
-    "source target column boundary soft_boundary fixed apart exclude water similar sums means "
-    "compare_prefix shape_id drop_codes",
-    "Request": "r least epsilon population_size threshold fail_above number at_most max_diameter max_width "
+    "source target column boundary exclude compare_prefix shape_id drop_codes",
+    "Request": "r least epsilon population_size threshold fail_above number max_diameter max_width "
     "max_clusters setup_cost levels policy mode wait wait_above without_waiting no_counterfeits",
     "Release": "hierarchy center grid extent sparse naming names level",
     "Search": "prove rule improve objective islands unmatched tolerance order",
@@ -48,7 +47,8 @@ def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
             section = "Arguments"
         else:
             entry = entry_of(str(parameter.name))
-            section = SECTIONS.get(str(parameter.name), "Options") if entry is None else entry.section
+            other = SECTIONS.get(str(parameter.name), "Options") if entry is None else entry.section
+            section = getattr(parameter, "rich_help_panel", None) or other
         found[section].append((_named(parameter, record[0]), record[1]))
     return {name: rows for name, rows in found.items() if rows}
 

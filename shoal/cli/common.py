@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import re
 import shlex
 import sys
 import time
@@ -17,7 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.model.settings import SHORTHANDS
+from shoal.errors import Mention, Sentence, ShoalError
+from shoal.model.settings import entry_of
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Told
@@ -26,50 +26,54 @@ if TYPE_CHECKING:
     from shoal import Crosswalk
     from shoal.publishing.crosswalks.crosswalk import Drawing
 
-_LIKE_THEIR_FLAGS = (
-    "sensitive identifiers insensitive person household max_suppressed max_average_risk minimality missing shards "
-    "preset population population_weights population_size publish coordinates boundary max_width grid extent center "
-    "sparse max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine "
-    "memory threads temporary glob table query master parts threshold shapes explored certificate unmatched "
-    "max_clusters max_diameter epsilon r original id shape_id "
-    "similar at_most strict_roles max_composition force_composition after output_table"
-)
-_FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
-    "quasi_identifiers": "--quasi", "hierarchies": "--hierarchy", "weights": "--weight", "overwrite": "--force",
-    "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
+# keywords of calls that are no settings of a policy, whose option is not their name with dashes
+_OPTIONS = {
+    "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
 }  # fmt: skip
-_ANY = "|".join(sorted(_FLAGS, key=len, reverse=True))
-_GIVEN = re.compile(
-    rf"(?<![\w'\"-])({_ANY})="
-    r"(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+|(?=[\s,;)]|$))(?![\w'])"
-)
-_CELL = re.compile(rf"(?<![\w'\"-])({_ANY})\['([^']*)'\] ?= ?('[^']*'|[\w.-]+)")  # weights['age'] = -1
-_BARE = re.compile(rf"(?<![\w'\"=/.-])({'|'.join(n for n in _FLAGS if '_' in n)})(?![\w'\"=\[/]|\.\w)")
-_OTHERWISE = {
-    "column=NAME": "--column NAME", "x=NAME": "--x NAME", "y=NAME": "--y NAME", "(weights)": "(--weight)",
-    "(hierarchies)": "(--hierarchy)", "a file of polygons": "a file of polygons (--shapes FILE)",
-    "light='nearest'": "--islands join", "light='leave'": "--islands leave",
-}  # fmt: skip
+_OTHERWISE = {"light='nearest'": "--islands join", "light='leave'": "--islands leave"}
+QUOTE = "'"
+_ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that say no more than the option
 
 
-def in_flags(message: str) -> str:
-    """A sentence of the library for somebody at a command line: ``k=5`` is ``--k 5`` there."""
+def in_flags(sentence: str) -> str:
+    """A sentence for somebody at a command line: where it names ``k=5``, that is ``--k 5`` there."""
+    return sentence.said(_option) if isinstance(sentence, Sentence) else sentence
 
-    def flag(found: re.Match[str]) -> str:
-        name, value = _FLAGS[found[1]], found[2]
-        if value in ("True", "[...]", "...", "{column: ...}", ""):
-            return name
-        if value[0] == value[-1] == "'":
-            return f"{name} {shlex.quote(value[1:-1])}"
-        return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',').rstrip(',')}"
 
-    def cell(found: re.Match[str]) -> str:
-        return f"{_FLAGS[found[1]]} {shlex.quote(found[2] + '=' + found[3].strip(chr(39)))}"
+def refusal(error: ShoalError) -> str:
+    """A refusal at the command line: what was typed is named as options, what a policy file says as its keys."""
+    said = error.sentence.said(lambda named: _key(named) if named.name in error.keys else _option(named))
+    from_file = error.file is not None and set(error.settings) & set(error.keys)
+    return f"in {error.file}, {said}" if from_file else said
 
-    for text, said in _OTHERWISE.items():
-        message = message.replace(text, said)
-    message = _GIVEN.sub(flag, _CELL.sub(cell, message))
-    return _BARE.sub(lambda found: _FLAGS[found[1]], message)
+
+def _key(named: Mention) -> str:
+    """A setting as a line of a policy file."""
+    value = (named.value or "").replace(QUOTE, '"')
+    name = named.name if named.column is None else f"{named.name}.{named.column.strip(QUOTE)}"
+    return f"{name} = {value}" if value and value not in _ANY else name
+
+
+def option_of(name: str) -> str:
+    """The option of a setting."""
+    entry = entry_of(name)
+    option = entry.option if entry is not None and entry.option else _OPTIONS.get(name)
+    return option or f"--{name.replace('_', '-')}"
+
+
+def _option(named: Mention) -> str:
+    """A setting as an option."""
+    entry, value = entry_of(named.name), (named.value or "").strip()
+    if named.text in _OTHERWISE:
+        return _OTHERWISE[named.text]
+    option = option_of(named.name)
+    if named.column is not None:
+        return f"{option} {shlex.quote(named.column.strip(QUOTE) + '=' + value.strip(QUOTE))}"
+    if value in _ANY or (entry is not None and entry.meant is not True):
+        return option
+    if value[0] == value[-1] == QUOTE:
+        return f"{option} {shlex.quote(value[1:-1])}"
+    return f"{option} {value.strip('[]()').replace(QUOTE, '').replace(', ', ',').rstrip(',')}"
 
 
 def present(*paths: Path, folders: bool = False) -> None:

@@ -1,5 +1,5 @@
-"""Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` holds releases of a table
-side by side, ``shoal reproduce`` computes a figure or table of a paper again, ``shoal workbench`` opens the browser."""
+"""Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` holds releases side by
+side, ``shoal reproduce`` computes a figure or table of a paper again, ``shoal workbench`` opens the browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, progress, say, working
+from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
 from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
 from shoal.model.settings import RECODINGS, SETTINGS
 
@@ -112,7 +112,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     for p in facts["points"]:
         start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
         if p["loss"] is None:
-            lines.append(f"{start}  {p['reason']}")
+            lines.append(f"{start}  {in_flags(p['reason'])}")
             continue
         bound = "" if p["bound"] is None else floored(p["bound"])
         lines.append(

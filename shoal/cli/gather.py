@@ -177,7 +177,7 @@ def _run(
 ) -> None:  # fmt: skip
     """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
     from shoal import gathering, release
-    from shoal.cli.common import answer, listed, put, reported, seconds, working
+    from shoal.cli.common import answer, in_flags, listed, put, reported, seconds, working
     from shoal.engines.features import Features, codes_of
     from shoal.engines.order import read_secret
     from shoal.engines.store import read_table
@@ -213,7 +213,7 @@ def _run(
     )
     if files.choices is not None:
         choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
-    warnings = [text.replace("center='mean'", "--center mean") for text in made.warnings]
+    warnings = [in_flags(text) for text in made.warnings]
     if alike := features.named_like_codes():
         warnings.append(
             f"{', '.join(map(repr, alike))}: whole numbers, measured by their difference; where they are codes, alike "

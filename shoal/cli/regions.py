@@ -16,16 +16,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import listed, pairs
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Column, Decision, File, OutputFiles, flag, with_options
+from shoal.cli.common import listed
+from shoal.cli.options import (
+    EFFORT,
+    FORCE,
+    JSON_,
+    REPORT,
+    Column,
+    Decision,
+    File,
+    OutputFiles,
+    conditions,
+    flag,
+    with_options,
+)
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
+from shoal.model.settings import AREA_CONDITIONS, AreaConditions
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.engines.shapes import Disconnected
     from shoal.problems.regions import Nested, Regions
-    from shoal.publishing.crosswalks.areas import AreaConditions
     from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 
 
@@ -79,90 +91,31 @@ class Search(NamedTuple):
     seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default.")
 
 
-class RegionLimits(NamedTuple):
-    """What regions keep to besides their thresholds."""
+class LoneAreas(NamedTuple):
+    """What becomes of single areas, or of components too light alone."""
 
-    boundary: Column = flag(None, "--boundary", "Column no region may mix, such as state.")
-    soft_boundary: Column = flag(
-        None, "--soft-boundary", "Column a region mixes only for areas too light to be a region inside."
-    )
-    at_most: list[str] = flag(
-        [],
-        "--at-most",
-        "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; "
-        "with --levels COLUMN=VALUE,VALUE gives each level its own.",
-    )
-    fixed: Column = flag(None, "--fixed", "Column: areas with the same value stay together.")
-    apart: Column = flag(None, "--apart", "Column: areas with the same value share no region.")
     exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
-    water: Column = flag(
-        None,
-        "--water",
-        "Column: areas where it says yes, true or 1 connect no others, and go to a region next to them.",
-    )
-    similar: Column = flag(
-        None, "--similar", "Columns of numbers that a region's areas should be alike in, with commas between."
-    )
-    number: Column = flag(
-        None, "--regions", "Exactly so many regions, not as many as can be; with --levels one for each: 100,20."
-    )
-    max_diameter: float | None = flag(
-        None, "--max-diameter", "Largest distance between centers of areas in a region: km, or the plane's units."
-    )
-    sums: Column = flag(None, "--sum", "Columns summed over each region, with commas between.")
-    means: Column = flag(None, "--mean", "Columns averaged over each region by the first weight, with commas between.")
-    sensitive: Column = flag(
-        None, "--sensitive", "Columns that count sensitive values, with commas between; needs --l."
-    )
-    l: int = flag(1, "--l", "In each region no sensitive value has more than 1/l of the records.")
     islands: str = flag(
         "leave", "--islands", "Components too light alone: leave them out, or join each to the nearest."
     )
 
-    def asked(self) -> AreaConditions:
-        """The same as values."""
-        from shoal.publishing.crosswalks.areas import AreaConditions
-
-        return AreaConditions(
-            self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most, "--at-most", _numbers),
-            listed(self.sensitive) or (), self.l, listed(self.similar) or (), _number(self.number), self.max_diameter,
-            self.water, listed(self.sums) or (), listed(self.means) or (),
-        )  # fmt: skip
-
     def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
-        """The same as merge takes it."""
+        """Everything asked as merge takes it."""
         import numpy as np
 
-        n = len(given.ids)
-        limits = {}
-        for name, most in asked.at_most.items():
-            counted = name == "areas" and name not in given.columns
-            limits[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
-        out = np.zeros(n, np.bool_)
+        from shoal.publishing.crosswalks.areas import as_merged
+
+        out = np.zeros(len(given.ids), np.bool_)
         out[list(given.outside)] = True
         if self.exclude is not None:
             out |= given.says(self.exclude)
-        columns = {
-            "boundaries": asked.boundary,
-            "soft_boundaries": asked.soft_boundary,
-            "fixed": asked.fixed,
-            "apart": asked.apart,
-        }
         placed = self.islands == "join" or "compact" in objective or asked.max_diameter is not None
-        return {
-            "similar": np.column_stack([given.number(name) for name in asked.similar]) if asked.similar else None,
-            "regions": asked.regions,
-            "water": None if asked.water is None else given.says(asked.water),
-            "max_diameter": asked.max_diameter,
+        return as_merged(asked._asdict(), given) | {
             "objective": objective[0] if len(objective) == 1 else objective,
-            "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,
-            "l": asked.l,
             "coordinates": given.centers() if placed else None,
             "geographic": degrees,
             "light": "nearest" if self.islands == "join" else "leave",
-            "at_most": limits or None,
             "exclude": out if out.any() else None,
-            **{name: None if column is None else given.column(column) for name, column in columns.items()},
         }
 
 
@@ -260,20 +213,6 @@ def _listed(text: str | None, option: str) -> list[int]:
         return [] if text is None else [int(part) for part in text.split(",")]
     except ValueError:
         raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
-
-
-def _numbers(text: str) -> int | tuple[int, ...]:
-    """A whole number, or one for each level."""
-    return tuple(int(part) for part in text.split(",")) if "," in text else int(text)
-
-
-def _number(text: str | None) -> int | tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return _numbers(text)
-    except ValueError:
-        raise PolicyError(f"--regions {text!r} is no whole number; with --levels give one for each: 100,20") from None
 
 
 def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
@@ -404,7 +343,8 @@ def regions(
         None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
     ),
     reading: Reading = Reading(),
-    kept: RegionLimits = RegionLimits(),
+    said: dict[str, Any] = conditions(AREA_CONDITIONS),
+    kept: LoneAreas = LoneAreas(),
     search: Search = Search(),
     files: Files = Files(),
     record: OutputFiles = OutputFiles(),
@@ -415,7 +355,7 @@ def regions(
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     import numpy as np
 
-    from shoal.cli.common import answer, listed, reported, seconds, working
+    from shoal.cli.common import answer, reported, seconds, working
     from shoal.problems.regions import nested
     from shoal.publishing.crosswalks.answers import release
     from shoal.publishing.crosswalks.areas import levels_drawn
@@ -427,7 +367,7 @@ def regions(
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
     weight, effort = least.weight, search.effort
-    asked, weights = kept.asked(), np.column_stack([given.whole(name) for name in weight])
+    asked, weights = AreaConditions(**said), np.column_stack([given.whole(name) for name in weight])
     wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}
@@ -437,7 +377,7 @@ def regions(
         with working(f"merging {len(given.ids):,} areas"):
             nest = nested(given.edges, weights, ks, search.method, effort=effort, **options)
     except InfeasibleError as error:  # why may lie in how the files were read
-        raise InfeasibleError("; ".join((str(error), *given.said))) from None
+        raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(
         nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()

@@ -33,6 +33,17 @@ ROLES = {
 PEOPLE = ("person", "household", "population_weights")
 
 
+def in_fields(refusal: shoal.ShoalError) -> str:
+    """A refusal as the pages name settings: a role by its label, any other by the name that its field begins with."""
+
+    def field(named: Any) -> str:
+        if named.name in ROLES:
+            return f"the role {ROLES[named.name][0].lower()}"
+        return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
+
+    return refusal.sentence.said(field)
+
+
 @dataclass
 class Task:
     """One piece of work, in one window or several of the same address.
@@ -157,7 +168,7 @@ class Task:
         try:
             policy = shoal.Policy.of(self.asked())
         except shoal.ShoalError as error:
-            return f"{self.title}: {error}."
+            return f"{self.title}: {in_fields(error)}."
         words = [f"{m.words()}{f' of {m.column}' if m.column else ''}" for m in policy.privacy]
         models = "; ".join(w for w in words if not any(w != other and other.startswith(f"{w},") for other in words))
         way = shoal.choices()["publish"][policy.publish]

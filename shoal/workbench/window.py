@@ -23,7 +23,7 @@ from shoal.workbench import (
     release_step,
     roles_step,
 )
-from shoal.workbench.projects import ROLES, Bench, Task, read_project, unknown
+from shoal.workbench.projects import ROLES, Bench, Task, in_fields, read_project, unknown
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Any] = {
@@ -184,7 +184,7 @@ class Window:
         try:
             source, settings, step = read_project(folder, query)
         except (shoal.ShoalError, OSError) as error:
-            self.say(str(error), bad=True)
+            self.say(in_fields(error) if isinstance(error, shoal.ShoalError) else str(error), bad=True)
             return
         if await self.open(source, settings):
             self.task.project = folder

@@ -109,9 +109,10 @@ def _serve() -> None:
             send("answer", JOBS[job](lambda words, share=None: send("told", [words, share]), **arguments))
         except Exception as error:  # the page says it; a message of ours holds no row, others are withheld
             import shoal
+            from shoal.workbench.projects import in_fields
 
             if isinstance(error, shoal.ShoalError):
-                send("refused", [str(error), getattr(error, "exit_status", 2)])
+                send("refused", [in_fields(error), error.exit_status])
             elif isinstance(error, OSError):
                 send("refused", [error.strerror or type(error).__name__, 2])
             else:

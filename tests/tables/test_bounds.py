@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from shoal.clock import clock
-from shoal.kernels.tables.multipliers import Classes, Tight
+from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.kernels.tables.near_cells import far_slack
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
@@ -20,7 +20,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables.bounds import bounds as module
 from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
-from shoal.problems.tables.bounds.bounds import Ascent, BoundedRows, Sweeper, climb, lower_bounds
+from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
 from tests.oracles.exact import group_loss

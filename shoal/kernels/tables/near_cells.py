@@ -224,15 +224,24 @@ def _offer(near, far, held, b, d):
     return held
 
 
+class Orders(NamedTuple):
+    """Some orders of all cells: order int64[o, m] cells in each, rank int64[o, m] their places; int64 reach, places
+    looked at on each side."""
+
+    order: np.ndarray
+    rank: np.ndarray
+    reach: int
+
+
 @njit(**LEAN)
-def windows(slots, leaf, order, rank, reach, low, high, near, far):
+def windows(slots, leaf, orders, low, high, near, far):
     """Start the graph: of every cell, the nearest of those that stand next to it in some orders of all cells.
 
-    leaf int64[m, t] slots of each cell; order int64[o, m] cells in each order, rank int64[o, m] places of the cells
-    reach int64 places looked at on each side; low, high: the cells asked about
+    leaf int64[m, t] slots of each cell; orders ``Orders``; low, high: the cells asked about
     near int32[m, w], far float64[m, w]   out, by rising loss; -1 and inf after the last
     O((high - low) o reach t).
     """
+    order, rank, reach = orders
     m = leaf.shape[0]
     for a in range(low, high):
         near[a, :] = -1

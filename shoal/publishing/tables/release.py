@@ -330,7 +330,7 @@ class Release(Generic[Frame]):
         most, allowed = told_at_most(audit), self.policy.minimality
         if allowed is not None and most > allowed + 1e-9:
             raise VerificationError(
-                f"the release has a value on the share {most:.6g} of a group where minimality={allowed:g} was asked; "
+                f"the release has a value on the share {most:.6g} of a group where ⟨minimality={allowed:g}⟩ was asked; "
                 "nothing was published. This is a defect of shoal: please report it"
             )
         for found in audit.checks:
@@ -387,13 +387,13 @@ class Release(Generic[Frame]):
 
         if is_server(path):
             if table is None or parts is not None:
-                raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+                raise PolicyError("a server of databases holds a table: say ⟨table=...⟩ and leave parts out")
             from shoal.publishing.tables.partwise import write_server
 
             papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
             return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
         if table is not None:
-            raise PolicyError("table=... names a table of a server of databases; the path is of a file")
+            raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
         if lakes.is_target(path):
             papers = statement.Papers.of(self, lakes.folder_of(path), certificate, record, bound, sign)
             return write_lake(self, str(path), papers, overwrite=overwrite, tell=progress)

@@ -256,16 +256,20 @@ def verify(
     given = (hierarchies or {}, beside_it.parent)
     named = table is not None or query is not None
     if original is None and named:
-        raise PolicyError("table=... and query=... say which table the original is; say original=... beside them")
+        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ beside them")
     if original is None and (separator is not None or encoding is not None):
-        raise PolicyError("separator=... and encoding=... say how the original is read; say original=... beside them")
+        raise PolicyError(
+            "⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ beside them"
+        )
     progress("reading", None)
     raw = read_record(beside_it)
     audit, known = None, None
     kept = None if record is None else read_record(record, private=True)
     if raw.get("kind", "table") != "table":
         if named:
-            raise PolicyError("table=... and query=... speak of the original of a release of a table; leave them out")
+            raise PolicyError(
+                "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
+            )
         findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept)
     else:
         sheet = path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))
