@@ -64,13 +64,13 @@ def _mention(found: re.Match[str]) -> Mention:
 class ShoalError(ValueError):
     """Base of all refusals.
 
-    column  the name of the column that was refused, where one was named that is not there
     file, keys  the policy file that was read, and the settings that it says: there they are named as its keys
+    column      the column that was refused, where one was named that is not there
     """
 
     exit_status = 2
-    column: str | None = None
     file: str | None = None
+    column: str | None = None
     keys: Collection[str] = ()
 
     def __init__(self, sentence: str = "") -> None:
