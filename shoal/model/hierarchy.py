@@ -155,13 +155,13 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """How the values of one column may be generalized; made by one of the constructors.
+    """The classes to which the values of one column can be generalized; use one of the constructors.
 
-    kind    "rows", "intervals", "prefixes", "dates" or "stars"
+    kind    "rows", "intervals", "prefixes", "dates", or "stars"
     rows    rows: (value, class at level 1, ..., class at the last level before the root)
-    steps   intervals: the cuts of each level, or one width per level; prefixes: lengths; dates: names of periods
+    steps   intervals: the cuts of each level, or one width for each level; prefixes: lengths; dates: names of periods
     origin  intervals of a width: where one of them begins
-    fill    prefixes: what stands for each character left out
+    fill    prefixes: the character that replaces each character that is left out
     """
 
     kind: str

@@ -41,7 +41,7 @@ class KAnonymity(Model):
 
 @dataclass(frozen=True)
 class AlphaKAnonymity(Model):
-    """At least k rows, and no sensitive value on more than the share alpha of a group."""
+    """Every group has at least k rows, and no sensitive value has more than the share alpha of it."""
 
     alpha: float
     k: int

@@ -145,14 +145,14 @@ class _Published:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Generic[Frame]):
-    """What may be published, with what it cost.
+    """A release of a table, with its cost.
 
-    policy       what was asked
-    certificate  cost, lower bound and the theorem behind each
-    method       the method of the catalogue that answered; attempts: every one that was tried
-    seconds      how long each step took
-    table        the published table, the same kind of frame as came in (a path gives Polars)
-    audit        the published table judged by code that shares nothing with what made it
+    policy       the request
+    certificate  cost, lower bound, and the theorem behind each
+    method       the method of the catalogue that gave the answer; attempts: every method that was tried
+    seconds      the duration of each step
+    table        the published table, the kind of frame that you passed (Polars for a path)
+    audit        the published table, judged by code that shares nothing with the code that made it
     loss         every loss measure by its name; ``cost`` has the main ones
     """
 
