@@ -218,7 +218,7 @@ class Series(Shown):
         return replace(policy, person=None, identifiers=leave, engine=None).seeded(drawn())
 
     def status(self) -> dict[str, Any]:
-        """What stands in the series: mode, parts, people published, rows that wait; plain values."""
+        """The state of the series as plain values: mode, parts, people published, rows that wait."""
         held = series_folder.open_series(self.place)
         return {
             "series": str(self.place),

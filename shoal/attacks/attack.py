@@ -89,10 +89,10 @@ class Attack:
         return "\n".join(line_of(f) for f in self.findings)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it.
+        """One self-contained HTML page that opens offline, with a JSON file of its figures next to it.
 
-        Where the original was used the page tells figures of it: its name then ends in .internal.html, it says so on
-        top, and new files are readable by their owner alone.  Returns where the page is.
+        If the original was used, the page contains figures of it. Then its name ends in .internal.html, its first lines
+        state this, and only the owner can read new files. Returns the path of the page.
         """
         from shoal.engines.atomic import PAGE, SHARED, check_outputs, internal_path, publish_page
         from shoal.report.exploring import attack_page

@@ -496,8 +496,8 @@ class Roles:
     def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
         """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column, and the models.
 
-        k alone where no column is sensitive; l beside it where it is in reach for all of them, else the least share of
-        one value, of a few, that is (alpha_k)
+        Only k if no column is sensitive. Otherwise also l, if every sensitive column can reach it; if not, the smallest
+        share of one value that it can reach, from a short list (alpha_k).
         """
         named: dict[str, Any] = {key: [c.name for c in self.columns if c.role == r] for r, key in _KEYWORDS.items()}
         if self.person is not None:

@@ -26,16 +26,16 @@ def nothing(_what: str, _share: float | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One question on a table: histogram, what every group must meet, how groups are published, how hard to try.
+    """One problem for a method: histogram, condition on every group, recoding, and effort.
 
-    progress(what, share) may be called at any time with a few words and a share 0..1 or None.
-    spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
-    apart int64[m], or None: cells of different numbers never share a group; only global recoding is handed it, for
-    other methods every part is a task of its own.
-    admits of levels int64[d] says bool[m] whose class at them keeps what is asked beside its rows (what it covers of a
-    population), and hence the classes above it; None: nothing is asked.  Only global recoding is handed it.
-    started is the clock reading (``shoal.clock``) the effort's seconds count from.
-    part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
+    progress(what, share) can be called at any time with a few words and a share 0..1 or None. spare is how many rows
+    may be starred completely in addition to the groups; only global recoding has such a budget. apart int64[m], or
+    None: cells with different numbers never share a group. Only global recoding gets it; for other methods, every part
+    is a task of its own. admits maps levels int64[d] to bool[m]: whether the class at these levels also keeps a
+    condition that does not depend on its rows (the people of a population that it fits). If it does, so do the classes
+    above it. None: no condition. Only global recoding gets it. started is the clock reading (``shoal.clock``) from
+    which the effort's seconds count. part means that the table is one part of another, whose bound is computed
+    elsewhere: this excludes bounds by pairs of rows.
     """
 
     histogram: Histogram

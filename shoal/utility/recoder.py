@@ -352,13 +352,13 @@ class Recoder:
         force_composition: bool = False,
         target: Path | None = None,
     ) -> Release[Any]:
-        """A release of a table at the levels that were fitted; its ``table`` is of the kind that came.
+        """A release of a table at the fitted levels; its ``table`` is the kind of frame that you passed.
 
         secret, after, max_composition, force_composition  as in ``shoal.anonymize``
-        target  where it will be written: what its format cannot hold is refused before the work
+        target  where it will be written: if the format cannot hold a value, the call refuses before the work
 
-        Raises InfeasibleError where more rows than the budget would stand in groups that do not meet the models,
-        InputError for columns that are missing or that single people out, and for a pandas index that may.
+        Raises InfeasibleError if more rows than the budget would be in groups that do not meet the models, InputError
+        for columns that are missing or that single people out, and for a pandas index that might.
         """
         if not self.__sklearn_is_fitted__():
             raise PolicyError("this Recoder was not fitted; call fit(table) first")
@@ -403,9 +403,9 @@ class Recoder:
         return out
 
     def save(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """Write the recoder as a TOML file, each hierarchy of rows as a CSV beside it; ``read`` makes it again.
+        """Write the recoder as a TOML file, with each hierarchy of rows as a CSV next to it; ``read`` loads it again.
 
-        It holds what was asked, levels, names of columns and the hierarchies: nothing of a table's rows.
+        It contains the request, levels, names of columns, and the hierarchies, but nothing of a table's rows.
         overwrite  False: refuse to replace files that exist
         """
         if not self.__sklearn_is_fitted__():

@@ -58,7 +58,7 @@ class AlphaKAnonymity(Model):
 
     @property
     def simple(self) -> bool:  # type: ignore[override]
-        """Where 1 / alpha is whole, this is k beside l-diversity by frequency."""
+        """If 1 / alpha is whole, this is k together with l-diversity by frequency."""
         return abs(self.alpha * whole_share(self.alpha) - 1) <= CLOSE
 
     @property

@@ -1,4 +1,4 @@
-"""Ordered values, cut into intervals.
+"""Intervals: ordered values, cut at the least cost.
 
 Input     values with an order and how many records each has, and k >= 1
 Feasible  a partition of the values into intervals that count at least k each, equal values together; one exists if

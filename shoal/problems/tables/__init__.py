@@ -3,7 +3,7 @@
 *Input*: a ``Histogram``, privacy models (k-anonymity, l-diversity, ...), a ``Recoding``.
 *Feasible answer*: a ``Partition`` of all rows into groups that each meet every model.
 *Cost*: what publishing loses: stars, suppressed tuples, or NCP, summed over the rows.
-*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), hence l d times the fewest
+*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), and so l d times the fewest
 stars.
 *Hardness*: NP-hard for l >= 3 with three sensitive values (ibid.), and for k >= 3 (Blocki, Williams 2010); polynomial
 for k = 2 and for two sensitive values with l = 2.

@@ -297,13 +297,13 @@ class Crosswalk(Shown):
     ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        internal  False: a public page, made of what is written and its certificate alone.  True: the board's page, with
-                  figures of the source; its name then ends in .internal.html, and it must not be published
-        recipient, purpose, decided_by  who gets it, what for, and who decided; empty lines where not given
+        internal  False: a public page, made from the written files and their certificate alone. True: the board's page,
+                  with figures of the source; its name then ends in .internal.html, and you must not publish it
+        recipient, purpose, decided_by  who gets it, for what purpose, and who decided; lines to fill in if not given
 
-        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.  Returns
-        the page's path.
+        After ``write``, it names the files and their SHA-256. It contains all its figures as JSON too, and they are in
+        a file of the same name that ends in .json. A picture other than the groups' own bars needs the extra plot.
+        Returns the path of the page.
         """
         from shoal.publishing.crosswalks.answer_figures import pictures
         from shoal.report.crosswalk import page

@@ -185,7 +185,7 @@ class Release(Generic[Frame]):
     table = _Published()
 
     def with_table(self, table: Any) -> Release[Any]:
-        """The same release with another table in the place of its own; ``check`` says whether it is as good."""
+        """The same release with another table; ``check`` tests whether that table keeps the promise."""
         return replace(self, _instead=table, _later=Later(), seconds=dict(self.seconds))
 
     @property
@@ -220,7 +220,7 @@ class Release(Generic[Frame]):
 
     @property
     def carried(self) -> Unassigned:
-        """The columns carried along, and how many rows they single out."""
+        """The insensitive columns, and how many rows they single out."""
         return self._facts.carried
 
     @property
@@ -245,7 +245,7 @@ class Release(Generic[Frame]):
 
     @property
     def composition(self) -> tuple[Composition, ...]:
-        """What it tells beside the earlier releases that were named, per sensitive column; private, as the table is."""
+        """What this and the named earlier releases reveal together, for each sensitive column; private."""
         return self._facts.composition
 
     @property
@@ -311,9 +311,9 @@ class Release(Generic[Frame]):
         return add
 
     def check(self) -> None:
-        """VerificationError unless the published table meets every model asked for, and is what was decided.
+        """Raise VerificationError unless the published table meets every requested model and matches the partition.
 
-        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        Every tuple of published and sensitive values must occur in as many rows as the partition states.
         """
         self._accept(self.audit)
 
@@ -489,14 +489,15 @@ class Release(Generic[Frame]):
     ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        internal  False: a public page, made of the published table and its certificate alone.  True: the board's page,
-                  with figures of the original, what was tried and what was proved; its name then ends in
-                  .internal.html, and it must not be published
-        explored  what ``shoal.explore`` found, for an internal page: what other choices would have cost
-        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
+        internal  False: a public page, made from the published table and its certificate alone. True: the board's page,
+                  with figures of the original, what was tried, and what was proved; its name then ends in
+                  .internal.html, and you must not publish it
+        explored  the result of ``shoal.explore``, for an internal page: what other choices would have cost
+        recipient, purpose, decided_by  who gets the release, for what purpose, and who decided; lines to fill in if not
+                                        given
 
-        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json.  Returns the page's path.
+        After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
+        file of the same name that ends in .json. Returns the path of the page.
         """
         from shoal.engines.atomic import PAGE, check_outputs, internal_path, publish_page
         from shoal.report.page import page
