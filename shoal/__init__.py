@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import SHORTHANDS
 from shoal.version import __version__ as __version__
 
 

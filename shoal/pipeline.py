@@ -25,11 +25,12 @@ from shoal.engines.unassigned import look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
 from shoal.model.arguments import Effort, column_names, drawn
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
-from shoal.model.policy import Policy, Settings
+from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Published
 from shoal.model.refusals import filled_words, refuse_stars, with_filled
-from shoal.model.shorthands import NAME
+from shoal.model.rule_books import NAME
+from shoal.model.settings import Settings
 from shoal.model.task import Grouping, Task, nothing, refuse_infeasible
 from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
 from shoal.publishing.columns.replaced import (

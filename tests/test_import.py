@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import SHORTHANDS
 from tests.commands import python
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/commands.md: the help of every command, from the program itself.
+"""Writes docs/commands.md, the help of every command, and docs/settings.md, a row for every setting of a policy.
 
 python tools/commands.py
 """
@@ -21,8 +21,48 @@ figures; a refusal is `{"error": ..., "status": ...}` there.
 """
 
 
+SETTINGS = """# Settings
+
+Every setting of a policy, on one page; `tools/commands.py` writes it. A setting has one name: the keyword of
+`shoal.anonymize` and `shoal.Policy`, and the key of a policy file. [Publish a table](tables.md) explains what the
+settings do together, and [models](models.md) explains the privacy models.
+"""
+KINDS = {
+    "names": "names of columns", "mapping": "column to value", "switch": "true or false", "whole": "whole number",
+    "number": "number", "numbers": "two numbers", "text": "text", "file": "path", "models": "models",
+}  # fmt: skip
+VALUES = {float: "number", str: "text", int: "whole number"}
+
+
+def settings() -> str:
+    """The page of settings: a table for each section, from the entries that everything else is read from."""
+    from shoal.model.settings import SETTINGS as ENTRIES
+    from shoal.model.settings import SHORTHANDS, entry_of
+
+    entries = [entry for name in (*ENTRIES, *SHORTHANDS) if (entry := entry_of(name)) is not None]
+    parts = [SETTINGS]
+    for section in ("Columns", "Request", "Release", "Search", "Files"):
+        parts += [f"## {section}", "", "| setting | option | value | default | what it does |", "|---|---|---|---|---|"]
+        parts += [_row(entry) for entry in entries if entry.section == section] + [""]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _row(entry: Any) -> str:
+    value = " or ".join(f"`{word}`" for word in entry.words) if entry.words else KINDS[entry.kind]
+    if entry.kind == "mapping" and set(entry.values) <= set(VALUES):
+        value = f"column to {' or '.join(sorted(VALUES[kind] for kind in entry.values))}"
+    default = "none" if entry.default in (None, (), {}) else f"`{_toml(entry.default)}`"
+    option = f"`{entry.option}`" if entry.option else "none"
+    what = _cell(f"{entry.help} {entry.more}".strip().replace("*", "\\*"))
+    return f"| `{entry.name}` | {option} | {value} | {default} | {what} |"
+
+
+def _toml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def page() -> str:
-    """The whole page."""
+    """The whole page of commands."""
     from shoal.cli.app import PAGES
     from shoal.cli.commands import program
 
@@ -54,3 +94,4 @@ def _cell(text: str) -> str:
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     (ROOT / "docs" / "commands.md").write_text(page(), encoding="utf-8")
+    (ROOT / "docs" / "settings.md").write_text(settings(), encoding="utf-8")

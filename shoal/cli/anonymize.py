@@ -9,93 +9,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, listed, pairs, progress, reported, short, source_of, step_of
+from shoal.cli.common import answer, exploration, in_flags, progress, reported, short, source_of
 from shoal.cli.options import (
-    AVERAGE,
     EXPLORED,
     FORCE,
-    HIERARCHIES,
     JSON_,
     METHODS,
-    NO_BOUND,
     NO_RECORD,
+    PUBLISHED,
     TABLES,
     Decision,
-    Roles,
     Source,
+    asks,
     flag,
     with_options,
 )
-from shoal.model.shorthands import RECODINGS
 
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
-
-
-class Wanted(NamedTuple):
-    """What is asked for, what is published, and how it is found; None and nothing: as the policy file says."""
-
-    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
-    insensitive: str | None = flag(
-        None, "--insensitive", "Columns to carry along as they are, though they single people out."
-    )
-    preset: str | None = flag(None, "--preset", "A rule book: k3, k5, k11, k20, cms-11, ema-0.09, hipaa-safe-harbor.")
-    publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; the first by default.")
-    coordinates: str | None = flag(None, "--coordinates", "x,y: two columns published as tiles.")
-    hierarchy: list[str] = HIERARCHIES
-    weight: list[str] = flag([], "--weight", "column=factor of its loss; may be repeated.")
-    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
-    range_step: list[str] = flag(
-        [], "--range-step", "column=step (dates: days, month or year) at which ranges end; may be repeated."
-    )
-    global_recoding: bool = flag(False, "--global-recoding", "One level per column for all rows.")
-    coarsen: str | None = flag(
-        None, "--coarsen", "auto: one level per column, the best in all, and stars where groups differ there."
-    )
-    max_average_risk: float | None = AVERAGE
-    minimality: float | None = flag(
-        None,
-        "--minimality",
-        "Highest share with which a reader who knows the method may infer a sensitive value; decoys keep it.",
-    )
-    max_suppressed: float | None = flag(
-        None, "--max-suppressed", "Share of rows that may be starred whole; by default none of global recoding."
-    )
-    method: str | None = flag(None, "--method", f"One of {METHODS}; auto by default.")
-    effort: str | None = flag(None, "--effort", "fast, balanced, thorough, or seconds.")
-    shards: int | None = flag(
-        None, "--shards", "Cut the cells of a large table into so many shards, each searched by itself."
-    )
-    seed: int | None = flag(None, "--seed", "Fixes the search; never the row order.")
-    keep_order: bool = flag(False, "--keep-order", "Keep the row order, which is a leak.")
-    missing: str | None = flag(
-        None,
-        "--missing",
-        "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
-        "column's most frequent value and counts as lost.",
-    )
-    star: str | None = flag(None, "--star", "Text of a suppressed value; * by default.")
-    strict_roles: bool = flag(False, "--strict-roles", "Refuse a column that is named in no role.")
-    no_bound: bool = NO_BOUND
-
-    def settings(self) -> dict[str, Any]:
-        """The same as settings of a policy, without those that nothing was said of."""
-        given = self._asdict()
-        del given["hierarchy"], given["weight"], given["no_bound"]
-        asked = given | {
-            "identifiers": listed(self.identifiers),
-            "insensitive": listed(self.insensitive),
-            "coordinates": listed(self.coordinates),
-            "hierarchies": pairs(self.hierarchy, "--hierarchy") or None,
-            "weights": pairs(self.weight, "--weight", float) or None,
-            "max_level": pairs(self.max_level, "--max-level", int) or None,
-            "range_step": pairs(self.range_step, "--range-step", step_of) or None,
-            "global_recoding": self.global_recoding or None,
-            "keep_order": self.keep_order or None,
-            "strict_roles": self.strict_roles or None,
-            "bound": "none" if self.no_bound else None,
-        }
-        return {name: value for name, value in asked.items() if value is not None}
 
 
 class Files(NamedTuple):
@@ -150,15 +81,13 @@ def anonymize(
         "--policy",
         "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
     ),
-    roles: Roles = Roles(),
-    wanted: Wanted = Wanted(),
+    said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
     files: Files = Files(),
     decision: Decision = Decision(),
     source: Source = Source(),
     after: After = After(),
     force: bool = FORCE,
     as_json: bool = JSON_,
-    **models: Any,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.engines.atomic import JSON, PAGE, RECORD, check_outputs
@@ -170,7 +99,6 @@ def anonymize(
     from shoal.publishing.tables.statement import papers_beside
 
     files = files._replace(report=decision.page(files.report))
-    said = {**roles.settings(), **wanted.settings(), **models}
     data = source_of(tables, source.glob)
     with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
         asked = _asked(policy, said)
@@ -241,9 +169,8 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     from shoal.errors import PolicyError
     from shoal.model.policy import Policy
 
-    said = {name: value for name, value in settings.items() if value is not None}
-    asked = Policy.read(policy, **said) if policy is not None else Policy.of(None, **said)
-    recoded = set(said.get("hierarchies", ())) - set(asked.sensitive)
+    asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
+    recoded = set(settings.get("hierarchies", ())) - set(asked.sensitive)
     if recoded and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
     return asked

@@ -12,25 +12,22 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand
 
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import entry_of
 from shoal.version import __version__
 
-_WORDS = {
-    "Columns": "quasi sensitive identifiers insensitive person household coordinates weight weights x y label value "
-    "counted columns categories cyclic latitude longitude plane unit id source target column boundary soft_boundary "
-    "strict_roles fixed apart exclude water similar sums means compare_prefix shape_id drop_codes",
-    "Request": "k l r least distinct_l epsilon preset max_average_risk minimality population population_weights "
-    "population_size missing threshold fail_above number at_most max_diameter max_width max_clusters setup_cost levels "
-    "policy mode wait wait_above without_waiting no_counterfeits",
-    "Release": "publish hierarchy max_level range_step global_recoding max_suppressed star center grid "
-    "coarsen extent sparse naming names keep_order level",
-    "Search": "method effort prove shards seed rule improve objective islands unmatched tolerance order engine",
+_WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
+    "Columns": "quasi weight x y label value counted columns categories cyclic latitude longitude plane unit id "
+    "source target column boundary soft_boundary fixed apart exclude water similar sums means "
+    "compare_prefix shape_id drop_codes",
+    "Request": "r least epsilon population_size threshold fail_above number at_most max_diameter max_width "
+    "max_clusters setup_cost levels policy mode wait wait_above without_waiting no_counterfeits",
+    "Release": "hierarchy center grid extent sparse naming names level",
+    "Search": "prove rule improve objective islands unmatched tolerance order",
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
-    "after max_composition force_composition earlier with_original "
-    "report explored sign signer secret tiles_to table map_to png dissolved picture plot "
-    "choices geojson shapes assignments original register earlier held_out data folder separator encoding "
-    "glob query master memory threads temporary parts "
-    "force as_json demo browser port",
+    "after max_composition force_composition earlier with_original report explored sign signer secret "
+    "tiles_to table map_to png dissolved picture plot choices geojson shapes assignments original "
+    "register earlier held_out data folder separator encoding glob query master parts force as_json demo "
+    "browser port",
 }
 _KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
 _KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
@@ -47,7 +44,8 @@ def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
         if parameter.param_type_name == "argument":
             section = "Arguments"
         else:
-            section = "Request" if parameter.name in SHORTHANDS else SECTIONS.get(parameter.name, "Options")
+            entry = entry_of(str(parameter.name))
+            section = SECTIONS.get(str(parameter.name), "Options") if entry is None else entry.section
         found[section].append((_named(parameter, record[0]), record[1]))
     return {name: rows for name, rows in found.items() if rows}
 

@@ -11,32 +11,20 @@ import typer
 
 from shoal.cli.anonymize import After, release_lines
 from shoal.cli.app import app
-from shoal.cli.common import answer, in_flags, listed, pairs, present
-from shoal.cli.options import EFFORT, FORCE, HIERARCHIES, JSON_, Order, OutputFiles, Text, flag, with_options
+from shoal.cli.common import answer, in_flags, present
+from shoal.cli.options import FORCE, JSON_, Order, OutputFiles, Text, asks, flag, with_options
+
+LEARNED = (
+    "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "max_suppressed",
+    "effort", "seed",
+)  # fmt: skip
 
 
-class Learned(NamedTuple):
-    """What a recoder is asked for."""
+class Groups(NamedTuple):
+    """What a recoder asks of every group."""
 
-    quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
-    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
-    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
-    insensitive: str | None = flag(None, "--insensitive", "Columns to carry along as they are.")
     k: int = flag(5, "--k", "Fewest rows of a group.")
     l: int | None = flag(None, "--l", "At most 1/l of a group share a sensitive value.")
-    hierarchy: list[str] = HIERARCHIES
-    max_level: list[str] = flag([], "--max-level", "column=highest level; may be repeated.")
-    max_suppressed: float = flag(0.0, "--max-suppressed", "Share of the rows of a table that may be starred whole.")
-    effort: str = EFFORT
-    seed: int | None = flag(None, "--seed", "Fixes the search.")
-
-    def settings(self) -> dict[str, Any]:
-        """The same as ``Recoder`` takes it."""
-        given = self._asdict()
-        trees, most = pairs(given.pop("hierarchy"), "--hierarchy"), pairs(given.pop("max_level"), "--max-level", int)
-        roles = {n: listed(given.pop(n)) or [] for n in ("sensitive", "identifiers", "insensitive")}
-        roles["quasi_identifiers"] = listed(given.pop("quasi")) or []
-        return {**given, **roles, "hierarchies": trees or None, "max_level": most or None}
 
 
 @app.command()
@@ -44,7 +32,8 @@ class Learned(NamedTuple):
 def fit(
     tables: list[Path] = typer.Argument(help="Tables to learn from; each is to meet the models by itself."),
     output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, with hierarchies of rows as CSV next to it."),
-    wanted: Learned = Learned(),
+    said: dict[str, Any] = asks(LEARNED, needed=["quasi_identifiers"]),
+    groups: Groups = Groups(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -54,7 +43,7 @@ def fit(
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
-    recoder = shoal.Recoder(**wanted.settings()).fit([*tables])
+    recoder = shoal.Recoder(**said, **groups._asdict()).fit([*tables])
     recoder.save(output, overwrite=force)
     levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
     lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]

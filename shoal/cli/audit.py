@@ -13,24 +13,17 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, refuse_unmet, short, source_of, working
-from shoal.cli.options import AVERAGE, FORCE, JSON_, TABLES, Roles, Source, flag, with_options
+from shoal.cli.options import FORCE, JSON_, TABLES, Source, asks, flag, with_options
 from shoal.errors import PolicyError, is_number
+from shoal.model.settings import Measured as Judged
 
 
 class Measured(NamedTuple):
     """How it is measured."""
 
     population_size: int | None = flag(None, "--population-size", "How many people there are at all.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv by which it was recoded; repeatable.")
     missing: str = flag("category", "--missing", "wildcard: show that reading of blanks too; or filled.")
-    max_average_risk: float | None = AVERAGE
     threshold: float = flag(0.2, "--threshold", "A record is at risk above this.")
-
-    def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.audit`` takes it."""
-        given = self._asdict()
-        trees = pairs(given.pop("hierarchy"), "--hierarchy") or None
-        return {**given, "hierarchies": trees}
 
 
 class Earlier(NamedTuple):
@@ -54,15 +47,16 @@ class Earlier(NamedTuple):
 @with_options
 def audit(
     tables: list[str] = TABLES,
-    roles: Roles = Roles(),
     policy: Path | None = flag(
         None, "--policy", "A TOML file, or a certificate: its roles, and its models as what should hold."
+    ),
+    said: dict[str, Any] = asks(
+        [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded; repeatable."
     ),
     measured: Measured = Measured(),
     earlier: Earlier = Earlier(),
     source: Source = Source(),
     as_json: bool = JSON_,
-    **models: Any,
 ) -> None:
     """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
     from shoal.model.policy import Policy
@@ -71,11 +65,10 @@ def audit(
     found = look(
         source_of(tables, source.glob),
         None if policy is None else Policy.read(policy),
-        **roles.settings(),
+        **said,
         **source._asdict(),
-        **measured.settings(),
+        **measured._asdict(),
         **earlier.settings(),
-        **models,
     )
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
     refuse_unmet(found.passes is not False)  # None: nothing was asked

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import SHORTHANDS
 from shoal.watching import Progress as Told
 from shoal.watching import compiling, listening
 
@@ -246,13 +246,6 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         except ValueError:
             raise PolicyError(f"{option} {text!r}: {value!r} is not a number") from None
     return out
-
-
-def step_of(text: str) -> float | str:
-    """--range-step: a number, or a word for dates."""
-    from shoal.model.policy import PERIODS
-
-    return text if text in PERIODS else float(text)
 
 
 def refuse_unmet(holds: bool) -> None:

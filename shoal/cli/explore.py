@@ -12,27 +12,11 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, progress, step_of, working
-from shoal.cli.options import FORCE, HIERARCHIES, JSON_, METHODS, Roles, flag, with_options
-from shoal.model.shorthands import RECODINGS
+from shoal.cli.common import answer, listed, pairs, present, progress, working
+from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
+from shoal.model.settings import RECODINGS, SETTINGS
 
-
-class Wanted(NamedTuple):
-    """What is asked of every point."""
-
-    identifiers: str | None = flag(None, "--identifiers", "Columns to leave out.")
-    insensitive: str | None = flag(None, "--insensitive", "Columns that are published unchanged.")
-    hierarchy: list[str] = HIERARCHIES
-    effort: str | None = flag(None, "--effort", "fast (default), balanced, thorough, or seconds a point.")
-    seed: int | None = flag(None, "--seed", "Makes the searches reproducible.")
-    missing: str | None = flag(None, "--missing", "category (default), apart or filled; as in anonymize.")
-
-    def settings(self) -> dict[str, Any]:
-        """The same as settings of a policy."""
-        given = self._asdict()
-        trees = pairs(given.pop("hierarchy"), "--hierarchy") or None
-        roles = {name: listed(given[name]) for name in ("identifiers", "insensitive")}
-        return {**given, **roles, "hierarchies": trees}
+POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
 
 
 class Grid(NamedTuple):
@@ -42,13 +26,13 @@ class Grid(NamedTuple):
     l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing.")
     publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; several by commas.")
     method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
-    range_step: list[str] = flag([], "--range-step", "column=step at which ranges end; may be repeated.")
+    range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
 
     def asked(self) -> dict[str, Any]:
         """The same as ``shoal.explore`` takes it."""
         return {
             "k": _numbers(self.k, "--k"), "l": _numbers(self.l, "--l"), "publish": listed(self.publish),
-            "method": listed(self.method), "range_step": pairs(self.range_step, "--range-step", step_of),
+            "method": listed(self.method), "range_step": value_of(SETTINGS["range_step"], self.range_step),
         }  # fmt: skip
 
 
@@ -65,26 +49,23 @@ class Read(NamedTuple):
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = flag(None, "--policy", "A TOML file; its k and l are replaced by the grid."),
-    roles: Roles = Roles(),
-    wanted: Wanted = Wanted(),
+    said: dict[str, Any] = asks(POINT, models=True, effort="fast (default), balanced, thorough, or seconds a point."),
     grid: Grid = Grid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
     source: Read = Read(),
     force: bool = FORCE,
     as_json: bool = JSON_,
-    **models: Any,
 ) -> None:
     """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
     from shoal.engines.atomic import PAGE, check_outputs
     from shoal.model.policy import Policy
     from shoal.utility.explore import explore as look
 
-    check_outputs([(output, PAGE)], [table, policy, roles.population], overwrite=force)
+    check_outputs([(output, PAGE)], [table, policy, said.get("population")], overwrite=force)
     tried = grid.asked()
     present(table, folders=True)
     publish = "hierarchy" if "hierarchy" in (tried["publish"] or ()) else None
-    given = {**roles.settings(), **wanted.settings(), **models, "publish": publish}
-    settings = {name: value for name, value in given.items() if value is not None}
+    settings = said if publish is None else {**said, "publish": publish}
     if policy is None:
         asked = Policy.of(None, **{"k": tried["k"][0], "effort": "fast", **settings})
     else:

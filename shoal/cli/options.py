@@ -1,21 +1,20 @@
 """Options that several commands share, one text each; those that go together stand in one tuple.
 
-A command takes such a tuple as one argument, and ``with_options`` gives it an option for each field.
-
-The options of a command that its arguments stand for: fields of tuples that commands share, and a flag for every
-privacy model to which the registry gives a shorthand."""
+A command takes such a tuple as one argument, and ``with_options`` gives it an option for each field.  Settings of a
+policy it takes as ``asks``: their options are read off the table of settings, and it receives them ready for a Policy.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import SETTINGS, SHORTHANDS, Setting, entry_of
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
@@ -33,13 +32,12 @@ def flag(default: Any, *words: str) -> Any:
     return typer.Option(default, *words[:-1], help=words[-1])
 
 
-HIERARCHIES = flag(
-    [], "--hierarchy",
-    "column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or by its counts: "
-    "column=labels, column=intervals. Repeatable.",
-)  # fmt: skip
-AVERAGE = flag(None, "--max-average-risk", "Highest mean over the rows of 1 / (size of its group).")
-NO_BOUND = flag(False, "--no-bound", "Leave the proved ratio out: the certificate then tells nothing of the original.")
+def setting(name: str) -> Any:
+    """The option of a setting, where a tuple takes it as it is typed."""
+    return flag(None, SETTINGS[name].option, SETTINGS[name].help)
+
+
+NO_BOUND = flag(False, SETTINGS["bound"].option, SETTINGS["bound"].help)
 NO_RECORD = flag(False, "--no-record", "Do not write a private record next to the certificate.")
 FORCE = flag(False, "--force", "Replace outputs that exist.")
 JSON_ = flag(False, "--json", "One JSON object on standard output.")
@@ -53,35 +51,13 @@ DECIDED_BY = flag("", "--decided-by", "Who decided, for the report.")
 REPORT = flag(None, "--report", "A page for a review board that opens offline: .html.")
 
 
-class Roles(NamedTuple):
-    """What the columns are, and whom the rows stand for."""
-
-    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers: columns others may know, separated by commas.")
-    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
-    person: str | None = flag(
-        None, "--person", "Column that names who a row is about: all models count persons; it is left out."
-    )
-    household: str | None = flag(None, "--household", "The same for households.")
-    population: Path | None = flag(None, "--population", "Table the rows were drawn from, for --k-map and --presence.")
-    population_weights: str | None = flag(
-        None, "--population-weights", "Column: how many people a row of a sample represents."
-    )
-
-    def settings(self) -> dict[str, Any]:
-        """The same as settings of a policy."""
-        from shoal.cli.common import listed
-
-        given = self._asdict()
-        return {"quasi_identifiers": listed(given.pop("quasi")), **given, "sensitive": listed(self.sensitive)}
-
-
 class Source(NamedTuple):
     """Where a table is read, and how."""
 
-    engine: str | None = flag(None, "--engine", "polars (default of one file), duckdb (of folders and parts) or spark.")
-    memory: str | None = flag(None, "--memory", "Most memory of DuckDB before it spills to disk, such as 2GB.")
-    threads: int | None = flag(None, "--threads", "Threads of DuckDB.")
-    temporary: Path | None = flag(None, "--temporary", "Folder that DuckDB spills into.")
+    engine: str | None = setting("engine")
+    memory: str | None = setting("memory")
+    threads: int | None = setting("threads")
+    temporary: Path | None = setting("temporary")
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
     table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file, or of a server.")
     query: str | None = flag(
@@ -136,38 +112,62 @@ class OutputFiles(NamedTuple):
     no_bound: bool = NO_BOUND
 
 
+class Asked(NamedTuple):
+    """Settings of a policy that a command takes.
+
+    names      of settings;  models: also the privacy models, but for those of which the command has an option itself
+    needed     those that must be given
+    otherwise  what an option says in this command
+    """
+
+    names: tuple[str, ...]
+    models: bool
+    needed: tuple[str, ...]
+    otherwise: Mapping[str, str]
+
+
+ROLES = ("quasi_identifiers", "sensitive", "person", "household", "population", "population_weights")
+PUBLISHED = tuple(name for name, entry in SETTINGS.items() if entry.option and entry.stated != "never")
+
+
+def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = (), **otherwise: str) -> Any:
+    """The argument of a command that takes settings: a mapping, without those that nothing was said of."""
+    return Asked(tuple(names), models, tuple(needed), otherwise)
+
+
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one option for each field of the tuples it takes and, where it takes ``**models``, one for each
-    shorthand that it lacks; it receives tuples, and the models given ready for a Policy."""
+    """The command with an option for each field of the tuples, and for each of the settings, that it takes."""
     hints = get_type_hints(command, include_extras=True)
     parameters = inspect.signature(command).parameters.values()
+    settings = {p.name: p.default for p in parameters if isinstance(p.default, Asked)}
     tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
+    fields = {name: _fields(kind) for name, kind in tuples.items()}
+    own = {p.name for p in parameters} | {f.name for group in fields.values() for f in group}
+    entries = {name: _entries(asked, own) for name, asked in settings.items()}
     plain: list[inspect.Parameter] = []
     for p in parameters:
-        if p.name in tuples:
-            plain += _fields(tuples[p.name])
-        elif p.kind is not inspect.Parameter.VAR_KEYWORD:
+        if p.name in settings:
+            plain += [_parameter(entry, settings[p.name]) for entry in entries[p.name]]
+        elif p.name in fields:
+            plain += fields[p.name]
+        else:
             plain.append(p.replace(annotation=hints[p.name]))
-    place = next((i for i, p in enumerate(plain) if p.name in ("preset", "threshold")), len(plain))
-    own = {p.name for p in plain}
-    takes = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-    names = [name for name in SHORTHANDS if takes and name not in own]
-    added = [_parameter(name) for name in names]
-
-    signature = inspect.Signature([*plain[:place], *added, *plain[place:]])
+    signature = inspect.Signature(plain)
 
     @functools.wraps(command)
     def run(*values: Any, **named: Any) -> None:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
         given = bound.arguments
-        models = {name: _read(name, given.pop(name)) for name in names}
+        for name, group in entries.items():
+            typed = {entry.name: value_of(entry, given.pop(entry.name)) for entry in group}
+            given[name] = {what: value for what, value in typed.items() if value is not None}
         for name, kind in tuples.items():
             given[name] = kind(**{field: given.pop(field) for field in kind._fields})
-        command(**given, **{name: value for name, value in models.items() if value is not None})
+        command(**given)
 
     run.__signature__ = signature  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in [*plain, *added]}
+    run.__annotations__ = {p.name: p.annotation for p in plain}
     return run
 
 
@@ -181,26 +181,66 @@ def _fields(kind: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _parameter(name: str) -> inspect.Parameter:
-    shorthand = SHORTHANDS[name]
-    kind = shorthand.kinds[0] if len(shorthand.kinds) == 1 else str
-    option = typer.Option(None, f"--{name.replace('_', '-')}", help=shorthand.help)
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=kind | None)
+def _entries(asked: Asked, own: Collection[str]) -> list[Setting]:
+    """Entries of the settings a command takes; models stand where rule books do, or at the end."""
+    names = [*asked.names]
+    if asked.models:
+        place = names.index("preset") if "preset" in names else len(names)
+        names[place:place] = [name for name in SHORTHANDS if name not in own]
+    return [entry for name in names if (entry := entry_of(name)) is not None]
 
 
-def _read(name: str, given: Any) -> Any:
-    """The value of a flag: a number, or several from text with commas."""
+TYPED = {"mapping": list[str], "whole": int | None, "number": float | None, "file": Path | None}  # else one text
+
+
+def _parameter(entry: Setting, asked: Asked) -> inspect.Parameter:
+    """A setting as an argument of a command."""
+    switch = entry.kind == "switch" or entry.meant is not True
+    default: Any = [] if entry.kind == "mapping" else False if switch else None
+    option = flag(
+        ... if entry.name in asked.needed else default, entry.option, asked.otherwise.get(entry.name, entry.help)
+    )
+    annotation: Any = bool if switch else TYPED.get(entry.kind, str | None)
+    return inspect.Parameter(entry.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=annotation)
+
+
+def value_of(entry: Setting, given: Any) -> Any:
+    """What was typed as a policy takes it; None where nothing was."""
+    from shoal.cli.common import listed, pairs
+
+    if given is None or given is False or given == []:
+        return None
+    if given is True:
+        return entry.meant
+    if entry.kind == "names":
+        return listed(given)
+    if entry.kind == "mapping":
+        return pairs(given, entry.option, _number_or_word if set(entry.values) == {float, str} else _kind(entry))
+    if entry.kind == "numbers":
+        return _numbers(entry, given)
+    return given
+
+
+def _kind(entry: Setting) -> Any:
+    return next((kind for kind in entry.values if kind in (int, float)), str)
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _numbers(entry: Setting, given: str) -> tuple[Any, ...]:
+    """Several numbers from text with commas."""
     from shoal.errors import PolicyError
 
-    kinds = SHORTHANDS[name].kinds
-    if given is None or len(kinds) == 1:
-        return given
     parts = given.split(",")
     try:
-        if len(parts) != len(kinds):
+        if len(parts) != len(entry.values):
             raise ValueError
-        return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
+        return tuple(kind(part) for kind, part in zip(entry.values, parts, strict=True))
     except ValueError:
-        flag = f"--{name.replace('_', '-')}"
-        said = ", then ".join({int: "a whole number", float: "a number"}[kind] for kind in kinds)
-        raise PolicyError(f"{flag} {given!r}: give two numbers separated by a comma, {said}") from None
+        said = ", then ".join({int: "a whole number", float: "a number"}[kind] for kind in entry.values)
+        raise PolicyError(f"{entry.option} {given!r}: give two numbers separated by a comma, {said}") from None

@@ -273,5 +273,8 @@ def count_keys(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         place = np.zeros(span, np.int32)
         place[used] = np.arange(used.size, dtype=np.int32)
         return looked_up(place, key), row[used], np.bincount(key, minlength=span)[used]
-    _, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    return cell.reshape(-1), first, count.astype(np.int64)
+    order = np.argsort(key)  # numpy's own would keep rows of a cell in their order, which takes three times as long
+    start = np.flatnonzero(np.diff(key[order], prepend=-1))
+    place = np.empty(key.size, np.int64)
+    place[order] = np.repeat(np.arange(start.size), np.diff(start, append=key.size))
+    return place, order[start], np.diff(start, append=key.size)

@@ -34,7 +34,7 @@ from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 
-_OFTEN = 4  # rows of a tuple on average, from which on it pays to write each tuple once
+_OFTEN = 2  # rows of a tuple on average, from which on it pays to write each tuple once
 
 
 def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Partition, list[Replacement]]:
@@ -258,13 +258,17 @@ class FrameTable:
         The order is one of published tuples alone, so it tells nothing of who is behind them.
         """
         partition.check(counted.histogram)
-        codes = counted.histogram.sensitive[partition.cell]
-        new = _recoded(replacements, partition.group)
-        new |= {c.name: _Shown(c.values, codes[:, j]) for j, c in enumerate(counted.sensitive)}
-        line, key = np.arange(partition.count.size), shuffle_key.order
+        # cells that are shown alike are one line
+        group, codes = partition.group, counted.histogram.sensitive[partition.cell].T
+        sizes = (partition.groups, *(c.size for c in counted.sensitive))
+        line_of, first, _ = count_keys(mixed_radix_columns([group, *codes], sizes, group.size))
+        count = np.bincount(line_of, weights=partition.count, minlength=first.size).astype(np.int64)
+        new = _recoded(replacements, group[first])
+        new |= {c.name: _Shown(c.values, held[first]) for c, held in zip(counted.sensitive, codes, strict=True)}
+        line, key = np.arange(count.size), shuffle_key.order
         if not shuffle_key.fresh:
-            line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], partition.count, key)
-        row = np.repeat(line.astype(np.uint32), partition.count[line])
+            line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], count, key)
+        row = np.repeat(line.astype(np.uint32), count[line])
         dealer(key).shuffle(row)
         text = {n: polars_column(*new[n].pair(), pl.String()).rename(n) for n in names}  # as all stands in such a file
         tuples = pl.DataFrame(text)

@@ -13,7 +13,7 @@ from shoal.engines.recognize import DIRECT, by_name, by_values, numbers_nobody
 from shoal.engines.table import Table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
-from shoal.model.shorthands import OLDEST, RESTRICTED, Harbor
+from shoal.model.rule_books import OLDEST, RESTRICTED, Harbor
 
 UNREAD = 0.05  # of the rows may hold what is no zip, age or date; they become missing
 WORDS = {"zip": "zip codes", "age": "ages", "birth": "dates or years of birth", "date": "dates"}

@@ -216,6 +216,11 @@ class Tuples(NamedTuple):
         """All rows: many times what this takes."""
         return self.tuples[self.rows]
 
+    def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
+        """The tuples over some columns, texts as categories, and how many rows hold each; one may stand twice."""
+        held = (self.tuples[n].cast(pl.Categorical(pl.Categories.random())) for n in names)
+        return pl.DataFrame(held), np.bincount(self.rows, minlength=self.tuples.height)
+
 
 class Placed(NamedTuple):
     """Rows as they leave.

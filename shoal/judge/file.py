@@ -64,6 +64,14 @@ def _dense(key: np.ndarray, span: int) -> np.ndarray:
     return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
+def numbered(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(int64[n]: the number of each key of at least 0 among the different ones, in their order; a row of each)."""
+    number = _dense(key, int(key.max(initial=0)) + 1)
+    row = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
+    row[number] = np.arange(number.size)
+    return number, row
+
+
 Counts = tuple[pl.DataFrame, np.ndarray]
 
 

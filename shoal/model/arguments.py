@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.settings import EFFORTS
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -231,9 +232,6 @@ def _whole(value: Any, what: str, number: int) -> int:
 def threshold(k: Any) -> int:
     """k as an int of at least 1, or PolicyError."""
     return whole_number("k", k)
-
-
-EFFORTS = ("fast", "balanced", "thorough")
 
 
 @dataclass(frozen=True)

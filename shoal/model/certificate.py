@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
 from shoal.model.hierarchy import BUILDERS, Hierarchy
+from shoal.model.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +264,8 @@ class Certificate:
 
 
 FORMAT = 2  # of certificate files and records; format 1 had both in one file
-PRIVATE_SETTINGS = ("seed",)  # of a policy, what no receiver needs: with it the search could be made again
+# of a policy, what no receiver needs: with the seed the search could be made again
+PRIVATE_SETTINGS = tuple(name for name, entry in SETTINGS.items() if entry.private)
 DEEPEST = 40
 LARGEST = 64 << 20
 
@@ -398,20 +400,7 @@ def source_of(column: str, source: str, folder: Path) -> str:
 NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")  # methods whose answer costs at most the three-phase one
 PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less: proved for this table")
 SOURCE = "Xiao, Yi, Tao 2010, Theorem 5.19"
-WITHOUT = [
-    "weights",
-    "max_level",
-    "max_suppressed",
-    "global_recoding",
-    "person",
-    "household",
-    "population",
-    "population_weights",
-    "shards",
-    "max_average_risk",
-    "minimality",
-    "coarsen",
-]  # settings under which nothing is promised
+WITHOUT = [name for name, entry in SETTINGS.items() if not entry.promised]  # settings beside which nothing is promised
 
 
 def promised(asked: Mapping[str, Any]) -> Guarantee:

@@ -31,7 +31,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS
 
 MISSING = "missing"
 NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?$"
@@ -280,7 +280,7 @@ def meanings(
 ) -> list[Members]:
     """What the distinct texts of a published column stand for.
 
-    publish    a word of ``shoal.model.shorthands``
+    publish    a word of ``shoal.model.settings``
     hierarchy  what ``Hierarchy.of`` takes, or the name of a generated one
     starred    whether a missing cell may be a star, as in columns of numbers
 

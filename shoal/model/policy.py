@@ -1,7 +1,5 @@
 """What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try.
 
-The keywords of a policy for a type checker: a typo or a wrong kind of value is seen before anything runs.
-
 The models a request names: listed, by the keywords that stand for them, and by its rule book.
 
 What may be asked of a release, as plain values: from them a form, a page or another language makes its fields.
@@ -12,13 +10,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.errors import PolicyError, UnaskedError
-from shoal.model.arguments import EFFORTS, Effort, Fixed, column_names, known, mapping, number, seed_of
+from shoal.model.arguments import Effort, Fixed, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, is_built
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
@@ -32,69 +30,8 @@ from shoal.model.refusals import (
     refuse_nameless,
     refuse_population,
 )
-from shoal.model.shorthands import RECODINGS, RULE_BOOKS, SHORTHANDS, SizeAndShare
-from shoal.model.shorthands import OtherModels as Others
-
-Names = Sequence[str] | str
-
-
-class OtherModels(Others, total=False):
-    """Privacy models by keyword beside k and l; see ``shoal.model.shorthands``."""
-
-    privacy: PrivacyModel | Sequence[PrivacyModel | str | Mapping[str, Any]] | str
-    preset: str
-
-
-class ModelSettings(OtherModels, SizeAndShare, total=False):
-    """Privacy models by keyword."""
-
-
-class OtherSettings(OtherModels, total=False):
-    """The keywords of ``Policy`` that ``explore`` does not vary; its docstring says what they mean."""
-
-    quasi_identifiers: Names
-    sensitive: Names
-    identifiers: Names
-    insensitive: Names
-    person: str | None
-    household: str | None
-    population: Any
-    population_weights: str | None
-    coordinates: tuple[str, str] | Sequence[str] | None
-    hierarchies: Mapping[str, Any]
-    weights: Mapping[str, float]
-    max_level: Mapping[str, int]
-    range_step: Mapping[str, float | str]
-    global_recoding: bool
-    coarsen: str | None
-    max_suppressed: float
-    minimality: float | None
-    max_average_risk: float | None
-    effort: str | float
-    shards: int | None
-    seed: int | None
-    keep_order: bool
-    missing: str
-    star: str
-    numeric_stars: str
-    bound: str
-    strict_roles: bool
-
-
-class Settings(OtherSettings, ModelSettings, total=False):
-    """Every keyword of ``Policy`` that says what is published."""
-
-    publish: str
-    method: str
-
-
-class PolicySettings(Settings, total=False):
-    """Every keyword of ``Policy``: those of reading a file, too."""
-
-    engine: str | None
-    memory: str | None
-    threads: int | None
-    temporary: str | Path | None
+from shoal.model.rule_books import RULE_BOOKS
+from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
 
 
 class Models(tuple[Model, ...]):
@@ -166,7 +103,7 @@ def _alike(one: Model, other: Model) -> bool:
     return type(one) is type(other) and all(getattr(one, n) == getattr(other, n) for n in ("column", *fixed))
 
 
-BOUNDS = ("ratio", "none")  # what a certificate may say of how near the least loss is
+BOUNDS = SETTINGS["bound"].words  # what a certificate may say of how near the least loss is
 PERIODS = ("month", "year")  # steps of dates beside numbers of days
 PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
@@ -176,58 +113,11 @@ _COUNTED = ("person", "household", "population_weights")  # columns that are cou
 class Policy:
     """A request for a release: ``Policy(quasi_identifiers=["age", "zip"], sensitive=["disease"], k=5, l=3)``.
 
-    quasi_identifiers  columns an attacker may know; they are recoded
-    sensitive          columns an attacker wants to learn; published as they are
-    identifiers        columns that leave the table
-    insensitive        columns carried along knowingly; a column without a role is carried too, unless it is a direct
-                       identifier or singles people out
-    person, household  the column that names who a row is about, or whose household: models then count these, and it
-                       leaves the table
-    privacy            models every group must meet; k, l and the other shorthands add theirs, and where a policy is
-                       made again with another k (``dataclasses.replace(policy, k=3)``) that k takes the former's place
-    preset             the rule book among them, by its name
-    publish            "stars", "hierarchy", "ranges" or "centers"; see ``shoal.model.shorthands``
-    coordinates        two columns of numbers (x, y) that become one quasi-identifier, ``place``, published as tiles
-    hierarchies        per column: a path, rows, a nested dict or a Hierarchy; or "labels" or "intervals", which are
-                       generated from the table's counts.  Of a sensitive column: how far apart its values are, for
-                       t-closeness by the hierarchical distance; it is published as it is
-    weights            per column: factor of its loss, 1 where not given, from 0.000001 to 1,000,000
-    max_level          per column: highest hierarchy level that may be published
-    range_step         per column of numbers or dates: published ranges end at multiples of this, widened outwards
-                       (publish="ranges"); of dates a number of days, "month" or "year"
-    global_recoding    one level per column for the whole table (publish="hierarchy")
-    coarsen            "auto": every column at one level for the whole table, found by the search, and a star where a
-                       group's rows differ there (publish="hierarchy")
-    max_suppressed     share of the rows that may be starred whole, and no more: global recoding stars them where the
-                       rest then loses less, and the block they form meets the models as well; of other recodings,
-                       which star rows wherever that loses least, it is a limit.  0: none of global recoding, no limit
-    population         the table the rows were drawn from, a path or a frame with the quasi-identifiers as columns, for
-                       k-map, delta-presence and the journalist's risk
-    population_weights the column that says instead how many people a row stands for; it leaves the table unless it is
-                       named insensitive
-    max_average_risk   highest mean over the rows of 1 / (size of its class)
-    minimality         highest share, above 0 and below 1, with which anybody's sensitive value is told to one who knows
-                       the method and everybody's quasi-identifiers; groups are then formed without a look at sensitive
-                       values, and those that do not meet what is asked are merged together with decoys
-    method, effort     how to search; see the catalogue
-    shards             None, or a number: cells are cut into so many shards, at most, each searched by itself
-    seed               of the search. None: drawn, and on record with the release; an int: that one
-    keep_order         keep the input's row order, which is a leak; written on the certificate.  A pandas frame keeps
-                       its index too, so that a target column stays aligned; one that is more than a numbering of the
-                       rows is refused, and no file ever has it
-    missing            "category": a missing quasi-identifier is a value of its own; "apart": also, rows with one are
-                       grouped among themselves, never with rows without one; "filled": it takes the column's most
-                       frequent value before anything is counted, and each such cell counts as lost
-    star               the text of a suppressed value
-    numeric_stars      "null": a suppressed number in a frame is a missing value; "text": the column becomes text
-    bound              "ratio": the certificate states how near the least loss the release is proved to be, rounded up;
-                       "none": it does not, so that it says nothing about the original
-    strict_roles       whether a column without a role is refused by name; without it such a column is carried along,
-                       unless it is a direct identifier or singles people out
-    engine, memory, threads, temporary  how a file is read, see ``shoal.anonymize``; a frame needs none of them
-    source             the file it was read from
+    ``shoal.model.settings`` has an entry for each setting with its default and what it does, and docs/settings.md is a
+    table of them.  Where a policy is made again with another k (``dataclasses.replace(policy, k=3)``), that k takes the
+    former's place.  ``source`` is the file it was read from.
 
-    Raises PolicyError for what is unknown or contradicts itself; docs/tables.md has the settings with their sources.
+    Raises PolicyError for what is unknown or contradicts itself; docs/tables.md has the sources.
 
     Examples:
         >>> from dataclasses import replace
@@ -236,60 +126,57 @@ class Policy:
         every group has at least 3 rows; at most 1/3 of every group share a value
     """
 
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...] = ()
-    identifiers: tuple[str, ...] = ()
-    insensitive: tuple[str, ...] = ()
-    person: str | None = None
-    household: str | None = None
-    population: Any = field(default=None, compare=False)
-    population_weights: str | None = None
-    privacy: tuple[PrivacyModel, ...]
-    preset: str | None = None
-    publish: str = "stars"
-    coordinates: tuple[str, str] | None = None
-    hierarchies: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    weights: Mapping[str, float] = field(default_factory=dict, hash=False)
-    max_level: Mapping[str, int] = field(default_factory=dict, hash=False)
-    range_step: Mapping[str, float | str] = field(default_factory=dict, hash=False)
-    global_recoding: bool = False
-    coarsen: str | None = None
-    max_suppressed: float = 0.0
-    max_average_risk: float | None = None
-    minimality: float | None = None
-    method: str = "auto"
-    effort: str | float = "balanced"
-    shards: int | None = None
-    seed: int | None = None
-    keep_order: bool = False
-    missing: str = "category"
-    star: str = "*"
-    numeric_stars: str = "null"
-    bound: str = "ratio"
-    strict_roles: bool = False
-    engine: str | None = field(default=None, compare=False)
-    memory: str | None = field(default=None, compare=False)
-    threads: int | None = field(default=None, compare=False)
-    temporary: str | Path | None = field(default=None, compare=False)
+    quasi_identifiers: tuple[str, ...]  # the types that are held; what is given, and the default, the table says
+    sensitive: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    insensitive: tuple[str, ...]
+    person: str | None
+    household: str | None
+    population: Any = field(compare=False)
+    population_weights: str | None
+    coordinates: tuple[str, str] | None
+    privacy: tuple[Model, ...]
+    preset: str | None
+    publish: str
+    hierarchies: Mapping[str, Any] = field(hash=False)
+    weights: Mapping[str, float] = field(hash=False)
+    max_level: Mapping[str, int] = field(hash=False)
+    range_step: Mapping[str, float | str] = field(hash=False)
+    global_recoding: bool
+    coarsen: str | None
+    max_suppressed: float
+    max_average_risk: float | None
+    minimality: float | None
+    method: str
+    effort: str | float
+    shards: int | None
+    seed: int | None
+    keep_order: bool
+    missing: str
+    star: str
+    numeric_stars: str
+    bound: str
+    strict_roles: bool
+    engine: str | None = field(compare=False)
+    memory: str | None = field(compare=False)
+    threads: int | None = field(compare=False)
+    temporary: str | Path | None = field(compare=False)
     source: Path | None = field(default=None, compare=False)
 
     def __init__(self, **asked: Unpack[PolicySettings]) -> None:
         """Raises PolicyError with a suggestion for anything unknown, and for what contradicts itself."""
         values: dict[str, Any] = dict(asked)
-        settings = {f.name: f for f in fields(self)}
-        known_names = [*settings, *SHORTHANDS]
+        known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
             if name not in known_names:
                 raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
-        for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive"):
-            values[name] = column_names(name, values.get(name, ()))
-        if values.get("coordinates") is not None:
-            values["coordinates"] = column_names("coordinates", values["coordinates"])
-        for name, f in settings.items():
-            if name not in values:
-                values[name] = f.default if f.default_factory is MISSING else f.default_factory()
-            object.__setattr__(self, name, values[name])
+        held = {"source": None} | {name: entry.default for name, entry in SETTINGS.items()} | values
+        for name, entry in SETTINGS.items():
+            if entry.kind == "names" and (held[name], entry.default) != (None, None):
+                held[name] = column_names(name, held[name])
+        for name, value in held.items():
+            object.__setattr__(self, name, value)
         self._check()
 
     def _check(self) -> None:
@@ -353,29 +240,25 @@ class Policy:
                 seen[name] = role
 
     def _check_words(self) -> None:
-        """Settings that are a word, a flag or a seed."""
+        """Settings that are a word, a switch or a seed."""
         if not isinstance(self.method, str):
             raise PolicyError(f"method={self.method!r}: a method is the name of one")
-        for flag in ("global_recoding", "keep_order", "strict_roles"):
-            if not isinstance(getattr(self, flag), bool):
-                raise PolicyError(f"{flag}={getattr(self, flag)!r}: say true or false")
+        for name, entry in SETTINGS.items():
+            if entry.kind == "switch" and not isinstance(getattr(self, name), bool):
+                raise PolicyError(f"{name}={getattr(self, name)!r}: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
         known("way to publish", self.publish, RECODINGS)
-        known("choice for numeric_stars", self.numeric_stars, ("null", "text"))
-        known("choice for bound", self.bound, BOUNDS)
+        for name in ("numeric_stars", "bound"):
+            known(f"choice for {name}", getattr(self, name), SETTINGS[name].words)
         if not isinstance(self.star, str) or not self.star:
             raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")
         object.__setattr__(self, "seed", seed_of(self.seed))
 
     def _check_columns(self) -> None:
         """Settings by column name a quasi-identifier, and hold what they may."""
-        for what, given in (
-            ("hierarchies", self.hierarchies),
-            ("weights", self.weights),
-            ("max_level", self.max_level),
-            ("range_step", self.range_step),
-        ):
+        for what in (name for name, entry in SETTINGS.items() if entry.kind == "mapping"):
+            given = getattr(self, what)
             if not isinstance(given, Mapping):
                 raise PolicyError(
                     f"{what}={given!r}: give a mapping from column to value, {{{self.grouped[0]!r}: ...}}"
@@ -509,51 +392,36 @@ class Policy:
 
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain values for the certificate; hierarchies by the name of their file."""
-        return {
+        people = self.population
+        otherwise = {
             "quasi_identifiers": list(self.grouped),
-            "sensitive": list(self.sensitive),
-            "identifiers": list(self.identifiers),
-            "insensitive": list(self.insensitive),
-            "person": self.person,
-            "household": self.household,
-            "population": Path(self.population).name
-            if isinstance(self.population, (str, Path))
+            "population": Path(people).name
+            if isinstance(people, (str, Path))
             else None
-            if self.population is None
+            if people is None
             else "a table in memory",
-            "population_weights": self.population_weights,
-            "coordinates": None if self.coordinates is None else list(self.coordinates),
             "privacy": [describe(m) for m in self.privacy],
-            "preset": self.preset,
-            "publish": self.publish,
             "hierarchies": {
                 name: Path(h).name if isinstance(h, (str, Path)) else getattr(h, "builder", None) or type(h).__name__
                 for name, h in self.hierarchies.items()
             },
-            "weights": dict(self.weights),
-            "max_level": dict(self.max_level),
-            "range_step": dict(self.range_step),
-            "global_recoding": self.global_recoding,
-            "coarsen": self.coarsen,
-            "max_suppressed": self.max_suppressed,
-            "max_average_risk": self.max_average_risk,
-            **({} if self.minimality is None else {"minimality": self.minimality}),
-            "method": self.method,
-            "effort": self.effort,
-            **({} if self.shards is None else {"shards": self.shards}),
-            "seed": self.seed,
-            "keep_order": self.keep_order,
-            "missing": self.missing,
-            "star": self.star,
-            "numeric_stars": self.numeric_stars,
-            "bound": self.bound,
-            **({"strict_roles": True} if self.strict_roles else {}),
         }
+        held = {f.name: getattr(self, f.name) for f in fields(self) if f.name in SETTINGS}
+        plain = {name: otherwise[name] if name in otherwise else _plain(value) for name, value in held.items()}
+        return {name: value for name, value in plain.items() if SETTINGS[name].is_stated(held[name])}
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it."""
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
 def choices() -> dict[str, Any]:
     """The tables of settings that ``Policy`` and the command line read, as plain values.
 
+    "settings" keyword of a policy -> "help" in a line and "more", "kind" of value ("names", "mapping", "switch",
+               "whole", "number", "text", "file", "models"), "words" it may be, "default", "option" of the command line
+               and "section" of its help
     "models"   keyword of a policy -> formal "name", "help" in a line, "numbers" (the kind of each, "int" or "float"),
                "speaks" of rows, columns, persons or tuples, and "source"
     "presets"  rule book -> its k, source, reason and what it leaves open
@@ -562,6 +430,8 @@ def choices() -> dict[str, Any]:
     Examples:
         >>> choices()["models"]["k"]["name"], choices()["models"]["recursive_cl"]["numbers"]
         ('k-anonymity', ['float', 'int'])
+        >>> choices()["settings"]["missing"]["words"]
+        ['category', 'apart', 'filled']
     """
     from shoal.model.privacy import MODELS
 
@@ -576,8 +446,15 @@ def choices() -> dict[str, Any]:
         for name, short in SHORTHANDS.items()
     }
     return {
+        "settings": {
+            name: {
+                "help": entry.help, "more": entry.more, "kind": entry.kind, "words": list(entry.words),
+                "default": _plain(entry.default), "option": entry.option, "section": entry.section,
+            }
+            for name, entry in SETTINGS.items()
+        },
         "models": models,
         "presets": {name: book.as_dict() for name, book in RULE_BOOKS.items()},
         "publish": {name: way.words for name, way in RECODINGS.items()},
         "effort": list(EFFORTS),
-    }
+    }  # fmt: skip

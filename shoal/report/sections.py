@@ -15,7 +15,7 @@ from markupsafe import Markup
 from shoal.model.cards import number
 from shoal.model.privacy import restore
 from shoal.model.refusals import missing_words
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS
 from shoal.report.parts import ALL_BUT, as_sentence, model_words, paragraph, percent_up, released, share, table, term
 
 

@@ -22,10 +22,10 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.finding import STATED, Finding
 from shoal.model.arguments import column_names, mapping, whole_number
 from shoal.model.certificate import ROUNDING, Certificate, read_json
-from shoal.model.policy import OtherSettings, Policy
+from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again

@@ -185,31 +185,35 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         step.style("width: 16rem")
         step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
     with ui.expansion("More settings").classes("wb-wide"):
-        effort = ui.select(
-            choices["effort"], value=task.settings.get("effort", "balanced"), label="How hard to search (effort)"
-        )
-        effort.classes("wb-wide").on_value_change(lambda e: window.set("Release", effort=e.value))
-        seed = ui.number("Seed of the search", value=task.settings.get("seed", 0), min=0, step=1, format="%d")
-        seed.on("change", lambda: window.set("Release", seed=int(seed.value or 0)))
-        missing = ui.select(
-            {"category": "a value of its own", "apart": "grouped apart",
-             "filled": "filled with the most frequent value"},
-            value=task.settings.get("missing", "category"), label="A missing quasi-identifier is",
-        )  # fmt: skip
-        missing.classes("wb-wide").on_value_change(lambda e: window.set("Release", missing=e.value))
-        whole = ui.switch(
-            "One level per column for the whole table (global recoding)",
-            value=task.settings.get("global_recoding", False),
-        )
-        whole.on_value_change(lambda e: window.set("Release", global_recoding=e.value or None))
-        most = ui.number(
-            "Largest share of rows that may be suppressed whole, 0 to 1",
-            value=task.settings.get("max_suppressed", 0.0),
-            min=0,
-            max=1,
-            step=0.01,
-        )
-        most.classes("wb-wide").on("change", lambda: window.set("Release", max_suppressed=most.value or None))
+        for name, setting in choices["settings"].items():
+            if setting["section"] in SECTIONS and setting["kind"] in KINDS and name not in ELSEWHERE:
+                _field(window, name, setting)
+
+
+SECTIONS = ("Request", "Release", "Search")  # of the settings that stand here
+KINDS = ("switch", "whole", "number", "text")
+ELSEWHERE = ("publish", "preset", "engine")  # above, and what opening a table says
+
+
+def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
+    """One setting as its entry describes it."""
+    label, held = f"{name}: {setting['help']}", window.task.settings.get(name, setting["default"])
+
+    def change(value: Any) -> None:
+        window.set("Release", **{name: None if value in ("", False) else value})
+
+    if setting["kind"] == "switch":
+        ui.switch(label, value=bool(held)).on_value_change(lambda e: change(e.value))
+    elif setting["words"]:
+        words = setting["words"] if setting["default"] is not None else ["", *setting["words"]]
+        ui.select(words, value=held or "", label=label).classes("wb-wide").on_value_change(lambda e: change(e.value))
+    elif setting["kind"] == "text":
+        field = ui.input(label, value=held or "").classes("wb-wide")
+        field.on("change", lambda: change(field.value))
+    else:
+        whole = setting["kind"] == "whole"
+        number = ui.number(label, value=held, min=0, step=1 if whole else 0.01).classes("wb-wide")
+        number.on("change", lambda: change(int(number.value) if whole and number.value is not None else number.value))
 
 
 def _step(window: Any, name: str, value: float | None) -> None:

@@ -19,7 +19,7 @@ from shoal.cli.audit import audit
 from shoal.cli.options import with_options
 from shoal.judge import models
 from shoal.model import privacy
-from shoal.model.shorthands import SHORTHANDS, Shorthand
+from shoal.model.settings import SHORTHANDS, Shorthand
 from shoal.publishing.tables.audited import AuditSettings
 from tests.commands import run
 

@@ -39,9 +39,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_the_page_is_what_the_program_says():
-    made = runpy.run_path(str(ROOT / "tools" / "commands.py"))["page"]()
-    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == made, "run python tools/commands.py"
+def test_the_pages_are_what_the_program_says():
+    made = runpy.run_path(str(ROOT / "tools" / "commands.py"))
+    for name, page in (("commands", made["page"]()), ("settings", made["settings"]())):
+        assert (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") == page, "run python tools/commands.py"
 
 
 def test_every_command_and_option_is_explained():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from shoal.engines.codes import Coded
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
 from shoal.engines.table import Replacement
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, VerificationError
 from shoal.model.histogram import Partition
+from shoal.publishing.tables.release import Later
 
 SECRET = b"sixteen bytes or more"
 ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 1}
@@ -84,3 +86,26 @@ def test_a_partition_of_other_rows_deals_nothing() -> None:
     with pytest.raises(ShoalError, match="the partition places"):
         table.place(cells, other, star, [], [], ShuffleKey.of(None), False)
     assert isinstance(cells.quasi[0], Coded)
+
+
+def test_what_it_is_dealt_out_of_is_judged_and_no_row_made(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    people().write_csv(path)
+    release = shoal.anonymize(path, **ASKED)
+    dealt = release._placement.tuples
+    assert dealt is not None
+    assert release._later.table is None
+    assert not dealt.tuples.is_duplicated().any()
+    release.write(tmp_path / "out.csv")
+    assert release._later.table is None
+    assert Counter(release.table.rows()) == Counter(pl.read_csv(tmp_path / "out.csv", infer_schema=False).rows())
+    for bent in (
+        dealt._replace(rows=np.append(dealt.rows[1:], (dealt.rows[:1] + 1) % len(dealt.tuples))),
+        dealt._replace(tuples=dealt.tuples.with_columns(dealt.tuples["s"].shift(1))),
+    ):
+        other = replace(release, _placement=replace(release._placement, tuples=bent), _later=Later())
+        with pytest.raises(VerificationError, match="not what was decided"):
+            other.check()
+        with pytest.raises(VerificationError):
+            other.write(tmp_path / "other.csv")
+        assert not (tmp_path / "other.csv").exists()

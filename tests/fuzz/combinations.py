@@ -16,7 +16,7 @@ import polars as pl
 
 import shoal
 from shoal.errors import ShoalError, VerificationError
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import SHORTHANDS
 from shoal.problems.catalogue import names
 from tests import commands
 from tests.fuzz.releases import ENDINGS, ENGINES, MODELS, POOLS, PUBLISH, SHEET, handed, series

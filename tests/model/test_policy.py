@@ -18,7 +18,7 @@ from shoal.model.certificate import recipe
 from shoal.model.histogram import Histogram
 from shoal.model.policy import Policy
 from shoal.model.privacy import MODELS, Requirement, describe, requirement, restore
-from shoal.model.shorthands import RULE_BOOKS
+from shoal.model.rule_books import RULE_BOOKS
 
 FULL = """
 quasi_identifiers = ["zip", "age"]

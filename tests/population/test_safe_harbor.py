@@ -12,7 +12,7 @@ import shoal
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.tables.shown import breach
-from shoal.model.shorthands import Harbor
+from shoal.model.rule_books import Harbor
 
 NOW = datetime.datetime.now(datetime.UTC).year
 

@@ -14,7 +14,7 @@ import pytest
 import shoal
 from shoal.judge import recodings as judge_recodings
 from shoal.model import recoding
-from shoal.model.shorthands import RECODINGS, RecodingEntry
+from shoal.model.settings import RECODINGS, RecodingEntry
 from shoal.problems.catalogue import names
 from tests.commands import run
 

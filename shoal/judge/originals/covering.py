@@ -25,7 +25,7 @@ from shoal.judge import recodings
 from shoal.judge.finding import has_both, pair, reading, shown, with_empty
 from shoal.model.hierarchy import Hierarchy, Resolved
 from shoal.model.notation import NUMBER, RangeOf, SetOf, in_order, parse
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS
 
 
 class Values:
@@ -202,7 +202,7 @@ class Column:
 class Reading:
     """How a column was published.
 
-    kind       a word of ``shoal.model.shorthands``
+    kind       a word of ``shoal.model.settings``
     star       text of a suppressed value; blank: a missing value may stand for one
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet

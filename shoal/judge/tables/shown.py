@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.judge.file import codes
+from shoal.judge.file import codes, numbered
 from shoal.judge.finding import Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import Members, meanings_of_classes, of_ranges
-from shoal.model.shorthands import RESTRICTED, Harbor
+from shoal.model.rule_books import RESTRICTED, Harbor
 
 NOT_AT_HAND = "not at hand"  # in place of a hierarchy that the judge was not given
 _SILENT = ("labels", "tiles", NOT_AT_HAND)  # hierarchies whose labels do not say what they stand for
@@ -55,7 +55,7 @@ class Shown(NamedTuple):
 class Published(NamedTuple):
     """How the columns of a release were published.
 
-    names    its quasi-identifiers;  publish: a word of ``shoal.model.shorthands``
+    names    its quasi-identifiers;  publish: a word of ``shoal.model.settings``
     star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
     trees    per column its hierarchy, the name of a generated one, or NOT_AT_HAND
     weights  per column, 1 where not given
@@ -112,8 +112,7 @@ class _Cells(NamedTuple):
 
 def _read(column: pl.Series, name: str, how: Published) -> _Cells:
     """A column, every distinct text read once."""
-    number = codes(column)
-    _, first, where = np.unique(number, return_index=True, return_inverse=True)
+    where, first = numbered(codes(column))
     texts = [t if t != "" else None for t in texts_of(column.gather(first))]
     written = column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum))
     hidden = name in how.blanks or not written

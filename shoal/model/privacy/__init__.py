@@ -1,6 +1,6 @@
 """Privacy models: small values with a name, a statement on monotonicity and a source.
 
-``MODELS`` has every model to which ``shoal.model.shorthands`` gives a keyword: a file here and a line there, and
+``MODELS`` has every model to which ``shoal.model.settings`` gives a keyword: a file here and a line there, and
 policies, flags, audits and certificates know it.  Algorithms see models only as a ``Requirement``; the judge reads each
 in a module of the same name in ``shoal.judge.models``, and shares no code with those here.
 """
@@ -25,7 +25,7 @@ from shoal.model.privacy.diversity import (
 from shoal.model.privacy.population import Charge, DeltaPresence, KMap, OfPersons
 from shoal.model.privacy.requirement import Requirement, Rule, requirement
 from shoal.model.privacy.size import AlphaKAnonymity, KAnonymity
-from shoal.model.shorthands import SHORTHANDS
+from shoal.model.settings import SHORTHANDS
 
 __all__ = [
     "MODELS",

@@ -1,7 +1,7 @@
 """How the values of a group are published, and what each published value costs: a file for each way.
 
 ``levels`` (hierarchies, and stars), ``ranges`` and ``sets`` answer what ``column`` asks; ``recoding`` puts columns
-together.  A further way is a file that answers the same, and a line in ``shoal.model.shorthands``.
+together.  A further way is a file that answers the same, and a line in ``shoal.model.settings``.
 
 Columns recoded together: what each group publishes, and what that costs."""
 

@@ -65,7 +65,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnRecoding(ABC):
-    """A column of codes 0 .. size-1; as ``Levels``, ``Ranges`` and ``Sets``; ``shoal.model.shorthands`` says when.
+    """A column of codes 0 .. size-1; as ``Levels``, ``Ranges`` and ``Sets``; ``shoal.model.settings`` says when.
 
     weight  factor of this column's loss
 

@@ -27,7 +27,7 @@ from shoal.model.hierarchy import GENERATED
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
 from shoal.model.recoding import ColumnRecoding, Grid, Levels, Published, Ranges, Recoding
-from shoal.model.shorthands import RECODINGS
+from shoal.model.settings import RECODINGS
 from shoal.model.task import Grouping
 
 _EPOCH = datetime.date(1970, 1, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -19,29 +19,17 @@ from shoal.judge.tables.privacy import wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition
 from shoal.model.hierarchy import GENERATED, Hierarchy
-from shoal.model.policy import PLACE, ModelSettings, Names, Policy
+from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
 from shoal.model.refusals import filled_words
+from shoal.model.settings import Measured, ModelSettings
 from shoal.publishing.opening import read_census
 from shoal.publishing.tables.earlier import promises, published, set_against, several
 from shoal.publishing.tables.limits import CLOSE, trees_of
 from shoal.watching import watched
 
 
-class Roles(TypedDict, total=False):
-    """The keywords of a policy, but for its models, that any table has an answer to."""
-
-    quasi_identifiers: Names | None
-    sensitive: Names | None
-    person: str | None
-    household: str | None
-    population: Any
-    population_weights: str | None
-    hierarchies: Mapping[str, Any] | None
-    max_average_risk: float | None
-
-
-class AuditSettings(Roles, ModelSettings, ScopeSettings, total=False):
+class AuditSettings(Measured, ModelSettings, ScopeSettings, total=False):
     """The keywords of ``audit`` that a policy or an engine has as well."""
 
 
@@ -135,7 +123,7 @@ def _asked(
     asked = Policy.of(policy, **{**({"k": 1} if policy is None else {}), **given, "hierarchies": trees})
     if policy is not None:
         return asked, trees, asked.privacy
-    models = [name for name in given if name not in Roles.__annotations__]
+    models = [name for name in given if name not in Measured.__annotations__]
     given_k = "k" in models  # the k = 1 above is nobody's wish
     return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
 

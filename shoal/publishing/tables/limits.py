@@ -194,8 +194,10 @@ def exposed(
     anywhere = np.zeros(partition.groups, bool)
     for j, column in enumerate(columns):
         size = np.int64(max(column.size, 1))
-        pair, at = np.unique(partition.group * size + histogram.quasi[partition.cell, j], return_inverse=True)
-        held = np.bincount(at.reshape(-1), weights=partition.count, minlength=pair.size)
+        key = partition.group * size + histogram.quasi[partition.cell, j]
+        order = np.argsort(key)
+        start = np.flatnonzero(np.diff(key[order], prepend=-1))
+        pair, held = key[order[start]], np.add.reduceat(partition.count[order], start)
         group = pair // size
         border = np.flatnonzero(np.diff(group, prepend=-1, append=partition.groups))
         shown = column.bared(group, pair % size, border)

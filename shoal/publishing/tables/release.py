@@ -28,7 +28,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.notation import Members
 from shoal.model.policy import Policy
-from shoal.model.shorthands import Harbor
+from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
@@ -275,11 +275,12 @@ class Release(Generic[Frame]):
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
-        opened, names = self._opened(), [*policy.grouped, *policy.sensitive]
-        cells, counts = opened.counts(names)
-        refuse_other(self._placement.expected.counts(), (cells, counts))
+        names, few = [*policy.grouped, *policy.sensitive], self._placement.tuples if self._as_placed else None
+        cells, counts = (self._opened() if few is None else few).counts(names)
+        refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self._facts.harbor is not None or policy.population is not None or policy.weighed:
+            opened = self._opened()
             beside = [n for n in policy.weighed if n in opened.columns]
             found = self._outside()(opened.polars([*names, *beside]), found)
         self.seconds["verify"] = time.perf_counter() - clock

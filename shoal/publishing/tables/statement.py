@@ -28,7 +28,7 @@ from shoal.model.certificate import FORMAT, PRIVATE_SETTINGS, PROVED, PublicCert
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
 from shoal.model.refusals import missing_words
-from shoal.model.shorthands import RULE_BOOKS
+from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing import signing
 from shoal.publishing.signing import made_now
 from shoal.publishing.tables.limits import trees_of

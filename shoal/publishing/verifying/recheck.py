@@ -38,7 +38,8 @@ from shoal.model.certificate import (
 )
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import Policy
-from shoal.model.shorthands import NAME, RECODINGS, RULE_BOOKS, RULES, Harbor
+from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, Harbor
+from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.problems.catalogue import crosswalk_problems
 from shoal.publishing.judging import OUTLINES, Sources, findings, form_of, outlined, tables
 from shoal.publishing.opening import opened
@@ -383,27 +384,11 @@ def belongs(public: Record, private: Record) -> list[Finding]:
 
 def _policy(asked: Mapping[str, Any]) -> Policy:
     """What was asked, as far as the release shows whether it holds."""
-    return Policy.of(
-        quasi_identifiers=asked["quasi_identifiers"],
-        sensitive=asked["sensitive"],
-        identifiers=asked["identifiers"],
-        insensitive=asked.get("insensitive", ()),
-        population=asked.get("population"),
-        population_weights=asked.get("population_weights"),
-        person=asked.get("person"),
-        household=asked.get("household"),
-        max_average_risk=asked.get("max_average_risk"),
-        minimality=asked.get("minimality"),
-        privacy=asked["privacy"],
-        star=asked["star"],
-        missing=asked.get("missing", "category"),
-        weights=asked["weights"],
-        hierarchies={n: h for n, h in dict(asked["hierarchies"]).items() if n in asked["sensitive"]},
-        **({"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}),
-        global_recoding=bool(asked.get("global_recoding", False)),
-        max_suppressed=asked.get("max_suppressed", 0.0),
-        preset=asked.get("preset"),
-    )
+    shown = {name: asked[name] for name, entry in SETTINGS.items() if entry.shown and entry.stated == "always"}
+    shown |= {name: asked.get(name) for name, entry in SETTINGS.items() if entry.shown and entry.stated == "asked"}
+    trees = {n: h for n, h in dict(asked["hierarchies"]).items() if n in asked["sensitive"]}
+    steps = {"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}
+    return Policy.of(None, **shown, hierarchies=trees, **steps)
 
 
 def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:

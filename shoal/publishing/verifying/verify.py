@@ -39,7 +39,7 @@ from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate, PublicCertificate, digest, read_json, source_of
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, Policy
-from shoal.model.shorthands import OLDEST
+from shoal.model.rule_books import OLDEST
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.signing import signature
 from shoal.publishing.verifying.own_rows import Outer, carried, filled_cells, incomplete, own_findings

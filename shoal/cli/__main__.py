@@ -1,3 +1,0 @@
-from shoal.cli import main
-
-main()

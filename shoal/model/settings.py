@@ -1,0 +1,462 @@
+"""What may be asked of a release: one table, with an entry for each setting.
+
+An entry is the annotation of a keyword, so that type checkers read the same line.  From it derive the keyword, the key
+of a policy file, the option of the command line with its section, its default, its line on the certificate, whether
+verification asks it again, the field of the workbench and its row in the guide.  A new setting is an entry here, the
+attribute in which ``Policy`` holds it, and what it does.
+
+Privacy models and ways to publish have tables of their own, a line each.  Nothing here is heavy, so that options cost
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypedDict, Union, get_args, get_origin, get_type_hints
+
+from shoal.model.rule_books import RULE_BOOKS
+
+Names = Sequence[str] | str
+Pair = tuple[float, float] | Sequence[float]
+Kind = Literal["names", "mapping", "switch", "whole", "number", "numbers", "text", "file", "models"]
+EFFORTS = ("fast", "balanced", "thorough")
+
+
+class AnyModel(Protocol):
+    """A privacy model, as far as a type checker asks: see ``shoal.model.privacy``."""
+
+    def words(self) -> str:
+        """What every group is like, in words."""
+        ...
+
+
+class Shorthand(NamedTuple):
+    """One keyword that stands for a privacy model.
+
+    file, model  where the model lies, and its class;  help one line
+    fixed  parameters that go without saying
+    kinds  the type of each number it takes, in the order of its parameters
+    """
+
+    file: str
+    model: str
+    help: str
+    fixed: tuple[tuple[str, Any], ...] = ()
+    kinds: tuple[type, ...] = ()
+
+
+class RecodingEntry(NamedTuple):
+    """One way to publish.
+
+    file, recoding  where the recoding of a column lies, and its class; the judge's reading is a file of the same name
+                    in ``shoal.judge.recodings``; "" where rows are published as they are
+    words           what it is, in a report
+    """
+
+    file: str
+    recoding: str
+    words: str
+
+    def load(self) -> Any:
+        """The class, a ``shoal.model.recoding.ColumnRecoding``."""
+        from importlib import import_module
+
+        return getattr(import_module(f"shoal.model.recoding.{self.file}"), self.recoding)
+
+
+RECODINGS: dict[str, RecodingEntry] = {
+    "stars": RecodingEntry("levels", "Levels", "values hidden as stars"),
+    "hierarchy": RecodingEntry("levels", "Levels", "classes of a hierarchy"),
+    "ranges": RecodingEntry("ranges", "Ranges", "ranges"),
+    "centers": RecodingEntry("", "", "one real record of each group, for all of its rows"),
+}
+
+
+class Setting(NamedTuple):
+    """One entry of the table.
+
+    section   of a command's help: "Columns", "Request", "Release", "Search" or "Files"
+    help      what it does, in one line: the option, the workbench and the guide say it
+    more      what else it does, for the guide
+    default   what it is where nobody says it
+    flag      its option, by default its name with dashes; "" where the command line has none
+    meant     what a flag without a value says
+    words     the words that it may be, the first by default; none where it is no word
+    stated    on the certificate: "always", "asked" (where it is not the default) or "never"
+    shown     a release shows it, so that verification asks it again
+    promised  a theorem's promise holds whatever it says; until somebody shows that, a setting takes the promise away
+    private   on record alone, for no receiver needs it
+    kind, values  how it is written, and the types of the numbers: from the type of the keyword
+    name      the keyword
+    """
+
+    section: str
+    help: str
+    more: str = ""
+    default: Any = None
+    flag: str | None = None
+    meant: Any = True
+    words: Collection[str] = ()
+    stated: str = "always"
+    shown: bool = False
+    promised: bool = False
+    private: bool = False
+    kind: Kind = "text"
+    values: tuple[type, ...] = ()
+    name: str = ""
+
+    @property
+    def option(self) -> str:
+        """Its long option; "" where the command line has none."""
+        return f"--{self.name.replace('_', '-')}" if self.flag is None else self.flag
+
+    def is_stated(self, value: Any) -> bool:
+        """Whether a value of it is written on the certificate."""
+        return self.stated == "always" or (self.stated == "asked" and value != self.default)
+
+
+class SizeAndShare(TypedDict, total=False):
+    """The two models that ``explore`` varies."""
+
+    k: Annotated[int, Shorthand("size", "KAnonymity", "At least k rows in every group.")]
+    l: Annotated[int, Shorthand("diversity", "LDiversity", "At most 1/l of a group share a sensitive value.")]
+
+
+class OtherModels(TypedDict, total=False):
+    """All others.  A line is a model's keyword, key, option, and type for type checkers."""
+
+    distinct_l: Annotated[int, Shorthand("diversity", "DistinctLDiversity", "At least l different sensitive values.")]
+    entropy_l: Annotated[float, Shorthand("diversity", "EntropyLDiversity", "Entropy of a group at least log l.")]
+    recursive_cl: Annotated[
+        Pair, Shorthand("diversity", "RecursiveLDiversity", "Recursive (c,l)-diversity, as c,l.", (), (float, int))
+    ]
+    alpha_k: Annotated[Pair, Shorthand("size", "AlphaKAnonymity", "(alpha,k)-anonymity, as alpha,k.", (), (float, int))]
+    t: Annotated[float, Shorthand("closeness", "TCloseness", "Within t of the table's distribution (equal distance).")]
+    t_ordered: Annotated[
+        float,
+        Shorthand(
+            "closeness", "TCloseness", "The same by the earth mover's distance over the values' order.",
+            (("distance", "ordered"),),
+        ),
+    ]  # fmt: skip
+    t_hierarchical: Annotated[
+        float,
+        Shorthand(
+            "closeness", "TCloseness", "The same by the hierarchy of the sensitive column; see --hierarchy.",
+            (("distance", "hierarchical"),),
+        ),
+    ]  # fmt: skip
+    beta: Annotated[float, Shorthand("closeness", "BetaLikeness", "Enhanced beta-likeness.")]
+    beta_basic: Annotated[float, Shorthand("closeness", "BetaLikeness", "Basic beta-likeness.", (("enhanced", False),))]
+    delta: Annotated[
+        float,
+        Shorthand("closeness", "DeltaDisclosure", "Delta-disclosure: |log(p / q)| < delta for every value."),
+    ]
+    simultaneous_l: Annotated[
+        int,
+        Shorthand(
+            "diversity", "SimultaneousLDiversity",
+            "Every row lies in l rows that differ in every sensitive column.",
+        ),
+    ]  # fmt: skip
+    k_map: Annotated[
+        int, Shorthand("population", "KMap", "Every group fits at least k rows of the population; see --population.")
+    ]
+    presence: Annotated[
+        Pair,
+        Shorthand(
+            "population", "DeltaPresence", "Share of a group in the population it fits, as low,high.", (),
+            (float, float),
+        ),
+    ]  # fmt: skip
+
+
+class WayAndMethod(TypedDict, total=False):
+    """How it is published and how it is searched for, which ``explore`` varies, too."""
+
+    publish: Annotated[
+        str,
+        Setting(
+            "Release", f"{', '.join(RECODINGS)}; the first by default.", default="stars", words=RECODINGS, promised=True
+        ),
+    ]
+    method: Annotated[
+        str, Setting("Search", "A method of the catalogue; auto by default.", default="auto", promised=True)
+    ]
+
+
+class Preset(TypedDict, total=False):
+    """Models by the name of the rule that asks for them, or as a list."""
+
+    preset: Annotated[
+        str,
+        Setting(
+            "Request", f"A rule book: {', '.join(RULE_BOOKS)}.",
+            "Its model is asked for beside the others; the guide lists what it leaves open.",
+            words=RULE_BOOKS, shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    privacy: Annotated[
+        AnyModel | Sequence[AnyModel | str | Mapping[str, Any]] | str,
+        Setting(
+            "Request", "Models that every group must meet, as values.",
+            "In a policy file a list of tables, each with the name of its model. k, l and the other keywords add "
+            "theirs; where a policy is made again with another k, that k takes the former's place. At the command line "
+            "each model has an option.",
+            default=(), flag="", shown=True, promised=True, kind="models",
+        ),
+    ]  # fmt: skip
+
+
+class ModelSettings(SizeAndShare, OtherModels, Preset, total=False):
+    """Privacy models by keyword."""
+
+
+class Measured(TypedDict, total=False):
+    """What is asked of any table, released by shoal or not."""
+
+    quasi_identifiers: Annotated[
+        Names,
+        Setting(
+            "Columns", "Quasi-identifiers: columns others may know, separated by commas.", "They are recoded.",
+            default=(), flag="--quasi", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    sensitive: Annotated[
+        Names,
+        Setting(
+            "Columns", "Sensitive columns, separated by commas.", "They are published unchanged.",
+            default=(), shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    person: Annotated[
+        str | None,
+        Setting(
+            "Columns", "Column that names who a row is about: all models count persons; it is left out.", shown=True
+        ),
+    ]
+    household: Annotated[str | None, Setting("Columns", "The same for households.", shown=True)]
+    population: Annotated[
+        Any,
+        Setting(
+            "Request", "Table the rows were drawn from, for --k-map and --presence.",
+            "A path or a frame with the quasi-identifiers as columns; the journalist's risk is counted by it, too.",
+            shown=True, kind="file",
+        ),
+    ]  # fmt: skip
+    population_weights: Annotated[
+        str | None,
+        Setting(
+            "Request", "Column: how many people a row of a sample represents.",
+            "It is removed, unless it is named insensitive.", shown=True,
+        ),
+    ]  # fmt: skip
+    hierarchies: Annotated[
+        Mapping[str, Any],
+        Setting(
+            "Release",
+            "column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or by its "
+            "counts: column=labels, column=intervals. Repeatable.",
+            "In Python also rows, a nested dict or a Hierarchy. Of a sensitive column: how far apart its values are, "
+            "for t-closeness by the hierarchical distance.",
+            default={}, flag="--hierarchy", promised=True,
+        ),
+    ]  # fmt: skip
+    max_average_risk: Annotated[
+        float | None, Setting("Request", "Highest mean over the rows of 1 / (size of its group).", shown=True)
+    ]
+
+
+class OtherSettings(Measured, OtherModels, Preset, total=False):
+    """The settings that ``explore`` does not vary."""
+
+    identifiers: Annotated[
+        Names,
+        Setting("Columns", "Columns to leave out, separated by commas.", default=(), shown=True, promised=True),
+    ]
+    insensitive: Annotated[
+        Names,
+        Setting(
+            "Columns", "Columns to carry along as they are, though they single people out.",
+            "A column without a role is carried along, too, unless it is a direct identifier or singles people out.",
+            default=(), shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    strict_roles: Annotated[
+        bool,
+        Setting("Columns", "Refuse a column that is named in no role.", default=False, stated="asked", promised=True),
+    ]
+    coordinates: Annotated[
+        tuple[str, str] | Sequence[str] | None,
+        Setting(
+            "Columns", "x,y: two columns published as tiles.",
+            "They become one quasi-identifier, `place`; with `publish=\"hierarchy\"`.", promised=True,
+        ),
+    ]  # fmt: skip
+    weights: Annotated[
+        Mapping[str, float],
+        Setting(
+            "Columns", "column=factor of its loss; may be repeated.", "1 by default, from 0.000001 to 1,000,000.",
+            default={}, flag="--weight", shown=True,
+        ),
+    ]  # fmt: skip
+    minimality: Annotated[
+        float | None,
+        Setting(
+            "Request",
+            "Highest share with which a reader who knows the method may infer a sensitive value; decoys keep it.",
+            "Above 0 and below 1. Groups are then formed without a look at sensitive values, and those that do not "
+            "meet what is asked are merged with decoys.",
+            stated="asked", shown=True,
+        ),
+    ]  # fmt: skip
+    missing: Annotated[
+        str,
+        Setting(
+            "Request",
+            "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
+            "column's most frequent value and counts as lost.",
+            default="category", words=("category", "apart", "filled"), shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    max_level: Annotated[Mapping[str, int], Setting("Release", "column=highest level; may be repeated.", default={})]
+    range_step: Annotated[
+        Mapping[str, float | str],
+        Setting(
+            "Release", "column=step (dates: days, month or year) at which ranges end; may be repeated.",
+            "Ranges are widened outward to multiples of it.", default={}, promised=True,
+        ),
+    ]  # fmt: skip
+    global_recoding: Annotated[
+        bool, Setting("Release", "One level per column for all rows.", default=False, shown=True)
+    ]
+    coarsen: Annotated[
+        str | None,
+        Setting(
+            "Release", "auto: one level per column, the best in all, and stars where groups differ there.",
+            "With `publish=\"hierarchy\"`.", words=("auto",),
+        ),
+    ]  # fmt: skip
+    max_suppressed: Annotated[
+        float,
+        Setting(
+            "Release", "Share of rows that may be starred whole; by default none of global recoding.",
+            "Global recoding stars them if the rest then loses less. Of other recodings, which star rows wherever that "
+            "loses least, it is a limit; 0 is no limit.",
+            default=0.0, shown=True,
+        ),
+    ]  # fmt: skip
+    keep_order: Annotated[
+        bool,
+        Setting(
+            "Release", "Keep the row order, which is a leak.",
+            "A pandas frame keeps its index, too; one that is more than a numbering of the rows is refused.",
+            default=False, promised=True,
+        ),
+    ]  # fmt: skip
+    star: Annotated[
+        str, Setting("Release", "Text of a suppressed value; * by default.", default="*", shown=True, promised=True)
+    ]
+    numeric_stars: Annotated[
+        str,
+        Setting(
+            "Release", "In a frame: null: a suppressed number is a missing value; text: its column becomes text.",
+            default="null", flag="", words=("null", "text"), promised=True,
+        ),
+    ]  # fmt: skip
+    bound: Annotated[
+        str,
+        Setting(
+            "Files", "Leave the proved ratio out: the certificate then tells nothing of the original.",
+            "In words: ratio or none.",
+            default="ratio", flag="--no-bound", meant="none", words=("ratio", "none"), promised=True,
+        ),
+    ]  # fmt: skip
+    effort: Annotated[
+        str | float,
+        Setting(
+            "Search",
+            "fast, balanced (default), thorough, or seconds.",
+            default="balanced",
+            words=EFFORTS,
+            promised=True,
+        ),
+    ]
+    shards: Annotated[
+        int | None,
+        Setting(
+            "Search", "Cut the cells of a large table into so many shards, each searched by itself.", stated="asked"
+        ),
+    ]
+    seed: Annotated[
+        int | None,
+        Setting(
+            "Search", "Fixes the search; never the row order.", "Without it one is drawn, and is on record.",
+            private=True, promised=True,
+        ),
+    ]  # fmt: skip
+
+
+class Settings(SizeAndShare, WayAndMethod, OtherSettings, total=False):
+    """Every setting that says what is published."""
+
+
+class PolicySettings(Settings, total=False):
+    """Every setting of a policy: those of reading a file, too."""
+
+    engine: Annotated[
+        str | None,
+        Setting(
+            "Search", "polars (default of one file), duckdb (of folders and parts) or spark.",
+            stated="never", promised=True,
+        ),
+    ]  # fmt: skip
+    memory: Annotated[
+        str | None,
+        Setting("Files", "Most memory of DuckDB before it spills to disk, such as 2GB.", stated="never", promised=True),
+    ]
+    threads: Annotated[int | None, Setting("Files", "Threads of DuckDB.", stated="never", promised=True)]
+    temporary: Annotated[
+        str | Path | None, Setting("Files", "Folder that DuckDB spills into.", stated="never", promised=True)
+    ]
+
+
+def _written(hint: Any) -> tuple[Kind, tuple[type, ...]]:
+    """How a value of a keyword's type is written, and the types of the numbers or words it holds."""
+    options = [o for o in get_args(hint) if o is not type(None)] if get_origin(hint) in (Union, UnionType) else [hint]
+    origins = {get_origin(o) or o for o in options}
+    if Mapping in origins:
+        held = get_args(options[0])[1]
+        return "mapping", tuple(t for t in (get_args(held) or (held,)) if isinstance(t, type))
+    if Sequence in origins:
+        return "names", (str,)
+    for kind, types in (("switch", {bool}), ("whole", {int}), ("number", {float}), ("file", {str, Path})):
+        if origins == types:
+            return kind, tuple(types)  # type: ignore[return-value]
+    return "text", (str,)
+
+
+def _table() -> tuple[dict[str, Shorthand], dict[str, Setting]]:
+    models, entries = {}, {}
+    for name, hint in get_type_hints(PolicySettings, include_extras=True).items():
+        (entry,) = hint.__metadata__
+        if isinstance(entry, Shorthand):
+            models[name] = entry if entry.kinds else entry._replace(kinds=(hint.__origin__,))
+        else:
+            kind, values = _written(hint.__origin__) if entry.kind == "text" else (entry.kind, ())
+            entries[name] = entry._replace(name=name, kind=kind, values=values)
+    return models, entries
+
+
+SHORTHANDS, SETTINGS = _table()
+
+
+def entry_of(name: str) -> Setting | None:
+    """The entry of a setting, of a model's keyword too; None for a name that is none."""
+    short = SHORTHANDS.get(name)
+    if short is None:
+        return SETTINGS.get(name)
+    number: Kind = "numbers" if len(short.kinds) > 1 else "whole" if short.kinds[0] is int else "number"
+    return Setting("Request", short.help, kind=number, values=short.kinds, name=name, shown=True, promised=True)
