@@ -23,7 +23,7 @@ class Grid(NamedTuple):
     """What is tried, separated by commas."""
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
-    l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing.")
+    l: str = flag("1", "--l", "Values of l (frequency form); 1 requires nothing.")
     publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; several by commas.")
     method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
     range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
@@ -48,7 +48,7 @@ class Read(NamedTuple):
 @with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
-    policy: Path | None = flag(None, "--policy", "A TOML file; its k and l are replaced by the grid."),
+    policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
     said: dict[str, Any] = asks(POINT, models=True, effort="fast (default), balanced, thorough, or seconds a point."),
     grid: Grid = Grid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
@@ -56,7 +56,7 @@ def explore(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
+    """Try a grid of k, l, and ways to publish. Prints loss, groups, and risk of each, and the best points."""
     from shoal.engines.atomic import PAGE, check_outputs
     from shoal.model.policy import Policy
     from shoal.utility.explore import explore as look
@@ -130,7 +130,7 @@ class Columns(NamedTuple):
 
     quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read its labels; repeatable.")
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
 
     def settings(self) -> dict[str, Any]:
         """The same as ``shoal.compare`` takes it."""
@@ -143,16 +143,16 @@ class Tried(NamedTuple):
     """What a release is tried with beside its original."""
 
     target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one).")
-    held_out: Path | None = flag(None, "--held-out", "Rows no release was made from, to judge it on.")
-    population: Path | None = flag(None, "--population", "Table the original was drawn from.")
-    seed: int = flag(0, "--seed", "Of the random queries.")
+    held_out: Path | None = flag(None, "--held-out", "Rows that no release contains, to judge the classifier.")
+    population: Path | None = flag(None, "--population", "Table from which the original was drawn.")
+    seed: int = flag(0, "--seed", "Seed of the random queries.")
 
 
 @app.command()
 @with_options
 def compare(
     table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
-    releases: list[Path] = typer.Argument(help="Releases of it, of shoal, ARX, sdcMicro, anonypy or others."),
+    releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
     columns: Columns = Columns(),
     tried: Tried = Tried(),
     separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
@@ -160,7 +160,7 @@ def compare(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
+    """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
     from shoal.engines.atomic import PAGE, check_outputs
     from shoal.utility.compare import compare as held
 

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 class Reading(NamedTuple):
     """How areas, their neighbors and their polygons are read."""
 
-    id: Column = flag(None, "--id", "Column that names an area; 'id', or else the first.")
-    source: Column = flag(None, "--source", "Column of EDGES; 'u' or 'source', or else the first.")
-    target: Column = flag(None, "--target", "Column of EDGES; 'v' or 'target', or else the second.")
-    unmatched: str = flag("refuse", "--unmatched", "Ids that are in one of the files only: refuse, or leave-out.")
+    id: Column = flag(None, "--id", "Column that names an area; by default 'id', or the first column.")
+    source: Column = flag(None, "--source", "Column of EDGES; by default 'u', 'source', or the first column.")
+    target: Column = flag(None, "--target", "Column of EDGES; by default 'v', 'target', or the second column.")
+    unmatched: str = flag("refuse", "--unmatched", "Ids that are in only one of the files: refuse, or leave-out.")
     tolerance: float | None = flag(
-        None, "--tolerance", "Borders drawn twice that are one, km or the plane's units; found from the polygons."
+        None, "--tolerance", "Largest distance of borders drawn twice, in km or the plane's units; detected by default."
     )
     coordinates: str = flag(
-        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the file's system, names and range."
+        "auto", "--coordinates", "geographic (degrees), projected, or auto: from the file's system, names, and range."
     )
     shapes: File = flag(None, "--shapes", "Polygons of the areas, for maps and --dissolved.")
-    shape_id: Column = flag(None, "--shape-id", "Their property that names an area; --id's name.")
+    shape_id: Column = flag(None, "--shape-id", "Property of a polygon that names its area; by default --id's name.")
 
     def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
         """The areas, and whether they lie in degrees."""
@@ -56,10 +56,10 @@ class Reading(NamedTuple):
 class Least(NamedTuple):
     """What a region weighs at least."""
 
-    weight: list[str] = flag(..., "--weight", "Column with the weight of an area; repeat for several.")
+    weight: list[str] = flag(..., "--weight", "Column with the weight of an area. Repeatable.")
     k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order.")
     levels: list[str] = flag(
-        [], "--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
+        [], "--levels", "Further k, rising: 5000,20000 merges the regions again. One for each --weight, in order."
     )
 
 
@@ -73,18 +73,18 @@ class Search(NamedTuple):
         "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
     )
     compare_prefix: int | None = flag(
-        None, "--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3)."
+        None, "--compare-prefix", "Compare with groups by this many first characters of the id (3: zip3)."
     )
     effort: str = EFFORT
-    seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default.")
+    seed: int | None = flag(None, "--seed", "Seed for the same regions again; fresh randomness by default.")
 
 
 class RegionLimits(NamedTuple):
     """What regions keep to besides their thresholds."""
 
-    boundary: Column = flag(None, "--boundary", "Column no region may mix, such as state.")
+    boundary: Column = flag(None, "--boundary", "Column such as state: no region mixes its values.")
     soft_boundary: Column = flag(
-        None, "--soft-boundary", "Column a region mixes only for areas too light to be a region inside."
+        None, "--soft-boundary", "Column that a region mixes only to include areas too light for a region of their own."
     )
     at_most: list[str] = flag(
         [],
@@ -94,29 +94,29 @@ class RegionLimits(NamedTuple):
     )
     fixed: Column = flag(None, "--fixed", "Column: areas with the same value stay together.")
     apart: Column = flag(None, "--apart", "Column: areas with the same value share no region.")
-    exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
+    exclude: Column = flag(None, "--exclude", "Column: areas with yes, true, or 1 belong to no region.")
     water: Column = flag(
         None,
         "--water",
-        "Column: areas where it says yes, true or 1 connect no others, and go to a region next to them.",
+        "Column: areas with yes, true, or 1 connect no others, and join a neighboring region.",
     )
     similar: Column = flag(
-        None, "--similar", "Columns of numbers that a region's areas should be alike in, with commas between."
+        None, "--similar", "Columns of numbers in which a region's areas are similar, separated by commas."
     )
     number: Column = flag(
-        None, "--regions", "Exactly so many regions, not as many as can be; with --levels one for each: 100,20."
+        None, "--regions", "Exactly this many regions, not as many as possible; with --levels one for each: 100,20."
     )
     max_diameter: float | None = flag(
-        None, "--max-diameter", "Largest distance between centers of areas in a region: km, or the plane's units."
+        None, "--max-diameter", "Largest distance between centers of areas in a region, in km or the plane's units."
     )
-    sums: Column = flag(None, "--sum", "Columns summed over each region, with commas between.")
-    means: Column = flag(None, "--mean", "Columns averaged over each region by the first weight, with commas between.")
+    sums: Column = flag(None, "--sum", "Columns to sum over each region, separated by commas.")
+    means: Column = flag(None, "--mean", "Columns to average over each region, by the first weight.")
     sensitive: Column = flag(
         None, "--sensitive", "Columns that count sensitive values, with commas between; needs --l."
     )
     l: int = flag(1, "--l", "In each region no sensitive value has more than 1/l of the records.")
     islands: str = flag(
-        "leave", "--islands", "Components too light alone: leave them out, or join each to the nearest."
+        "leave", "--islands", "Components that are too light: leave them out, or join each to the nearest."
     )
 
     def asked(self) -> AreaConditions:
@@ -172,10 +172,10 @@ class Files(NamedTuple):
     output: File = flag(None, "-o", "--output", "Crosswalk: area, region, its weight and areas.")
     dissolved: File = flag(None, "--dissolved", "Outlines of the regions: .geojson, .gpkg, .shp or .kml.")
     hierarchy: File = flag(
-        None, "--hierarchy", "Areas and their regions at every level, for 'shoal anonymize --hierarchy'."
+        None, "--hierarchy", "Output file: areas and their regions at every level, for 'shoal anonymize --hierarchy'."
     )
     choices: File = flag(
-        None, "--choices", "Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf."
+        None, "--choices", "Picture of how compact (or --similar) fewer regions can be: .png, .svg, .pdf."
     )
     map_to: File = flag(None, "--map", "Map that opens offline: .html.")
     png: File = flag(None, "--png", "Picture of the map: .png, .svg or .pdf.")
@@ -396,10 +396,12 @@ def _compared(rows: list[dict[str, Any]]) -> list[str]:
 @app.command()
 @with_options
 def regions(
-    areas: Path = typer.Argument(..., help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)."),
+    areas: Path = typer.Argument(
+        ..., help="A row for each area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)"
+    ),
     least: Least = Least(),
     edges: Path | None = typer.Argument(
-        None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
+        None, help="A row for each pair of neighbors; by default, areas whose polygons share a border are neighbors."
     ),
     reading: Reading = Reading(),
     kept: RegionLimits = RegionLimits(),

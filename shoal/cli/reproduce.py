@@ -23,12 +23,12 @@ EXPERIMENTS = {
 @app.command()
 def reproduce(
     name: str | None = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
-    output: Path = flag(Path("reproduced"), "-o", "--output", "Folder for CSV and PNG, made if missing."),
-    data: Path | None = flag(None, "--data", "Folder with the data, where the experiment needs one."),
+    output: Path = flag(Path("reproduced"), "-o", "--output", "Folder for CSV and PNG; created if missing."),
+    data: Path | None = flag(None, "--data", "Folder with the data, if the experiment needs one."),
     force: bool = flag(False, "--force", "Replace files of an earlier run."),
     as_json: bool = JSON_,
 ) -> None:
-    """Rerun a paper's experiment; of the four papers two report any."""
+    """Rerun a paper's experiments. Two of the four papers report experiments."""
     import shutil
     from importlib import import_module
     from tempfile import TemporaryDirectory

@@ -38,17 +38,17 @@ class Points(NamedTuple):
     weight: Column = flag(None, "--weight", "Column with the records at each point, one by default.")
     coordinates: str = flag("auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names.")
     drop_codes: bool = flag(
-        False, "--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
+        False, "--drop-codes", "Remove rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     )
 
 
 class TileLimits(NamedTuple):
     """What tiles keep to besides k: columns, as they stand on the command line."""
 
-    boundary: Column = flag(None, "--boundary", "Column, a state say: no tile mixes its values.")
+    boundary: Column = flag(None, "--boundary", "Column such as state: no tile mixes its values.")
     sensitive: Column = flag(None, "--sensitive", "Column that every tile is diverse in; with --l.")
-    person: Column = flag(None, "--person", "Column that names persons: k counts these.")
-    household: Column = flag(None, "--household", "Column that names households: k counts these.")
+    person: Column = flag(None, "--person", "Column that identifies persons: k counts persons.")
+    household: Column = flag(None, "--household", "Column that identifies households: k counts households.")
 
     def values(self, frame: pl.DataFrame) -> dict[str, list[Any] | None]:
         """Their values."""
@@ -62,21 +62,21 @@ class Shape(NamedTuple):
 
     method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
     objective: str = flag(
-        "tiles", "--objective", "tiles: as many as can be; max: the largest as small as can be; or perimeter."
+        "tiles", "--objective", "tiles: as many as possible; max: the largest as small as possible; or perimeter."
     )
     l: float | None = flag(None, "--l", "At most 1/l of a tile's records share a sensitive value.")
     distinct_l: int | None = flag(None, "--distinct-l", "Least different sensitive values of a tile.")
     max_width: float | None = flag(
-        None, "--max-width", "Longest side of a tile: km for degrees, else units of the coordinates."
+        None, "--max-width", "Longest side of a tile, in km for degrees, otherwise in units of the coordinates."
     )
-    grid: float | None = flag(None, "--grid", "Sides lie at multiples of this, in the coordinates' unit.")
+    grid: float | None = flag(None, "--grid", "All sides are multiples of this, in the coordinates' unit.")
     extent: str | None = flag(
-        None, "--extent", "plane: tiles cover it, some without end; data: cut off at their points."
+        None, "--extent", "plane: tiles cover it, some without an end; data: tiles end near their points."
     )
-    center: str = flag("mean", "--center", "mean of a tile's points, or draw: a random place in it.")
+    center: str = flag("mean", "--center", "mean: of a tile's points; draw: a random place in the tile.")
     sparse: str = flag("refuse", "--sparse", "Records that fit no tile: refuse, or leave-out.")
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
-    seed: int | None = flag(None, "--seed", "Of --center draw; cutting draws nothing, and rows never by it.")
+    seed: int | None = flag(None, "--seed", "Seed of --center draw. It never fixes the row order.")
 
 
 class Files(NamedTuple):
@@ -84,19 +84,19 @@ class Files(NamedTuple):
 
     output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
     tiles_to: File = flag(
-        None, "--tiles", "A row per tile: bounds, records, center; polygons where it ends in .geojson."
+        None, "--tiles", "Output file, a row for each tile: bounds, records, center; with .geojson, polygons."
     )
-    table: File = flag(None, "--table", "The table with tiles in place of its coordinates, rows shuffled.")
+    table: File = flag(None, "--table", "Output file: the table with tiles instead of coordinates, rows shuffled.")
     map_to: File = flag(None, "--map", "Map of the tiles: .png, .svg, .pdf or .html.")
     report: File = REPORT
     certificate: File = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
-    identifiers: Column = flag(None, "--identifiers", "Columns to leave out of --table, separated by commas.")
+    identifiers: Column = flag(None, "--identifiers", "Columns to remove from --table, separated by commas.")
     insensitive: Column = flag(
-        None, "--insensitive", "Columns of --table to carry along as they are, though they single people out."
+        None, "--insensitive", "Columns of --table to publish unchanged, even if they single people out."
     )
-    keep_order: bool = flag(False, "--keep-order", "Leave the rows of --table in order.")
+    keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows of --table.")
     secret: File = flag(
-        None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
+        None, "--secret", "File of at least 16 bytes that fixes the row order of --table; fresh by default."
     )
 
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:

@@ -16,11 +16,11 @@ def workbench(
     table: Path | None = typer.Argument(
         None, help="CSV (also .gz), Parquet or Excel file, a DuckDB or SQLite file, or the folder of a saved project."
     ),
-    demo: bool = flag(False, "--demo", "Open the survey that shoal demo publishes; needs no file."),
+    demo: bool = flag(False, "--demo", "Open the survey that shoal demo publishes; you need no file."),
     browser: bool = flag(True, "--browser/--no-browser", "Open the page in the browser."),
-    port: int | None = flag(None, "--port", "Port on this machine; a free one when not given."),
+    port: int | None = flag(None, "--port", "Port on this machine; a free port by default."),
 ) -> None:
-    """Open a page in the browser that walks from a table to a release; nothing leaves this machine."""
+    """Open a page in the browser that leads from a table to a release. Nothing leaves this machine."""
     from shoal.errors import MissingDependencyError, PolicyError
 
     if demo and table is not None:
