@@ -112,7 +112,7 @@ class OutputFiles(NamedTuple):
     no_bound: bool = NO_BOUND
 
 
-class Asked(NamedTuple):
+class PolicyOptions(NamedTuple):
     """Settings of a policy that a command takes.
 
     names      of settings;  models: also the privacy models, but for those of which the command has an option itself
@@ -132,14 +132,14 @@ PUBLISHED = tuple(name for name, entry in SETTINGS.items() if entry.option and e
 
 def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = (), **otherwise: str) -> Any:
     """The argument of a command that takes settings: a mapping, without those that nothing was said of."""
-    return Asked(tuple(names), models, tuple(needed), otherwise)
+    return PolicyOptions(tuple(names), models, tuple(needed), otherwise)
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for each field of the tuples, and for each of the settings, that it takes."""
     hints = get_type_hints(command, include_extras=True)
     parameters = inspect.signature(command).parameters.values()
-    settings = {p.name: p.default for p in parameters if isinstance(p.default, Asked)}
+    settings = {p.name: p.default for p in parameters if isinstance(p.default, PolicyOptions)}
     tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
     fields = {name: _fields(kind) for name, kind in tuples.items()}
     own = {p.name for p in parameters} | {f.name for group in fields.values() for f in group}
@@ -181,7 +181,7 @@ def _fields(kind: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _entries(asked: Asked, own: Collection[str]) -> list[Setting]:
+def _entries(asked: PolicyOptions, own: Collection[str]) -> list[Setting]:
     """Entries of the settings a command takes; models stand where rule books do, or at the end."""
     names = [*asked.names]
     if asked.models:
@@ -193,7 +193,7 @@ def _entries(asked: Asked, own: Collection[str]) -> list[Setting]:
 TYPED = {"mapping": list[str], "whole": int | None, "number": float | None, "file": Path | None}  # else one text
 
 
-def _parameter(entry: Setting, asked: Asked) -> inspect.Parameter:
+def _parameter(entry: Setting, asked: PolicyOptions) -> inspect.Parameter:
     """A setting as an argument of a command."""
     switch = entry.kind == "switch" or entry.meant is not True
     default: Any = [] if entry.kind == "mapping" else False if switch else None
