@@ -46,12 +46,18 @@ def test_the_example_of_a_docstring_runs(call):
         assert doctest.DocTestRunner().run(example).failed == 0
 
 
-PUBLIC = [name for name in shoal.__all__ if callable(getattr(shoal, name))]
+NAMESPACES = [getattr(shoal, name) for name in shoal.__all__ if inspect.ismodule(getattr(shoal, name))]
+PUBLIC = {name: getattr(shoal, name) for name in shoal.__all__ if callable(getattr(shoal, name))} | {
+    f"{space.__name__}.{name}": held
+    for space in NAMESPACES
+    for name, held in vars(space).items()
+    if not name.startswith("_") and callable(held) and held.__module__.startswith(space.__name__)
+}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_docstrings_of_a_public_name_have_no_retired_word(name: str) -> None:
-    one = getattr(shoal, name)
+    one = PUBLIC[name]
     members = vars(one).items() if inspect.isclass(one) else ()
     texts = {name: one, **{f"{name}.{member}": held for member, held in members if not member.startswith("_")}}
     found = {at: retired((inspect.getdoc(held) or "").split("\nExamples")[0]) for at, held in texts.items()}

@@ -224,7 +224,7 @@ def cellular(
     r               least number of points of a cluster; 1 if you set only set-up costs
     setup_costs     cost of opening a cluster: one number, or float[n], one for each center
     max_diameter    largest distance within a cluster. Meeting it is NP-hard, so it is searched for; the certificate's
-                    details state whether it is met ("cap_met")
+                    details state if it is met ("cap_met")
     method          "auto", "search", "tight" (set-up costs, factor 3), "procedure_one" (the paper's, factor 4),
                     "three_step" (r, factor 36, with epsilon 63), "exact" (at most 40 points)
     effort          "fast", "balanced", or "thorough"; or seconds, during which the search continues in rounds of

@@ -59,10 +59,10 @@ class Conditions(TypedDict, total=False):
 
 
 class Terms(NamedTuple):
-    """The settings of ``split`` beside k, checked.
+    """The settings of ``split`` other than k, checked.
 
-    l, distinct_l        diversity of the sensitive values, None where not asked for
-    units                names of what k counts beside records: "persons", "households"
+    l, distinct_l        diversity of the sensitive values, None if not requested
+    units                what k counts in addition to records: "persons", "households"
     max_width            km or units of the coordinates, None: any
     extent, center       how tiles are published;  seed  of drawn centers
     leave_out            records that fit no tile are left out
