@@ -127,15 +127,19 @@ class SizeAndShare(TypedDict, total=False):
 class OtherModels(TypedDict, total=False):
     """All others.  A line is a model's keyword, key, option, and type for type checkers."""
 
-    distinct_l: Annotated[int, Shorthand("diversity", "DistinctLDiversity", "At least l sensitive values in a group.")]
-    entropy_l: Annotated[float, Shorthand("diversity", "EntropyLDiversity", "Entropy of every group at least log l.")]
+    distinct_l: Annotated[
+        int, Shorthand("diversity", "DistinctLDiversity", "At least l different sensitive values in every group.")
+    ]
+    entropy_l: Annotated[
+        float, Shorthand("diversity", "EntropyLDiversity", "The entropy of every group is at least log l.")
+    ]
     recursive_cl: Annotated[
         Pair, Shorthand("diversity", "RecursiveLDiversity", "Recursive (c,l)-diversity, as c,l.", (), (float, int))
     ]
     alpha_k: Annotated[Pair, Shorthand("size", "AlphaKAnonymity", "(alpha,k)-anonymity, as alpha,k.", (), (float, int))]
     t: Annotated[
         float,
-        Shorthand("closeness", "TCloseness", "Within t of the table's distribution (equal distance)."),
+        Shorthand("closeness", "TCloseness", "Every group is within t of the table's distribution (equal distance)."),
     ]
     t_ordered: Annotated[
         float,
@@ -183,7 +187,7 @@ class WayAndMethod(TypedDict, total=False):
         str,
         Setting(
             "Release",
-            f"{', '.join(RECODINGS)}; the first by default.",
+            f"Way to publish: {', '.join(RECODINGS)}; the first by default.",
             default="stars",
             words=RECODINGS,
             promised=True,
@@ -378,7 +382,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     bound: Annotated[
         str,
         Setting(
-            "Files", "Omit the proved ratio: the certificate then reveals nothing about the original.",
+            "Files", "Omit the proved ratio, which reveals a little about the original.",
             "In Python and in a policy file: `ratio` or `none`.",
             default="ratio", flag="--no-bound", meant="none", words=("ratio", "none"), promised=True,
         ),
@@ -387,7 +391,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         str | float,
         Setting(
             "Search",
-            "fast, balanced (default), thorough, or seconds to search.",
+            "How long to search: fast, balanced (default), thorough, or seconds.",
             default="balanced",
             words=EFFORTS,
             promised=True,
