@@ -157,9 +157,9 @@ def refuse_infeasible(
         best = int(1 / found.share + 1e-9)
         raise InfeasibleError(
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
-            f"{found.largest:,}. Every group needs enough others beside them, so no release reaches this {found.says}. "
+            f"{found.largest:,}. Every group needs enough rows without it, so no release reaches this {found.says}. "
             f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}. Ask for "
-            "less, take the column out of the sensitive ones, or join its values"
+            "less, remove the column from the sensitive columns, or merge its values"
         )
     if found.kind == "frequency":
         assert found.code is not None
