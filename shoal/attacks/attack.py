@@ -189,7 +189,7 @@ def attack(
     found += files.found(reading, told.table, people.get("original"), separator)
     notes = _notes(reading, tables, earlier)
     if told.centers:
-        notes.append("centers stand for no set of values: only people who have a center's own values are linked to it")
+        notes.append("centers represent no set of values: only people who have a center's own values are linked to it")
     if earlier:
         others = []
         for i, given in enumerate(earlier, 1):

@@ -131,7 +131,7 @@ class Composition:
         best = self.known or self.unknown
         if self.known is not None:
             parts.append(f"{self.known.fewer_than_k:,} share all their groups with fewer than k = {self.k}")
-        for learned, how in ((self.known, "whoever knows their groups"), (self.unknown, "a register")):
+        for learned, how in ((self.known, "someone who knows their groups"), (self.unknown, "a register")):
             if learned is None or learned.one_value is None:
                 continue
             over = "" if learned.above is None else f", for {learned.above:,} one is likelier than 1/{self.l:g}"

@@ -97,7 +97,7 @@ def fields(text: str, name: str) -> list[list[str]]:
             found.append(rows)
     if not found:
         raise PolicyError(
-            f"the hierarchy file {name!r} has no classes beside its values, or a quote in it is left open; "
+            f"the hierarchy file {name!r} has no classes next to its values, or a quote in it is left open; "
             "write value;class;*"
         )
     return found[0]  # ragged: refused with the number of the row

@@ -139,13 +139,13 @@ def refuse_coarsen(asked: Any) -> None:
     if not isinstance(asked.coarsen, str) or asked.coarsen != "auto":
         raise PolicyError(f"coarsen={asked.coarsen!r}: say coarsen='auto', or leave it out")
     if asked.publish != "hierarchy":
-        raise PolicyError("coarsen puts columns at levels of hierarchies; say publish='hierarchy' beside it")
+        raise PolicyError("coarsen puts columns at levels of hierarchies; also set publish='hierarchy'")
     if asked.global_recoding:
         raise PolicyError("coarsen and global_recoding=True are two ways to choose levels; leave one of them out")
     if asked.method not in ("auto", "coarsen"):
         raise PolicyError(f"coarsen has a method of its own; leave method={asked.method!r} out")
     if asked.population is not None or asked.population_weights is not None:
-        raise PolicyError("coarsen counts rows of the table; leave it out beside a population")
+        raise PolicyError("coarsen counts rows of the table; leave it out with a population")
 
 
 def limits_of(asked: Any) -> dict[str, Any]:
@@ -159,14 +159,14 @@ def limits_of(asked: Any) -> dict[str, Any]:
     if risk is not None and (asked.publish == "centers" or asked.units):
         other = "publish='centers'" if asked.publish == "centers" else "person= or household="
         raise PolicyError(
-            f"max_average_risk counts rows of classes, and is not enforced beside {other}; with "
+            f"max_average_risk counts rows of classes, and is not enforced with {other}; with "
             f"k={math.ceil(1 / risk - 1e-9)} instead every risk, and so their mean, is at most {risk:g}"
         )
     share = number("max_suppressed", asked.max_suppressed, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
     if shards is not None:
         shards = whole_number("shards", shards)
     if shards is not None and (asked.global_recoding or asked.publish == "centers"):
-        raise PolicyError("shards are searched one by one; leave them out beside global_recoding and centers")
+        raise PolicyError("shards are searched one by one; leave them out with global_recoding and centers")
     if shards is not None and (asked.coarsen is not None or asked.missing == "apart"):
         other = "coarsen" if asked.coarsen is not None else "missing='apart'"
         raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
@@ -199,7 +199,7 @@ def minimality_of(asked: Any) -> dict[str, Any]:
     }
     for what, there in beside.items():
         if there:
-            raise PolicyError(f"minimality={share:g} is not proved beside {what}; leave one of them out")
+            raise PolicyError(f"minimality={share:g} is not proved with {what}; leave one of them out")
     return {"minimality": share}
 
 

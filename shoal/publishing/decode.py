@@ -104,7 +104,7 @@ class Decoded:
         """From a published table and what was asked; ``stars`` per column tells a starred number from a missing one."""
         if policy.publish == "centers":
             raise PolicyError(
-                "a release of centers shows one record for each cluster and says of no cell what it stands for; "
+                "a release of centers shows one record for each cluster and does not state what a cell can be; "
                 "publish stars, ranges or a hierarchy"
             )
         return cls.shown(data, policy, stars, separator)

@@ -231,7 +231,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
             continue
         scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}
         if kind == "coded place" and feature["columns"][0] not in sources.places:
-            raise InputError(f"column {name!r} stands for places; name the file of its coordinates after the table")
+            raise InputError(f"column {name!r} names places; pass the file of its coordinates after the table")
         if "place" in kind:
             made.append(Place(name, geometry=feature["geometry"], **scale))
         else:

@@ -23,9 +23,7 @@ from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
 ADDED = ("cluster", "records", "radius", "distance")
-REAL = (
-    "each center is the row of a real person or thing, published as it stands; center='mean' publishes averages instead"
-)
+REAL = "each center is the unchanged row of a real person or thing; center='mean' publishes averages instead"
 
 
 def clusters(
