@@ -4,21 +4,88 @@ Every error shoal raises on purpose is a ``ShoalError``.  Its text is a sentence
 column, the value found and a way out, and it never holds a row of the user's table.  The class
 decides the exit status of the command line: 1 a check failed, 2 bad usage or bad input,
 3 no feasible answer exists, 4 an output exists already.
+
+Where a sentence speaks of a setting it says so: ``⟨k=5⟩``.  Python reads ``k=5``, the command line ``--k 5``, and the
+workbench the label of the field: each front end names settings in its own words, and none looks for them in the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from typing import NamedTuple
+
+_MENTION = re.compile(r"⟨([a-z_]+)(?:\[([^⟨⟩]*?)\])?(?: ?= ?([^⟨⟩]*))?⟩")
+
+
+class Mention(NamedTuple):
+    """A setting that a sentence names.
+
+    name    its keyword;  column: of which it speaks, as Python writes it
+    value   as Python writes it: ``5``, ``'ranges'``, ``[...]``, TABLE; "" where any will do; None where none is named
+    text    all of it, as Python writes it
+    """
+
+    name: str
+    column: str | None
+    value: str | None
+    text: str
+
+
+class Sentence(str):
+    """A sentence that may name settings: as text in Python's words, ``said`` in those of another front end."""
+
+    marked: str
+
+    def __new__(cls, marked: str) -> Sentence:
+        if isinstance(marked, Sentence):
+            return marked
+        made = super().__new__(cls, _MENTION.sub(lambda found: found[0][1:-1], marked))
+        made.marked = marked
+        return made
+
+    def said(self, words: Callable[[Mention], str]) -> str:
+        """The sentence with each setting in these words."""
+        return _MENTION.sub(lambda found: words(_mention(found)), self.marked)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The keywords of the settings that it names, each once, in the order of the sentence."""
+        return tuple(dict.fromkeys(found[1] for found in _MENTION.finditer(self.marked)))
+
+
+def _mention(found: re.Match[str]) -> Mention:
+    return Mention(found[1], found[2], found[3], found[0][1:-1])
 
 
 class ShoalError(ValueError):
-    """Base class of all refusals."""
+    """Base of all refusals.
+
+    column  the name of the column that was refused, where one was named that is not there
+    file, keys  the policy file that was read, and the settings that it says: there they are named as its keys
+    """
 
     exit_status = 2
+    column: str | None = None
+    file: str | None = None
+    keys: Collection[str] = ()
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(Sentence(sentence))
+
+    @property
+    def sentence(self) -> Sentence:
+        """What it says, with the settings that it names."""
+        said: Sentence = self.args[0]
+        return said
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The keywords of the settings that it speaks of."""
+        return self.sentence.settings
 
 
 class InputError(ShoalError):
@@ -47,7 +114,9 @@ class PolicyError(ShoalError):
         else:
             hint = "there is none"
         article = "an" if what[:1].lower() in "aeio" else "a"
-        return cls(f"{name!r} is not {article} {what}; {hint}")
+        refused = cls(f"{name!r} is not {article} {what}; {hint}")
+        refused.column = str(name) if what.split()[0] == "column" else None
+        return refused
 
 
 def is_number(name: str) -> bool:
@@ -71,7 +140,7 @@ def within(where: str) -> Iterator[None]:
     try:
         yield
     except PolicyError as error:
-        raise PolicyError(f"in {where}, {error}") from None
+        raise PolicyError(f"in {where}, {error.sentence.marked}") from None
 
 
 class MissingDependencyError(ShoalError):

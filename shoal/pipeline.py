@@ -170,7 +170,7 @@ def prepare(
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
     if after is not None and asked.minimality is not None:
         raise PolicyError(
-            "minimality is proved of one release alone, and after=... sets it against an earlier one; leave one of "
+            "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "
             "them out"
         )
     scope, engine = scope.as_asked(data, engine, asked)

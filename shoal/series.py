@@ -131,8 +131,7 @@ class Series(Shown):
             if about["mode"] == "increment":
                 if about["wait"] and persons is None:
                     raise InputError(
-                        "rows can wait only when they are known again; name the column of persons with --person "
-                        "(person=...)"
+                        "rows can wait only when they are known again; name the column of persons with ⟨person=...⟩"
                     )
                 added = increment.add(
                     frame, persons, held.ledger, held.keyed, search, policy,

@@ -1,11 +1,13 @@
-"""What a long call says while it runs: a bar in a notebook, its steps in the log named ``shoal``.
+"""What a long call says while it runs: a bar in a notebook, its steps in the log named ``shoal``, lines of JSON.
 
 Nothing here sees a table.  A bar shows the words of the call's own progress, the log its name and seconds.
 """
 
 from __future__ import annotations
 
+import datetime
 import inspect
+import json
 import logging
 import sys
 import threading
@@ -15,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from html import escape
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TextIO, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -155,6 +157,40 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
     finally:
         ended.set()
         thread.join()
+
+
+class Lines:
+    """Progress as lines of JSON on a stream, for schedulers and collectors of logs; a line holds no row of the table.
+
+    A step's first words are a line at once, its shares at most one in ``PATIENCE`` seconds.
+    """
+
+    def __init__(self, stream: TextIO, command: str | None) -> None:
+        self.stream, self.command = stream, command
+        self.began, self.last = time.monotonic(), 0.0
+        self.told: Progress | None = None
+
+    def __call__(self, step: str, share: float | None) -> None:
+        new = self.told is None or self.told.what != step
+        if self.told is None or new:
+            self.told = Progress(step)
+        self.told(step, share)
+        if new or (share is not None and time.monotonic() - self.last >= PATIENCE):
+            done = "" if share is None else f", {self.told.share:.0%} done{self.told.left()}"
+            self._line("progress", step, share, f"{step}{done}")
+
+    def say(self, message: str, step: str | None = None, level: str = "info") -> None:
+        """A line that is not about a share of the work."""
+        self._line(level, step, 1.0 if step == "done" else None, message)
+
+    def _line(self, level: str, step: str | None, share: float | None, message: str) -> None:
+        self.last = time.monotonic()
+        held = {
+            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"), "level": level,
+            "command": self.command, "step": step, "share": None if share is None else round(share, 4),
+            "seconds": round(self.last - self.began, 3), "message": message,
+        }  # fmt: skip
+        print(json.dumps(held, ensure_ascii=False), file=self.stream, flush=True)
 
 
 class Clock:

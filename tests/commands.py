@@ -8,11 +8,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
+import pytest
+
 from shoal.cli import main
+
+SCHEMA = json.loads((Path(main.__code__.co_filename).parent / "answers.schema.json").read_text(encoding="utf-8"))
+VALID = jsonschema.Draft202012Validator(SCHEMA)
 
 
 class Done(NamedTuple):
@@ -31,7 +38,25 @@ class Done(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """What it printed with ``--json``, having done what it was told."""
         assert not self.returncode, self.said
-        return json.loads(self.stdout)
+        return told(self.stdout)
+
+
+def told(text: str) -> dict[str, Any]:
+    """The one object of ``--json``, once the schema has been held against it; each of its keys stands there."""
+    assert text.count("\n") == 1, text
+    held: dict[str, Any] = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    VALID.validate(held)
+    own = () if "error" in held else _keys(held["command"].replace(" ", "_"))
+    unknown = set(held) - {*SCHEMA["properties"], *own}
+    assert not unknown, f"{held['command']}: {unknown} stands in no schema"
+    return held
+
+
+def _keys(name: str) -> Iterator[str]:
+    own = SCHEMA["$defs"][name]
+    yield from own.get("properties", ())
+    for part in own.get("allOf", ()):
+        yield from _keys(part["$ref"].rpartition("/")[2])
 
 
 def run(*words: object, cwd: Path | None = None) -> Done:

@@ -13,8 +13,8 @@ import pytest
 import shoal
 from shoal.engines.source import ScopeSettings
 from shoal.errors import ShoalError
+from shoal.model.settings import Measured
 from shoal.problems.gathering.diverse import Conditions
-from shoal.publishing.tables.audited import Roles
 from tests.amount import ALL
 
 POINTS = np.random.default_rng(0).random((12, 2))
@@ -45,7 +45,7 @@ FURTHER = {
     "gather": Conditions.__annotations__,
     "cellular": Conditions.__annotations__,
     "anonymize": ScopeSettings.__annotations__,
-    "audit": {**Roles.__annotations__, **ScopeSettings.__annotations__},
+    "audit": {**Measured.__annotations__, **ScopeSettings.__annotations__},
 }  # typed mappings
 SAID_BY_PYTHON = {"progress", "each"}  # functions that are called, not values that are read
 NO_LIMIT = {"effort"}  # a large number is a long time

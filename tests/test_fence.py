@@ -40,6 +40,25 @@ def test_a_breach_is_named_with_its_line(tmp_path, room, line):
     assert "wrong.py" in found[0]
 
 
+def test_no_kernel_takes_more_arguments_than_a_reader_keeps_apart():
+    assert list(fence.crowded(ROOT / "shoal")) == []
+
+
+def test_a_kernel_of_nine_arguments_is_named_with_its_line(tmp_path):
+    (tmp_path / "kernels").mkdir()
+    lines = ["@njit(**INNER)", "def _eight(a, b, c, d, e, f, g, h):", "    pass", "@njit(cache=True)"]
+    lines += [
+        "def nine(a, b, c, d, e, f, g, h, *, i):",
+        "    pass",
+        "def plain(a, b, c, d, e, f, g, h, i):",
+        "    pass",
+    ]
+    (tmp_path / "kernels" / "some.py").write_text("\n".join(lines), encoding="utf-8")
+    assert [said.rpartition("some.py:")[2] for said in fence.crowded(tmp_path)] == [
+        "5: nine takes 9 arguments, more than 8"
+    ]
+
+
 def test_every_module_stands_in_a_room():
     placed = {p for room in fence.ROOMS for p in _modules(ROOT / "shoal" / room)}
     outside = {

@@ -7,7 +7,17 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = {"spark", "ibis", "workbench", "learn", "docs", "dev", "release"}  # extras that no test of that run needs
+ELSEWHERE = {
+    "spark",
+    "ibis",
+    "delta",
+    "iceberg",
+    "workbench",
+    "learn",
+    "docs",
+    "dev",
+    "release",
+}  # extras that no test of that run needs
 
 
 def test_each_least_version_is_the_one_tried() -> None:

@@ -1,20 +1,24 @@
-"""Writes docs/commands.md, the help of every command, and docs/settings.md, a row for every setting of a policy.
+"""Writes docs/commands.md, the help of every command, docs/settings.md, a row for every setting of a policy, and
+docs/json.md, what the schema of --json says.
 
 python tools/commands.py
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "shoal" / "cli" / "answers.schema.json"
 HEAD = """# Commands
 
 This page has the help of every command, as `shoal COMMAND --help` prints it. `tools/commands.py` writes the page.
 Exit statuses: 0 done, 1 a check failed, 2 bad usage or input, 3 no answer exists, 4 an output exists already. With
-`--json`, a command prints one JSON object with all figures; a refusal is `{"error": ..., "status": ...}`.
+`--json`, a command prints [one JSON object](json.md) with all figures, or the reason why there is no answer.
 
 With `shoal --install-completion`, the Tab key completes commands and options in bash, zsh, fish, and PowerShell.
 `shoal --show-completion` prints the script instead.
@@ -61,6 +65,106 @@ def _toml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+JSON_HEAD = """# JSON on standard output and in the log
+
+`tools/commands.py` writes this page.
+
+With `--json`, a command prints one JSON object on standard output, and nothing else there. Messages for people go to
+standard error. Its JSON Schema is a file of the package:
+
+```py
+from importlib.resources import files
+
+schema = files("shoal.cli").joinpath("answers.schema.json").read_text()
+```
+
+The object contains figures of the original, as the record does. Keep it private.
+
+`schema` is the version of the schema, now 1. Within a version, keys are only added. If a key goes or changes its
+meaning, the version changes.
+
+If a command fails before it has an answer, the object contains the key `error`:
+
+```json
+{"schema": 1, "shoal": "0.1.0", "command": "anonymize", "status": 2,
+ "error": {"kind": "PolicyError", "message": "'zpi' is not a column; did you mean 'zip'?",
+           "setting": null, "column": "zpi", "exit_status": 2}}
+```
+
+A check that fails is an answer: `verify` prints its findings with `"status": 1`.
+
+## Progress as JSON
+
+With `--log-json`, progress and messages are lines of JSON on standard error. No line contains a row of the table.
+
+```json
+{"time": "2026-03-01T03:15:07.214+00:00", "level": "progress", "command": "anonymize", "step": "cascade",
+ "share": 0.42, "seconds": 7.2, "message": "cascade, 42% done, about 9 s left in this step"}
+```
+
+| key | contents |
+|---|---|
+| `time` | the moment in UTC |
+| `level` | `progress`, `info`, `warning`, or `error` |
+| `command` | the command |
+| `step` | what is being done; `done` in the last line; null in a message |
+| `share` | the share of the step that is done, from 0 to 1, where that is known |
+| `seconds` | seconds since the command began |
+| `message` | the same for people |
+"""
+
+
+def json_page(schema: dict[str, Any]) -> str:
+    """The page of what ``--json`` prints."""
+    shared = schema["$defs"]
+    named = {"proof": "certificate", "release": "Releases", "answer": "Answers to problems", "files": "Files"}
+    parts = [JSON_HEAD, "## Every object\n", *_keys(schema), "## An error\n", *_keys(shared["error"])]
+    for name in ("files", "release", "answer", "proof", "guarantee"):
+        parts += [f"## {named.get(name, name).capitalize()}\n", *_keys(shared[name])]
+    for branch in schema["else"]["allOf"]:
+        command = branch["if"]["properties"]["command"]["const"]
+        own = shared[branch["then"]["$ref"].rpartition("/")[2]]
+        parts += [f"## shoal {command}\n", *_inside(own, shared), *_keys(own)]
+    return "\n".join(parts)
+
+
+def _inside(own: dict[str, Any], shared: dict[str, Any]) -> Iterator[str]:
+    """What else an object has: keys of one that has a section, or the keys themselves."""
+    for part in own.get("allOf", ()):
+        name = part["$ref"].rpartition("/")[2]
+        if name in ("files", "release", "answer"):
+            words = {"files": "[files](#files)", "release": "[a release](#releases)"}
+            yield f"The keys of {words.get(name, '[an answer to a problem](#answers-to-problems)')}.\n"
+        else:
+            yield from _inside(shared[name], shared)
+            yield from _keys(shared[name])
+
+
+def _keys(own: dict[str, Any]) -> list[str]:
+    rows = own.get("properties", {})
+    if not rows:
+        return []
+    needed = own.get("required", ())
+    lines = [f"| `{n}` | {_kind(e)} | {'yes' if n in needed else ''} | {_cell(_said(e))} |" for n, e in rows.items()]
+    return ["| key | type | always | contents |\n|---|---|---|---|\n" + "\n".join(lines) + "\n"]
+
+
+def _said(entry: dict[str, Any]) -> str:
+    return str(entry.get("description", ""))
+
+
+def _kind(entry: dict[str, Any]) -> str:
+    kinds = entry.get("type", "object" if "$ref" in entry else "integer" if 0 in entry.get("enum", ()) else "string")
+    kinds = "integer" if "const" in entry else kinds
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
+
+
+def schema() -> dict[str, Any]:
+    """What the package says of ``--json``."""
+    held: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return held
+
+
 def page() -> str:
     """The whole page of commands."""
     from shoal.cli.app import PAGES
@@ -94,4 +198,5 @@ def _cell(text: str) -> str:
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     (ROOT / "docs" / "commands.md").write_text(page(), encoding="utf-8")
+    (ROOT / "docs" / "json.md").write_text(json_page(schema()), encoding="utf-8")
     (ROOT / "docs" / "settings.md").write_text(settings(), encoding="utf-8")

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 GUIDE = ROOT / "docs" / "assets" / "pictures"
@@ -30,9 +32,15 @@ AXE = """const done = arguments[arguments.length - 1];
 axe.run(document).then(found => done(JSON.stringify(found.violations)))"""
 
 
-def steps(page: Any) -> Iterator[str]:
+TOP = """const text = arguments[0]; window.scrollTo(0, 0);
+const found = [...document.querySelectorAll('h2, h3')].find(e => e.innerText === text && e.offsetParent);
+if (found) window.scrollTo(0, found.getBoundingClientRect().top - document.querySelector('header').offsetHeight - 8)"""
+LOOKED_AT = {"sides": "Side by side", "regions": "Areas: zip codes or counties merged into regions"}  # headings
+
+
+def steps(page: Any, folder: Path) -> Iterator[str]:
     """Goes from step to step as a user does; gives the name of each when it is drawn."""
-    from tests.workbench.browser import click, see
+    from tests.workbench.browser import click, fill, see
 
     see(page, "survey.csv: 6,366 rows")
     see(page, "Columns")
@@ -63,9 +71,54 @@ def steps(page: Any) -> Iterator[str]:
     click(page, "Attack the release")
     see(page, "without the release", 300)
     yield "intruder"
-    click(page, "8 Places")
-    see(page, "Places and points")
-    yield "places"
+    click(page, "8 Series")
+    fill(page, "Folder of the series", str(folder / "months"))
+    click(page, "Show the series, or begin one")
+    click(page, "Begin the series")
+    click(page, "Add survey.csv as month 1")
+    see(page, "1 month, 6,366 people", 300)
+    yield "series"
+    areas, points = places(folder)
+    click(page, "1 Open")
+    fill(page, "Path of a table, or of a project's folder", str(points))
+    click(page, "Open")
+    see(page, "visits.csv: 900 rows")
+    click(page, "9 Places")
+    click(page, "Draw")
+    see(page, "the smallest of")
+    yield "tiles"
+    click(page, "Clusters")
+    click(page, "Draw")
+    see(page, " clusters, the smallest of")
+    yield "clusters"
+    fill(page, "Path of the areas: GeoJSON or TopoJSON with outlines, or a table", str(areas))
+    fill(page, "Least people in a region; more numbers, more levels", "5000, 20000")
+    click(page, "Merge the areas")
+    see(page, "cannot exist", 300)
+    yield "regions"
+
+
+def places(folder: Path) -> tuple[Path, Path]:
+    """Made up: areas on a crooked grid with people in them, and visits with a place, a zip code and an illness."""
+    rng = np.random.default_rng(4)
+    side, features = 9, []
+    corner = rng.normal(0, 0.18, (side + 1, side + 1, 2)) + np.stack(np.indices((side + 1, side + 1)), axis=-1)
+    corner = corner * (0.05, 0.04) + (-72.0, 41.5)
+    for i in range(side):
+        for j in range(side):
+            ring = [corner[a, b].round(5).tolist() for a, b in ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1), (i, j))]
+            about = {"id": f"0{6000 + side * i + j}", "population": int(rng.lognormal(7.8, 0.9))}
+            shape = {"type": "Polygon", "coordinates": [ring]}
+            features.append({"type": "Feature", "properties": about, "geometry": shape})
+    areas, points = folder / "areas.geojson", folder / "visits.csv"
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
+    where = rng.normal((-71.78, 41.68), (0.09, 0.07), (900, 2)).round(4)
+    lines = [
+        f"{x},{y},0{6000 + rng.integers(side * side)},{rng.integers(18, 90)},{rng.choice(['flu', 'gout', 'burn'])}"
+        for x, y in where
+    ]
+    points.write_text("longitude,latitude,zip,age,illness\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return areas, points
 
 
 def looked(page: Any, axe: str | None) -> list[str]:
@@ -101,16 +154,16 @@ def walk(size: str, dark: bool, out: Path, axe: str | None, kept: Callable[[str]
         if dark:
             click(page, "Light or dark")
             until(lambda: page.find_elements("css selector", "body.body--dark"), "it stays light")
-        for name in steps(page):
+        for name in steps(page, Path(folder)):
             time.sleep(1)
             close = page.find_elements("css selector", ".q-notification button")
             if close:
                 close[0].click()
                 time.sleep(1)
-            page.execute_script("window.scrollTo(0, 0)")
+            page.execute_script(TOP, LOOKED_AT.get(name))
             time.sleep(0.3)
             page.save_screenshot(str(out / f"{name}-{look}.png"))
-            if kept is not None and name != "places":  # the survey has no coordinates
+            if kept is not None and name != "clusters":  # the guide shows tiles
                 page.save_screenshot(str(kept(name)))
             found += [f"{name}, {look}: {fault}" for fault in looked(page, axe)]
         local = (f"http://{here}/", f"ws://{here}/", "data:", "blob:")

@@ -168,12 +168,13 @@ def attack(
     quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
     if not quasi:
         raise PolicyError(
-            "no quasi-identifier is named and there is no certificate; say quasi_identifiers=[...] (the columns others "
+            "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the "
+            "columns others "
             "may know)"
         )
     own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
-        raise PolicyError("earlier=: hand over a list of releases, as in earlier=['january.csv']")
+        raise PolicyError("⟨earlier=⟩: hand over a list of releases, as in ⟨earlier=['january.csv']⟩")
     trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
     with within("the release"):
         frame = _open(told.table, separator, [*quasi, *own])

@@ -4,7 +4,6 @@ What is said to somebody who typed a command wrong: what, where, and what to typ
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -43,23 +42,24 @@ def main() -> None:
 
 def _run() -> None:
     from shoal.cli.commands import program
-    from shoal.cli.common import in_flags
+    from shoal.cli.common import begin, refusal
     from shoal.errors import ShoalError
 
+    begin(sys.argv[1:], PAGES)
     try:
         _refuse_servers(sys.argv[1:])
         status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
-        _refuse(in_flags(str(error)), error.exit_status)
+        _refuse(refusal(error), error.exit_status, _kind(error), column=error.column)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
     except OSError as error:
         said = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
         name = str(error.filename) if error.filename else ""
-        _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2)
+        _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2, "OSError")
     except MemoryError:
-        _refuse("out of memory; no file is half written", 2)
+        _refuse("out of memory; no file is half written", 2, "MemoryError")
     except (SystemExit, Terminated, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -78,7 +78,9 @@ def _unforeseen(error: BaseException) -> None:
     if hasattr(error, "format_message"):
         from shoal.cli.commands import program
 
-        _refuse(sentence(error, program().commands, sys.argv[1:]), 2)
+        parameter = getattr(error, "param", None)
+        setting = getattr(error, "option_name", None) if parameter is None else _named(parameter)
+        _refuse(sentence(error, program().commands, sys.argv[1:]), 2, "UsageError", setting)
     if type(error).__name__ == "Abort":
         _halted(130)
     if os.environ.get("SHOAL_TRACEBACK"):
@@ -87,6 +89,7 @@ def _unforeseen(error: BaseException) -> None:
         f"{type(error).__name__} in {_place(error)}; no file is half written. This is a defect of shoal: please report "
         "it (SHOAL_TRACEBACK=1 shows all, values of the table perhaps included)",
         1,
+        "Defect",
     )
 
 
@@ -104,7 +107,7 @@ def _place(error: BaseException) -> str:
 def _halted(status: int) -> NoReturn:
     """Leave at once: a search may still be in compiled code, which the usual way out would wait for."""
     try:
-        _refuse(HALTED, status)
+        _refuse(HALTED, status, "KeyboardInterrupt" if status == 130 else "Terminated")
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -135,11 +138,29 @@ def _hidden(message: str) -> str:
     return message
 
 
-def _refuse(message: str, status: int) -> None:
+def _kind(error: Exception) -> str:
+    """The class of a refusal as ``shoal.errors`` has it; what a request lacks counts as a PolicyError."""
+    from shoal import errors
+
+    own = [kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind]
+    return next(kind.__name__ for kind in own if kind is not errors.UnaskedError)
+
+
+def _refuse(message: str, status: int, kind: str, setting: str | None = None, column: str | None = None) -> None:
+    """Say why nothing comes of it, for people and with ``--json`` for programs, and leave.
+
+    kind     the class of the error, as Python has it
+    setting  the flag that is wrong, and the column, where these are known; else as the message begins
+    """
+    from shoal.cli.common import print_json, say
+
     message = _hidden(message)
     if "--json" in sys.argv:
-        print(json.dumps({"error": message, "status": status}, ensure_ascii=False))
-    print(f"shoal: {message}", file=sys.stderr)
+        named = setting or next(iter(re.findall(r"^(--[a-z][a-z-]*)", message)), None)
+        column = column or next(iter(re.findall(r"\bcolumn '([^']+)'", message)), None)
+        told = {"kind": kind, "message": message, "setting": named, "column": column, "exit_status": status}
+        print_json({"error": told}, status)
+    say(f"shoal: {message}", "error")
     sys.exit(status)
 
 

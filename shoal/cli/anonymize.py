@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, progress, reported, short, source_of
+from shoal.cli.common import answer, exploration, in_flags, progress, reported, say, short, source_of
 from shoal.cli.options import (
     EXPLORED,
     FORCE,
@@ -89,8 +87,11 @@ def anonymize(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Publish a table so that each person is one of many. Writes the release and its certificate."""
-    from shoal.engines.atomic import JSON, PAGE, RECORD, check_outputs
+    """Publish a table so that everyone in it is one of many; write release and certificate."""
+    from shoal.cli.unchanged import matching as matched
+    from shoal.cli.unchanged import repeated as unless_unchanged
+    from shoal.engines import lakes
+    from shoal.engines.atomic import JSON, PAGE, RECORD, TABLE, check_outputs
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
@@ -103,27 +104,43 @@ def anonymize(
     with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
         asked = _asked(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
-    served = _server_of(files)
+    served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
     target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
+    target = lakes.folder_of(target) if lake else target
     beside, record = papers_beside(target, files.certificate, not files.no_record)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
-    folder = not served and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
+    folder = (
+        not served
+        and not lake
+        and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
+    )
     aim: Path | None = target
-    if served:
-        aim = Path(f"{target}.csv")
+    if served or lake:
+        aim = Path(f"{target}.csv" if served else f"{target}.parquet")
     elif folder:
         aim = None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
     papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
+    repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
+    earlier = _releases_of(policy) if repeated and policy is not None else []
+    force = unless_unchanged(
+        [*papers, *([] if folder or lake else [(target, TABLE)])],
+        [*read, *earlier, *after.after, *(matched(str(data)) if source.glob else [] if here else [data])],
+        overwrite=force, folder=target if folder or lake else None,
+        refused="it compares files, and the release goes to a server" if served
+        else "it compares files, and a catalog says which these are" if "iceberg:" in f"{files.output} {data}"
+        else "it compares files, and --query may read others" if source.query else None,
+    )  # fmt: skip
     if served:
         check_outputs(papers, read, overwrite=force)
         refuse_unwritable(*served, overwrite=force)
+    elif lake:
+        check_outputs(papers, read, overwrite=force)
+        lakes.refuse_taken(lakes.opened(str(files.output)), force)
     else:
         check_target(target, papers, read, overwrite=force, folder=folder)
-    repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
-    earlier = _releases_of(policy) if repeated and policy is not None else []
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
         after = after._replace(after=[str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None
@@ -136,15 +153,17 @@ def anonymize(
         how: dict[str, Any] = {"sign": files.sign, "record": record is not None, "progress": listener}
         if served:
             release.write(served[0], beside, table=served[1], overwrite=force, **how)
+        elif lake:
+            release.write(str(files.output), beside, overwrite=force, **how)
         else:
             release.write(target, beside, parts=parts, **how)
         page = reported(release, files.report, explored=tried, **decision._asdict())
-    place = f"{without_secrets(served[0])}, table {target}" if served else str(target)
+    place = f"{without_secrets(served[0])}, table {target}" if served else str(files.output if lake else target)
     facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
     for told in release.composition:
-        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+        say(f"set against the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
@@ -334,7 +353,7 @@ def demo(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Anonymize a real table from an installed package. You need to prepare nothing."""
+    """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl
 
     from shoal.engines.atomic import JSON, PAGE, TABLE, check_outputs

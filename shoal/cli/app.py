@@ -7,28 +7,30 @@ The options of a command in sections, so that the help of a command with forty o
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from shoal.model.settings import entry_of
 from shoal.version import __version__
 
 _WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
     "Columns": "quasi weight x y label value counted columns categories cyclic latitude longitude plane unit id "
-    "source target column boundary soft_boundary fixed apart exclude water similar sums means "
-    "compare_prefix shape_id drop_codes",
-    "Request": "r least epsilon population_size threshold fail_above number at_most max_diameter max_width "
+    "source target column boundary exclude compare_prefix shape_id drop_codes",
+    "Request": "r least epsilon population_size threshold fail_above number max_diameter max_width "
     "max_clusters setup_cost levels policy mode wait wait_above without_waiting no_counterfeits",
     "Release": "hierarchy center grid extent sparse naming names level",
     "Search": "prove rule improve objective islands unmatched tolerance order",
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
     "after max_composition force_composition earlier with_original report explored sign signer secret "
     "tiles_to table map_to png dissolved picture plot choices geojson shapes assignments original "
-    "register earlier held_out data folder separator encoding glob query master parts force as_json demo "
-    "browser port",
+    "register earlier held_out data folder separator encoding glob query master parts "
+    "force if_changed as_json log_json demo browser port",
 }
+IF_CHANGED = "Do nothing if request, inputs and outputs are those of the last run; else replace its outputs."
+LOG_JSON = "Progress as lines of JSON on standard error."
 _KIND = re.compile(r" (?:<([^>]+)>|([A-Z]+))$")
 _KINDS = {"str": "TEXT", "int": "INTEGER"}  # versions of the parser name them differently
 SECTIONS = {name: section for section, names in _WORDS.items() for name in names.split()}
@@ -45,7 +47,8 @@ def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
             section = "Arguments"
         else:
             entry = entry_of(str(parameter.name))
-            section = SECTIONS.get(str(parameter.name), "Options") if entry is None else entry.section
+            other = SECTIONS.get(str(parameter.name), "Options") if entry is None else entry.section
+            section = getattr(parameter, "rich_help_panel", None) or other
         found[section].append((_named(parameter, record[0]), record[1]))
     return {name: rows for name, rows in found.items() if rows}
 
@@ -63,7 +66,29 @@ def _named(parameter: Any, shown: str) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help is in sections."""
+    """A command whose help is in sections.
+
+    One that has ``--json`` has ``--log-json`` too, one that leaves a record ``--if-changed``.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if any(p.name == "as_json" for p in self.params):
+            self.params.append(TyperOption(param_decls=["--log-json"], is_flag=True, help=LOG_JSON))
+        if any(p.name == "no_record" for p in self.params):
+            self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, with what was asked kept for what it prints."""
+        from shoal.cli.common import job
+
+        job().parsed(ctx.params)
+        try:
+            return super().invoke(ctx)
+        finally:
+            lines = job().lines
+            if lines is not None and isinstance(sys.exc_info()[1], SystemExit | None):
+                lines.say("done", "done")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """[OPTIONS] TABLE: arguments as the sections name them."""

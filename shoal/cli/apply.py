@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.anonymize import After, release_lines
 from shoal.cli.app import app
-from shoal.cli.common import answer, in_flags, present
+from shoal.cli.common import answer, in_flags, present, say, working
 from shoal.cli.options import FORCE, JSON_, Order, OutputFiles, Text, asks, flag, with_options
 
 LEARNED = (
@@ -43,7 +43,8 @@ def fit(
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
-    recoder = shoal.Recoder(**said, **groups._asdict()).fit([*tables])
+    with working("finding one recoding"):
+        recoder = shoal.Recoder(**said, **groups._asdict()).fit([*tables])
     recoder.save(output, overwrite=force)
     levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
     lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]
@@ -65,7 +66,8 @@ def apply(
 ) -> None:
     """Publish another table at the levels that fit found, with a certificate. The written bytes are verified."""
     import shoal
-    from shoal.engines.atomic import JSON, RECORD
+    from shoal.cli.unchanged import repeated
+    from shoal.engines.atomic import JSON, RECORD, TABLE
     from shoal.engines.order import read_secret
     from shoal.publishing.tables.partwise import check_target
     from shoal.publishing.tables.statement import papers_beside
@@ -73,13 +75,17 @@ def apply(
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
     paper, record = papers_beside(output, certificate, not beside.no_record)
-    check_target(output, [(paper, JSON), (record, RECORD)], [recoder, new, order.secret], overwrite=force, folder=False)
+    papers, read = [(paper, JSON), (record, RECORD)], [recoder, new, order.secret]
+    trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
+    force = repeated([(output, TABLE), *papers], [*read, *trees, *after.after], overwrite=force)
+    check_target(output, papers, read, overwrite=force, folder=False)
     secret = None if order.secret is None else read_secret(order.secret)
-    release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
     bound = "none" if beside.no_bound else None
-    release.write(output, paper, record=record is not None, bound=bound)
+    with working("applying the recoding"):
+        release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
+        release.write(output, paper, record=record is not None, bound=bound)
     for told in release.composition:
-        typer.echo(f"set against the earlier releases: {told.sentence}", err=True)
+        say(f"set against the earlier releases: {told.sentence}")
     facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
     facts |= {} if record is None else {"record_file": str(record)}
     warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
@@ -115,7 +121,8 @@ def assign(
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
     how = {**columns._asdict(), **order._asdict(), **text._asdict()}
-    found = shoal.assign(answer, new, certificate=certificate, **how)
+    with working("placing the records"):
+        found = shoal.assign(answer, new, certificate=certificate, **how)
     if output is not None:
         found.write(output)
     wrote = [] if output is None else [f"wrote {output}"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, refuse_unmet, short, source_of, working
+from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
 from shoal.cli.options import FORCE, JSON_, TABLES, Source, asks, flag, with_options
 from shoal.errors import PolicyError, is_number
 from shoal.model.settings import Measured as Judged
@@ -58,16 +58,12 @@ def audit(
     from shoal.model.policy import Policy
     from shoal.publishing.tables.audited import audit as look
 
-    found = look(
-        source_of(tables, source.glob),
-        None if policy is None else Policy.read(policy),
-        **said,
-        **source._asdict(),
-        **measured._asdict(),
-        **earlier.settings(),
-    )
-    answer(found.as_dict(), audit_lines(found.as_dict()), as_json)
-    refuse_unmet(found.passes is not False)  # None: nothing was asked
+    asked = None if policy is None else Policy.read(policy)
+    how = {**said, **source._asdict(), **measured._asdict(), **earlier.settings()}
+    with working("measuring"):
+        found = look(source_of(tables, source.glob), asked, **how)
+    met = found.passes is not False  # None: nothing was asked
+    answer(found.as_dict(), audit_lines(found.as_dict()), as_json, 0 if met else 1)
 
 
 def audit_lines(found: dict[str, Any]) -> list[str]:
@@ -257,8 +253,8 @@ def attack(
     }  # fmt: skip
     lines = [*(line_of(f) for f in found.findings), *(f"note: {note}" for note in found.notes)]
     lines += [f"above {fail_above:g}: {f.attack}, {f.name}: {f.risk:.3f}" for f in failed]
-    answer(found.as_dict() | page | verdict, [*lines, *(f"page  {name}" for name in page.values())], as_json)
-    refuse_unmet(not failed)
+    lines += [f"page  {name}" for name in page.values()]
+    answer(found.as_dict() | page | verdict, lines, as_json, 1 if failed else 0)
 
 
 @app.command()
@@ -292,7 +288,8 @@ def init(
     k, l = k or 5, l or 2
     target = output or table.with_name(f"{named_after(table)}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
-    found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
+    with working("looking at the columns"):
+        found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
     publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):

@@ -1,71 +1,73 @@
-"""What every command shares: printing an answer and saying how far the work is."""
+"""What every command shares: printing an answer and saying how far the work is.
+
+What other programs read is made here: the one object of ``--json``, and with ``--log-json`` lines of progress."""
 
 from __future__ import annotations
 
 import fnmatch
 import json
-import re
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.model.settings import SHORTHANDS
+from shoal.errors import Mention, Sentence, ShoalError
+from shoal.model.settings import entry_of
+from shoal.version import __version__
+from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Told
-from shoal.watching import compiling, listening
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
     from shoal.publishing.crosswalks.crosswalk import Drawing
 
-_LIKE_THEIR_FLAGS = (
-    "sensitive identifiers insensitive person household max_suppressed max_average_risk minimality missing shards "
-    "preset population population_weights population_size publish coordinates boundary max_width grid extent center "
-    "sparse max_level range_step global_recoding coarsen method effort seed keep_order star separator encoding engine "
-    "memory threads temporary glob table query master parts threshold shapes explored certificate unmatched "
-    "max_clusters max_diameter epsilon r original id shape_id "
-    "similar at_most strict_roles max_composition force_composition after output_table"
-)
-_FLAGS = {name: f"--{name.replace('_', '-')}" for name in (*SHORTHANDS, *_LIKE_THEIR_FLAGS.split())} | {
-    "quasi_identifiers": "--quasi", "hierarchies": "--hierarchy", "weights": "--weight", "overwrite": "--force",
-    "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
+# keywords of calls that are no settings of a policy, whose option is not their name with dashes
+_OPTIONS = {
+    "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
 }  # fmt: skip
-_ANY = "|".join(sorted(_FLAGS, key=len, reverse=True))
-_GIVEN = re.compile(
-    rf"(?<![\w'\"-])({_ANY})="
-    r"(\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|'[^']*'|[\w.-]+|(?=[\s,;)]|$))(?![\w'])"
-)
-_CELL = re.compile(rf"(?<![\w'\"-])({_ANY})\['([^']*)'\] ?= ?('[^']*'|[\w.-]+)")  # weights['age'] = -1
-_BARE = re.compile(rf"(?<![\w'\"=/.-])({'|'.join(n for n in _FLAGS if '_' in n)})(?![\w'\"=\[/]|\.\w)")
-_OTHERWISE = {
-    "column=NAME": "--column NAME", "x=NAME": "--x NAME", "y=NAME": "--y NAME", "(weights)": "(--weight)",
-    "(hierarchies)": "(--hierarchy)", "a file of polygons": "a file of polygons (--shapes FILE)",
-    "light='nearest'": "--islands join", "light='leave'": "--islands leave",
-}  # fmt: skip
+_OTHERWISE = {"light='nearest'": "--islands join", "light='leave'": "--islands leave"}
+QUOTE = "'"
+_ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that say no more than the option
 
 
-def in_flags(message: str) -> str:
-    """A sentence of the library for somebody at a command line: ``k=5`` is ``--k 5`` there."""
+def in_flags(sentence: str) -> str:
+    """A sentence for somebody at a command line: where it names ``k=5``, that is ``--k 5`` there."""
+    return sentence.said(_option) if isinstance(sentence, Sentence) else sentence
 
-    def flag(found: re.Match[str]) -> str:
-        name, value = _FLAGS[found[1]], found[2]
-        if value in ("True", "[...]", "...", "{column: ...}", ""):
-            return name
-        if value[0] == value[-1] == "'":
-            return f"{name} {shlex.quote(value[1:-1])}"
-        return f"{name} {value.strip('[]()').replace(chr(39), '').replace(', ', ',').rstrip(',')}"
 
-    def cell(found: re.Match[str]) -> str:
-        return f"{_FLAGS[found[1]]} {shlex.quote(found[2] + '=' + found[3].strip(chr(39)))}"
+def refusal(error: ShoalError) -> str:
+    """A refusal at the command line: what was typed is named as options, what a policy file says as its keys."""
+    said = error.sentence.said(lambda named: _key(named) if named.name in error.keys else _option(named))
+    from_file = error.file is not None and set(error.settings) & set(error.keys)
+    return f"in {error.file}, {said}" if from_file else said
 
-    for text, said in _OTHERWISE.items():
-        message = message.replace(text, said)
-    message = _GIVEN.sub(flag, _CELL.sub(cell, message))
-    return _BARE.sub(lambda found: _FLAGS[found[1]], message)
+
+def _key(named: Mention) -> str:
+    """A setting as a line of a policy file."""
+    value = (named.value or "").replace(QUOTE, '"')
+    name = named.name if named.column is None else f"{named.name}.{named.column.strip(QUOTE)}"
+    return f"{name} = {value}" if value and value not in _ANY else name
+
+
+def _option(named: Mention) -> str:
+    """A setting as an option."""
+    entry, value = entry_of(named.name), (named.value or "").strip()
+    if named.text in _OTHERWISE:
+        return _OTHERWISE[named.text]
+    option = entry.option if entry is not None and entry.option else _OPTIONS.get(named.name)
+    option = option or f"--{named.name.replace('_', '-')}"
+    if named.column is not None:
+        return f"{option} {shlex.quote(named.column.strip(QUOTE) + '=' + value.strip(QUOTE))}"
+    if value in _ANY or (entry is not None and entry.meant is not True):
+        return option
+    if value[0] == value[-1] == QUOTE:
+        return f"{option} {shlex.quote(value[1:-1])}"
+    return f"{option} {value.strip('[]()').replace(QUOTE, '').replace(', ', ',').rstrip(',')}"
 
 
 def present(*paths: Path, folders: bool = False) -> None:
@@ -93,13 +95,95 @@ def present(*paths: Path, folders: bool = False) -> None:
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")
 
 
-def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:
-    """Print one JSON object, or the same facts as lines for people; never a row of the table."""
+SCHEMA = 1  # of answers.schema.json; a higher one once a key goes or means something else
+
+
+class Job:
+    """One command while it runs: its name, what was asked of it, and what it has told other programs so far.
+
+    asked       the values of its arguments and options, by their names
+    if_changed  whether ``--if-changed`` was given
+    keep        what puts the answer into the private record, for the next run; None: nobody asked
+    lines       where ``--log-json`` wants its progress; None: nobody asked
+    """
+
+    def __init__(self, command: str | None = None, log: bool = False) -> None:
+        self.command, self.answered = command, False
+        self.asked: dict[str, Any] = {}
+        self.if_changed = False
+        self.keep: Callable[[Mapping[str, Any]], None] | None = None
+        self.lines = Lines(sys.stderr, command) if log else None
+
+    def parsed(self, asked: dict[str, Any]) -> None:
+        """The words were understood: takes those that every command has out of ``asked`` and keeps the others."""
+        asked.pop("log_json", None)
+        self.if_changed = bool(asked.pop("if_changed", False))
+        self.asked = dict(asked)
+        if asked.get("action") and self.command is not None:
+            self.command = f"{self.command} {asked['action']}"
+        if self.lines is not None:
+            self.lines.command = self.command
+
+
+_job: ContextVar[Job | None] = ContextVar("shoal_job", default=None)
+
+
+def job() -> Job:
+    """The command that runs; one without a name where none does."""
+    return _job.get() or begin([], [])
+
+
+def begin(words: Sequence[str], commands: Iterable[str]) -> Job:
+    """What is printed from now on is printed by the command of these words."""
+    own = Job(next((word for word in words if word in commands), None), "--log-json" in words)
+    _job.set(own)
+    return own
+
+
+def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool, status: int = 0) -> None:
+    """Print one JSON object, or the same facts as lines for people; never a row of the table.
+
+    status  with which the command leaves; leaves at once where it is not 0
+    """
+    keep = job().keep
+    if keep is not None:
+        payload = json.loads(_text({**payload, "unchanged": False}))
+        keep(payload)
     if as_json:
-        print(json.dumps(payload, ensure_ascii=False, default=_plain))
+        print_json(payload, status)
     else:
         for line in lines:
             print(line)
+    if status:
+        sys.exit(status)
+
+
+def print_json(payload: Mapping[str, Any], status: int) -> None:
+    """The one object of ``--json``; nothing where the command has printed one already."""
+    own = job()
+    if own.answered:
+        return
+    own.answered = True
+    envelope = {"schema": SCHEMA, "shoal": __version__, "command": own.command, "status": status}
+    print(_text({**envelope, **payload}))
+
+
+def _text(payload: Mapping[str, Any]) -> str:
+    """The object as JSON, which has no word for a number that is not finite."""
+    try:
+        return json.dumps(payload, ensure_ascii=False, default=_plain, allow_nan=False)
+    except ValueError:
+        plain = json.loads(json.dumps(payload, default=_plain), parse_constant=lambda _: None)
+        return json.dumps(plain, ensure_ascii=False)
+
+
+def say(message: str, level: str = "info") -> None:
+    """A sentence on standard error; with ``--log-json`` a line of its log."""
+    own = job()
+    if own.lines is not None:
+        own.lines.say(message, None, level)
+    else:
+        print(message, file=sys.stderr)
 
 
 def _plain(value: Any) -> Any:
@@ -115,6 +199,15 @@ def _plain(value: Any) -> Any:
 def working(what: str) -> Iterator[None]:
     """A line with a running clock, and the share done and time left where the search says it, on standard error while a
     terminal is attached; silent otherwise."""
+    logged = job().lines
+    if logged is not None:
+        logged(what, None)
+        with (
+            compiling(lambda: logged("compiling, once per machine", None)),
+            listening(lambda share: logged(what, share)),
+        ):
+            yield
+        return
     if not sys.stderr.isatty():
         yield
         return
@@ -248,15 +341,14 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
     return out
 
 
-def refuse_unmet(holds: bool) -> None:
-    """Leave with status 1 when a check failed; what was found has been printed already."""
-    if not holds:
-        sys.exit(1)
-
-
 @contextmanager
 def progress() -> Iterator[Callable[[str, float | None], None]]:
     """A callback (what, share done or None) that moves a bar with time left on standard error, if anyone watches."""
+    logged = job().lines
+    if logged is not None:
+        with compiling(lambda: logged("compiling, once per machine", None)):
+            yield logged
+        return
     if not sys.stderr.isatty():
         yield lambda _what, _share: None
         return
@@ -282,13 +374,15 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
 
 def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    from shoal.engines.lakes import is_target
     from shoal.engines.source import is_remote
     from shoal.errors import InputError
 
-    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
+    elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
+    present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)
     if glob and len(tables) > 1:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
-    found = [path if is_remote(path) else Path(path) for path in tables]
+    found = [path if path in elsewhere else Path(path) for path in tables]
     return found[0] if len(found) == 1 else found
 
 

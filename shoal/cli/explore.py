@@ -1,10 +1,10 @@
-"""``shoal explore``: loss and risk over a grid of requests.
-
-``shoal compare``: releases of one table side by side."""
+"""Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` holds releases of a
+table side by side, ``shoal reproduce`` computes a figure or table of a paper again, ``shoal workbench`` opens the
+browser."""
 
 from __future__ import annotations
 
-import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, progress, working
+from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
 from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
 from shoal.model.settings import RECODINGS, SETTINGS
 
@@ -86,10 +86,10 @@ def explore(
         if not as_json:  # of which only one object is printed: the interruption's
             answer(facts, [*_lines(facts), f"interrupted after {len(found.found)} of {found.asked} points"], False)
         raise halted
-    answer(facts, _lines(facts), as_json)
-    if all(p["loss"] is None for p in facts["points"]):
-        print("shoal: none of the requests has an answer; see the reasons above", file=sys.stderr)
-        sys.exit(3)
+    none = all(p["loss"] is None for p in facts["points"])
+    if none:
+        say("shoal: none of the requests has an answer; each says its reason", "error")
+    answer(facts, _lines(facts), as_json, 3 if none else 0)
 
 
 def _keep(output: Path, so_far: Any) -> None:
@@ -113,7 +113,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     for p in facts["points"]:
         start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
         if p["loss"] is None:
-            lines.append(f"{start}  {p['reason']}")
+            lines.append(f"{start}  {in_flags(p['reason'])}")
             continue
         bound = "" if p["bound"] is None else floored(p["bound"])
         lines.append(
@@ -190,3 +190,80 @@ def _compared_lines(found: Any) -> list[str]:
         if table[column].null_count() < table.height
     ]
     return [*lines, *(f"note: {note}" for note in found.notes)]
+
+
+# name -> "module:function"; the function takes the folder to write into and the folder of data (or None), writes its
+# files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description, and its
+# module's FILES are the names of what it writes.
+EXPERIMENTS = {
+    "names": "shoal.experiments.names:reproduce",
+    "l-diversity": "shoal.experiments.l_diversity:reproduce",
+}
+
+
+@app.command()
+def reproduce(
+    name: str | None = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
+    output: Path = flag(Path("reproduced"), "-o", "--output", "Folder for CSV and PNG; created if missing."),
+    data: Path | None = flag(None, "--data", "Folder with the data, if the experiment needs one."),
+    force: bool = flag(False, "--force", "Replace files of an earlier run."),
+    as_json: bool = JSON_,
+) -> None:
+    """Rerun a paper's experiment; of the four papers two report any."""
+    import shutil
+    from importlib import import_module
+    from tempfile import TemporaryDirectory
+
+    from shoal.engines.atomic import PICTURE, TABLE, Piece, check_outputs, publish_together
+    from shoal.errors import InputError, PolicyError
+
+    if name is None:
+        raise PolicyError(f"no experiment is named; there is {' and '.join(EXPERIMENTS)}: shoal reproduce names")
+    if name not in EXPERIMENTS:
+        raise PolicyError.unknown("experiment", str(name), EXPERIMENTS)
+    place, _, function = EXPERIMENTS[name].partition(":")
+    module = import_module(place)
+    begun = time.perf_counter()
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{str(output)!r} is no folder; name one to write into")
+    output.mkdir(parents=True, exist_ok=True)
+    read = [] if data is None else [p for p in data.glob("*") if p.is_file()]
+    wanted = [(output / file, PICTURE if file.endswith(".png") else TABLE) for file in module.FILES]
+    closed = check_outputs(wanted, read, overwrite=force)
+    with TemporaryDirectory() as folder, working(f"reproducing {name}"):
+        found = getattr(module, function)(Path(folder), data)
+        made = sorted(p for p in Path(folder).iterdir() if p.name in module.FILES)
+        pieces = [Piece(output / p.name, lambda to, own=p: shutil.copyfile(own, to)) for p in made]  # type: ignore[misc]
+        publish_together(pieces, closed=closed)
+    found["files"] = [str(piece.path) for piece in pieces]
+    payload = {"experiment": name, **found, "seconds": round(time.perf_counter() - begun, 3), "output": str(output)}
+    lines = [*found.get("observations", []), *(f"wrote {path}" for path in found.get("files", []))]
+    answer(payload, lines, as_json)
+
+
+@app.command()
+def workbench(
+    table: Path | None = typer.Argument(
+        None, help="CSV (also .gz), Parquet or Excel file, a DuckDB or SQLite file, or the folder of a saved project."
+    ),
+    demo: bool = flag(False, "--demo", "Open the survey that shoal demo publishes; you need no file."),
+    browser: bool = flag(True, "--browser/--no-browser", "Open the page in the browser."),
+    port: int | None = flag(None, "--port", "Port on this machine; a free port by default."),
+) -> None:
+    """Open a page in the browser that walks from a table to a release; nothing leaves this machine."""
+    from shoal.errors import MissingDependencyError, PolicyError
+
+    if demo and table is not None:
+        raise PolicyError("--demo opens a table of its own; leave it out to open yours")
+    if port is not None and not 0 < port < 65536:
+        raise PolicyError(f"--port {port}: a number from 1 to 65535")
+    if table is not None:
+        present(table, folders=True)
+    MissingDependencyError.unless("nicegui", "the workbench", "workbench")
+    from shoal.workbench.server import serve
+
+    serve(None if table is None else str(table.resolve()), demo=demo, browser=browser, port=port, say=_say)
+
+
+def _say(address: str) -> None:
+    typer.echo(f"shoal workbench: {address}\nonly this machine can open it; end it with Ctrl-C")

@@ -63,13 +63,14 @@ class Files(NamedTuple):
     def check(self, read: list[Any], kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
         proof = beside(self.output or self.assignments, self.certificate)
         paths = self._replace(certificate=proof)[:-1]
         wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
-        check_outputs(wanted, read, overwrite=self.force)
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=self.force))
 
 
 class Distance(NamedTuple):
@@ -174,7 +175,7 @@ def _run(
 ) -> None:  # fmt: skip
     """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
     from shoal import gathering, release
-    from shoal.cli.common import answer, listed, put, reported, seconds, working
+    from shoal.cli.common import answer, in_flags, listed, put, reported, seconds, working
     from shoal.engines.features import Features, codes_of
     from shoal.engines.order import read_secret
     from shoal.engines.store import read_table
@@ -210,7 +211,7 @@ def _run(
     )
     if files.choices is not None:
         choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
-    warnings = [text.replace("center='mean'", "--center mean") for text in made.warnings]
+    warnings = [in_flags(text) for text in made.warnings]
     if alike := features.named_like_codes():
         warnings.append(
             f"{', '.join(map(repr, alike))}: whole numbers, measured by their difference; where they are codes, alike "
@@ -266,5 +267,7 @@ def _refuse(frame: pl.DataFrame, request: FeatureColumns, names: list[str], how:
 
 
 def _warn(warnings: list[str]) -> None:
+    from shoal.cli.common import say
+
     for text in warnings:
-        typer.echo(f"note: {text}", err=True)
+        say(f"note: {text}", "warning")

@@ -32,6 +32,7 @@ class Files(NamedTuple):
 
     def reads(self, table: Path, names: Path | None, text: Text, kept: OutputFiles) -> pl.DataFrame:
         """The table, once targets that would do harm, and levels that go nowhere, are refused."""
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import DRAWING, PAGE, TABLE, check_outputs
         from shoal.engines.store import read_table
         from shoal.errors import PolicyError
@@ -41,7 +42,8 @@ class Files(NamedTuple):
         proof = beside(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), *papers(proof, kept), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
-        check_outputs(wanted, (table, names), overwrite=self.force)
+        read = (table, names)
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=self.force))
         return read_table(table, **text._asdict())
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
-from shoal.model.settings import SETTINGS, SHORTHANDS, Setting, entry_of
+from shoal.model.settings import SETTINGS, SHORTHANDS, Condition, Setting, entry_of
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
@@ -112,18 +112,20 @@ class OutputFiles(NamedTuple):
     no_bound: bool = NO_BOUND
 
 
-class PolicyOptions(NamedTuple):
-    """Settings of a policy that a command takes.
+class SettingOptions(NamedTuple):
+    """Settings that a command takes.
 
     names      of settings;  models: also the privacy models, but for those of which the command has an option itself
     needed     those that must be given
     otherwise  what an option says in this command
+    table      the entries by name, where they are not those of a policy
     """
 
     names: tuple[str, ...]
     models: bool
     needed: tuple[str, ...]
     otherwise: Mapping[str, str]
+    table: Mapping[str, Setting] | None = None
 
 
 ROLES = ("quasi_identifiers", "sensitive", "person", "household", "population", "population_weights")
@@ -132,14 +134,19 @@ PUBLISHED = tuple(name for name, entry in SETTINGS.items() if entry.option and e
 
 def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = (), **otherwise: str) -> Any:
     """The argument of a command that takes settings: a mapping, without those that nothing was said of."""
-    return PolicyOptions(tuple(names), models, tuple(needed), otherwise)
+    return SettingOptions(tuple(names), models, tuple(needed), otherwise)
+
+
+def conditions(table: Mapping[str, Condition]) -> Any:
+    """The argument of a command that takes the conditions of regions, or of tiles."""
+    return SettingOptions(tuple(table), False, (), {}, {name: entry.setting for name, entry in table.items()})
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for each field of the tuples, and for each of the settings, that it takes."""
     hints = get_type_hints(command, include_extras=True)
     parameters = inspect.signature(command).parameters.values()
-    settings = {p.name: p.default for p in parameters if isinstance(p.default, PolicyOptions)}
+    settings = {p.name: p.default for p in parameters if isinstance(p.default, SettingOptions)}
     tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
     fields = {name: _fields(kind) for name, kind in tuples.items()}
     own = {p.name for p in parameters} | {f.name for group in fields.values() for f in group}
@@ -181,25 +188,26 @@ def _fields(kind: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _entries(asked: PolicyOptions, own: Collection[str]) -> list[Setting]:
+def _entries(asked: SettingOptions, own: Collection[str]) -> list[Setting]:
     """Entries of the settings a command takes; models stand where rule books do, or at the end."""
     names = [*asked.names]
     if asked.models:
         place = names.index("preset") if "preset" in names else len(names)
         names[place:place] = [name for name in SHORTHANDS if name not in own]
-    return [entry for name in names if (entry := entry_of(name)) is not None]
+    find = entry_of if asked.table is None else asked.table.get
+    return [entry for name in names if (entry := find(name)) is not None]
 
 
 TYPED = {"mapping": list[str], "whole": int | None, "number": float | None, "file": Path | None}  # else one text
 
 
-def _parameter(entry: Setting, asked: PolicyOptions) -> inspect.Parameter:
+def _parameter(entry: Setting, asked: SettingOptions) -> inspect.Parameter:
     """A setting as an argument of a command."""
     switch = entry.kind == "switch" or entry.meant is not True
     default: Any = [] if entry.kind == "mapping" else False if switch else None
-    option = flag(
-        ... if entry.name in asked.needed else default, entry.option, asked.otherwise.get(entry.name, entry.help)
-    )
+    given = ... if entry.name in asked.needed else default
+    words = asked.otherwise.get(entry.name, entry.help)
+    option = typer.Option(given, entry.option, help=words, rich_help_panel=entry.section)
     annotation: Any = bool if switch else TYPED.get(entry.kind, str | None)
     return inspect.Parameter(entry.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=annotation)
 
@@ -215,14 +223,36 @@ def value_of(entry: Setting, given: Any) -> Any:
     if entry.kind == "names":
         return listed(given)
     if entry.kind == "mapping":
-        return pairs(given, entry.option, _number_or_word if set(entry.values) == {float, str} else _kind(entry))
+        return pairs(given, entry.option, _kind(entry))
     if entry.kind == "numbers":
         return _numbers(entry, given)
+    if entry.kind == "levels":
+        return _each_level(entry, given)
     return given
 
 
 def _kind(entry: Setting) -> Any:
+    """How the values of a mapping are read."""
+    if set(entry.values) == {float, str}:
+        return _number_or_word
+    if set(entry.values) == {int, tuple}:
+        return levels
     return next((kind for kind in entry.values if kind in (int, float)), str)
+
+
+def levels(text: str) -> int | tuple[int, ...]:
+    """A whole number, or one for each level."""
+    return tuple(int(part) for part in text.split(",")) if "," in text else int(text)
+
+
+def _each_level(entry: Setting, given: str) -> int | tuple[int, ...]:
+    from shoal.errors import PolicyError
+
+    try:
+        return levels(given)
+    except ValueError:
+        said = "is no whole number; with --levels give one for each: 100,20"
+        raise PolicyError(f"{entry.option} {given!r} {said}") from None
 
 
 def _number_or_word(text: str) -> float | str:

@@ -16,16 +16,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import listed, pairs
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Column, Decision, File, OutputFiles, flag, with_options
+from shoal.cli.common import listed
+from shoal.cli.options import (
+    EFFORT,
+    FORCE,
+    JSON_,
+    REPORT,
+    Column,
+    Decision,
+    File,
+    OutputFiles,
+    conditions,
+    flag,
+    with_options,
+)
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
+from shoal.model.settings import AREA_CONDITIONS, AreaConditions
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography
     from shoal.engines.shapes import Disconnected
     from shoal.problems.regions import Nested, Regions
-    from shoal.publishing.crosswalks.areas import AreaConditions
     from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 
 
@@ -79,90 +91,31 @@ class Search(NamedTuple):
     seed: int | None = flag(None, "--seed", "Seed for the same regions again; fresh randomness by default.")
 
 
-class RegionLimits(NamedTuple):
-    """What regions keep to besides their thresholds."""
+class LoneAreas(NamedTuple):
+    """What becomes of single areas, or of components too light alone."""
 
-    boundary: Column = flag(None, "--boundary", "Column such as state: no region mixes its values.")
-    soft_boundary: Column = flag(
-        None, "--soft-boundary", "Column that a region mixes only to include areas too light for a region of their own."
-    )
-    at_most: list[str] = flag(
-        [],
-        "--at-most",
-        "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; "
-        "with --levels COLUMN=VALUE,VALUE gives each level its own.",
-    )
-    fixed: Column = flag(None, "--fixed", "Column: areas with the same value stay together.")
-    apart: Column = flag(None, "--apart", "Column: areas with the same value share no region.")
     exclude: Column = flag(None, "--exclude", "Column: areas with yes, true, or 1 belong to no region.")
-    water: Column = flag(
-        None,
-        "--water",
-        "Column: areas with yes, true, or 1 connect no others, and join a neighboring region.",
-    )
-    similar: Column = flag(
-        None, "--similar", "Columns of numbers in which a region's areas are similar, separated by commas."
-    )
-    number: Column = flag(
-        None, "--regions", "Exactly this many regions, not as many as possible; with --levels one for each: 100,20."
-    )
-    max_diameter: float | None = flag(
-        None, "--max-diameter", "Largest distance between centers of areas in a region, in km or the plane's units."
-    )
-    sums: Column = flag(None, "--sum", "Columns to sum over each region, separated by commas.")
-    means: Column = flag(None, "--mean", "Columns to average over each region, by the first weight.")
-    sensitive: Column = flag(
-        None, "--sensitive", "Columns that count sensitive values, with commas between; needs --l."
-    )
-    l: int = flag(1, "--l", "In each region no sensitive value has more than 1/l of the records.")
     islands: str = flag(
         "leave", "--islands", "Components that are too light: leave them out, or join each to the nearest."
     )
 
-    def asked(self) -> AreaConditions:
-        """The same as values."""
-        from shoal.publishing.crosswalks.areas import AreaConditions
-
-        return AreaConditions(
-            self.boundary, self.soft_boundary, self.fixed, self.apart, pairs(self.at_most, "--at-most", _numbers),
-            listed(self.sensitive) or (), self.l, listed(self.similar) or (), _number(self.number), self.max_diameter,
-            self.water, listed(self.sums) or (), listed(self.means) or (),
-        )  # fmt: skip
-
     def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
-        """The same as merge takes it."""
+        """Everything asked as merge takes it."""
         import numpy as np
 
-        n = len(given.ids)
-        limits = {}
-        for name, most in asked.at_most.items():
-            counted = name == "areas" and name not in given.columns
-            limits[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
-        out = np.zeros(n, np.bool_)
+        from shoal.publishing.crosswalks.areas import as_merged
+
+        out = np.zeros(len(given.ids), np.bool_)
         out[list(given.outside)] = True
         if self.exclude is not None:
             out |= given.says(self.exclude)
-        columns = {
-            "boundaries": asked.boundary,
-            "soft_boundaries": asked.soft_boundary,
-            "fixed": asked.fixed,
-            "apart": asked.apart,
-        }
         placed = self.islands == "join" or "compact" in objective or asked.max_diameter is not None
-        return {
-            "similar": np.column_stack([given.number(name) for name in asked.similar]) if asked.similar else None,
-            "regions": asked.regions,
-            "water": None if asked.water is None else given.says(asked.water),
-            "max_diameter": asked.max_diameter,
+        return as_merged(asked._asdict(), given) | {
             "objective": objective[0] if len(objective) == 1 else objective,
-            "sensitive": np.column_stack([given.whole(name) for name in asked.sensitive]) if asked.sensitive else None,
-            "l": asked.l,
             "coordinates": given.centers() if placed else None,
             "geographic": degrees,
             "light": "nearest" if self.islands == "join" else "leave",
-            "at_most": limits or None,
             "exclude": out if out.any() else None,
-            **{name: None if column is None else given.column(column) for name, column in columns.items()},
         }
 
 
@@ -191,6 +144,7 @@ class Files(NamedTuple):
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
         from shoal.engines.vector import check_outlines
 
@@ -199,7 +153,8 @@ class Files(NamedTuple):
         drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
         more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
         more += papers(proof, kept)[1:]
-        check_outputs([*zip(self._replace(certificate=proof), forms, strict=True), *more], read, overwrite=force)
+        wanted = [*zip(self._replace(certificate=proof), forms, strict=True), *more]
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
         if self.dissolved is not None:
             check_outlines(self.dissolved)
 
@@ -258,20 +213,6 @@ def _listed(text: str | None, option: str) -> list[int]:
         return [] if text is None else [int(part) for part in text.split(",")]
     except ValueError:
         raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
-
-
-def _numbers(text: str) -> int | tuple[int, ...]:
-    """A whole number, or one for each level."""
-    return tuple(int(part) for part in text.split(",")) if "," in text else int(text)
-
-
-def _number(text: str | None) -> int | tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return _numbers(text)
-    except ValueError:
-        raise PolicyError(f"--regions {text!r} is no whole number; with --levels give one for each: 100,20") from None
 
 
 def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
@@ -396,15 +337,14 @@ def _compared(rows: list[dict[str, Any]]) -> list[str]:
 @app.command()
 @with_options
 def regions(
-    areas: Path = typer.Argument(
-        ..., help="A row for each area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)"
-    ),
+    areas: Path = typer.Argument(..., help="A row for each area (CSV, Parquet, Excel), or polygons (GeoJSON, ...)."),
     least: Least = Least(),
     edges: Path | None = typer.Argument(
         None, help="A row for each pair of neighbors; by default, areas whose polygons share a border are neighbors."
     ),
     reading: Reading = Reading(),
-    kept: RegionLimits = RegionLimits(),
+    said: dict[str, Any] = conditions(AREA_CONDITIONS),
+    kept: LoneAreas = LoneAreas(),
     search: Search = Search(),
     files: Files = Files(),
     record: OutputFiles = OutputFiles(),
@@ -415,7 +355,7 @@ def regions(
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     import numpy as np
 
-    from shoal.cli.common import answer, listed, reported, seconds, working
+    from shoal.cli.common import answer, reported, seconds, working
     from shoal.problems.regions import nested
     from shoal.publishing.crosswalks.answers import release
     from shoal.publishing.crosswalks.areas import levels_drawn
@@ -427,7 +367,7 @@ def regions(
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
     weight, effort = least.weight, search.effort
-    asked, weights = kept.asked(), np.column_stack([given.whole(name) for name in weight])
+    asked, weights = AreaConditions(**said), np.column_stack([given.whole(name) for name in weight])
     wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}
@@ -437,7 +377,7 @@ def regions(
         with working(f"merging {len(given.ids):,} areas"):
             nest = nested(given.edges, weights, ks, search.method, effort=effort, **options)
     except InfeasibleError as error:  # why may lie in how the files were read
-        raise InfeasibleError("; ".join((str(error), *given.said))) from None
+        raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(
         nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()

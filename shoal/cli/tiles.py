@@ -19,9 +19,11 @@ from shoal.cli.options import (
     File,
     OutputFiles,
     Text,
+    conditions,
     flag,
     with_options,
 )
+from shoal.model.settings import TILE_CONDITIONS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,41 +44,14 @@ class Points(NamedTuple):
     )
 
 
-class TileLimits(NamedTuple):
-    """What tiles keep to besides k: columns, as they stand on the command line."""
-
-    boundary: Column = flag(None, "--boundary", "Column such as state: no tile mixes its values.")
-    sensitive: Column = flag(None, "--sensitive", "Column that every tile is diverse in; with --l.")
-    person: Column = flag(None, "--person", "Column that identifies persons: k counts persons.")
-    household: Column = flag(None, "--household", "Column that identifies households: k counts households.")
-
-    def values(self, frame: pl.DataFrame) -> dict[str, list[Any] | None]:
-        """Their values."""
-        from shoal.engines.store import column
-
-        return {name: None if it is None else column(frame, it).to_list() for name, it in self._asdict().items()}
-
-
-class Shape(NamedTuple):
-    """What the rectangles look like, and how they are cut: as ``split`` takes it."""
+class Search(NamedTuple):
+    """How the rectangles are cut."""
 
     method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
     objective: str = flag(
         "tiles", "--objective", "tiles: as many as possible; max: the largest as small as possible; or perimeter."
     )
-    l: float | None = flag(None, "--l", "At most 1/l of a tile's records share a sensitive value.")
-    distinct_l: int | None = flag(None, "--distinct-l", "Least different sensitive values of a tile.")
-    max_width: float | None = flag(
-        None, "--max-width", "Longest side of a tile, in km for degrees, otherwise in units of the coordinates."
-    )
-    grid: float | None = flag(None, "--grid", "All sides are multiples of this, in the coordinates' unit.")
-    extent: str | None = flag(
-        None, "--extent", "plane: tiles cover it, some without an end; data: tiles end near their points."
-    )
-    center: str = flag("mean", "--center", "mean: of a tile's points; draw: a random place in the tile.")
-    sparse: str = flag("refuse", "--sparse", "Records that fit no tile: refuse, or leave-out.")
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
-    seed: int | None = flag(None, "--seed", "Seed of --center draw. It never fixes the row order.")
 
 
 class Files(NamedTuple):
@@ -102,6 +77,7 @@ class Files(NamedTuple):
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import beside, papers
+        from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import JSON, MAP, PAGE, TABLE, TILES, check_outputs
 
         proof = beside(
@@ -110,7 +86,8 @@ class Files(NamedTuple):
         forms = (TABLE, TILES, TABLE, MAP, PAGE, JSON)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, proof)
         wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
-        check_outputs(wanted, [points, self.secret], overwrite=force)
+        read = [points, self.secret]
+        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
 
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
         """Refuse a table that would carry what points at people, before any work."""
@@ -138,8 +115,8 @@ def tiles(
     points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
     where: Points = Points(),
     k: int = flag(..., "--k", "Least records of a tile."),
-    kept: TileLimits = TileLimits(),
-    shape: Shape = Shape(),
+    kept: dict[str, Any] = conditions(TILE_CONDITIONS),
+    search: Search = Search(),
     effort: str = EFFORT,
     files: Files = Files(),
     record: OutputFiles = OutputFiles(),
@@ -155,6 +132,7 @@ def tiles(
     from shoal.engines.store import integers, numbers, read_table
     from shoal.problems.tiles import kind_of, split
     from shoal.publishing.crosswalks.answers import release
+    from shoal.publishing.crosswalks.grouped import as_split
 
     begun = time.perf_counter()
     x, y, weight, coordinates, drop_codes = where
@@ -163,22 +141,23 @@ def tiles(
     files.check(points, force, record)
     frame = read_table(points, **text._asdict())
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
-    files.look(frame, {x, y, weight, *kept._asdict().values()})
+    columns = {name: column for name, column in kept.items() if TILE_CONDITIONS[name].read == "texts"}
+    files.look(frame, {x, y, weight, *columns.values()})
     coded = _codes(places, coordinates == "geographic", drop_codes)
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()
-    asked = {"coordinates": coordinates, "effort": effort, **shape._asdict(), **kept.values(frame)}
+    asked = {"coordinates": coordinates, "effort": effort, **search._asdict(), **as_split(kept, frame)}
     with working(f"cutting {len(places):,} points"):
         found = split(places, k, weights, **asked)
     solved = time.perf_counter()
     made = release(
         found, frame, read=(points, files.secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()),
         secret=files.secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
-        insensitive=listed(files.insensitive) or (), **kept._asdict(),
+        insensitive=listed(files.insensitive) or (), **columns,
     )  # fmt: skip
     wrote, lines = files.write(made, record, decision)
-    payload = _facts(found, made) | {"points": len(places), "objective": shape.objective, "coordinates": coordinates}
+    payload = _facts(found, made) | {"points": len(places), "objective": search.objective, "coordinates": coordinates}
     unit = " km" if coordinates == "geographic" else ""
     said = [
         f"{made.title} ({found.method}, coordinates {coordinates})",

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, listed, pairs, progress, refuse_unmet, reported, short
+from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short
 from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag, with_options
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
@@ -76,8 +76,7 @@ def print_verdict(verdict: Any, as_json: bool) -> None:
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
-    answer(verdict.as_dict(), lines, as_json)
-    refuse_unmet(verdict.holds)
+    answer(verdict.as_dict(), lines, as_json, 0 if verdict.holds else 1)
 
 
 @app.command()

@@ -495,7 +495,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 raise PolicyError(f"{said} is named for two outputs; name another file")
             sides = map(one.with_suffix, SIDES.get(one.suffix.lower(), ()))
             if not overwrite and any(p.exists() for p in (one, *sides)):
-                raise ExistsError(f"{named} exists already; say overwrite=True to replace it, or name another file")
+                raise ExistsError(f"{named} exists already; say ⟨overwrite=True⟩ to replace it, or name another file")
             targets.append((one, named))
     return closed_to(sources)
 
@@ -523,7 +523,9 @@ def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrit
         if not _is_release(real):
             raise InputError(f"the folder {str(path)!r} holds other things than a release; name a new folder")
         if not overwrite:
-            raise ExistsError(f"{str(path)!r} exists already; say overwrite=True to replace it, or name another folder")
+            raise ExistsError(
+                f"{str(path)!r} exists already; say ⟨overwrite=True⟩ to replace it, or name another folder"
+            )
     return closed_to(sources)
 
 

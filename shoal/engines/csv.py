@@ -210,7 +210,7 @@ class _Found:
             try:
                 body.decode("utf-8")
             except UnicodeDecodeError as error:
-                self.refuse(marks, error.start, "a byte that is not UTF-8; if it is Latin-1, say encoding='latin-1'")
+                self.refuse(marks, error.start, "a byte that is not UTF-8; if it is Latin-1, say ⟨encoding='latin-1'⟩")
         if b"\r" not in body or body.count(b"\r") == body.count(b"\r\n"):
             return
         alone = np.array([m.start() for m in re.finditer(rb"\r(?!\n)", body)], np.int64)
@@ -406,7 +406,7 @@ def refuse_unlikely(found: Structure, separator: str, name: str, *, rows: bool =
         if other is not None:
             raise InputError(
                 f"the header of {name!r} is one column for the separator {separator!r} and holds {other!r}; "
-                f"say separator={other!r}"
+                f"say ⟨separator={other!r}⟩"
             )
     if rows and not found.records:
         raise InputError(f"{name!r} has a header and no rows, so there is nothing to publish")

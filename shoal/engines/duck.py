@@ -224,7 +224,7 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     """
     source = locate(path)
     if scope.table is None and scope.query is None:
-        raise PolicyError(f"{source.name!r} is a database: say which table with table=..., or give a query=...")
+        raise PolicyError(f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩")
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
     return table_of(made, Origin(source.name, None, Parts((source,), (), source.name)))
 

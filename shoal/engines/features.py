@@ -201,7 +201,7 @@ def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
         values = np.array([code[v] for v in text.to_list()], np.int64)
         return Category(name, values=len(kinds), weight=weight, levels=levels), values, (name,), kinds, {}
     if name in asked.cyclic:
-        period = number("--cyclic", asked.cyclic[name], f"a positive number for {name!r}, such as 24", lambda x: x > 0)
+        period = number(f"cyclic[{name!r}]", asked.cyclic[name], "a positive number, such as 24", lambda x: x > 0)
         unit = asked.units.get(name, "")
         return Number(name, scale=period / 2, weight=weight, unit=unit, period=period), found, (name,), [], {}
     span = float(np.ptp(found))

@@ -228,7 +228,7 @@ def read(
     """
     if shape_id is not None and shapes is None:
         raise PolicyError(
-            f"shape_id={shape_id!r} names a property of polygons next to the areas; name their file, shapes=FILE"
+            f"⟨shape_id={shape_id!r}⟩ names a property of polygons next to the areas; name their file, ⟨shapes=FILE⟩"
         )
     how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
     found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)
@@ -254,7 +254,7 @@ def _read(
         if edges is None:
             raise PolicyError(
                 "polygons are needed to tell who shares a border with whom, or else a table of the pairs of neighbors: "
-                "hand over shapes=FILE (.geojson, .gpkg or .shp), or a second file with two columns of ids"
+                "hand over ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
     drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id")
@@ -289,7 +289,7 @@ def _drawn(path: Path, id: str | None, plane: bool, option: str = "id") -> Drawn
     drawing = read_drawing(path)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
-    what = f"property of {path.name} (say which is with {option}=NAME)"
+    what = f"property of {path.name} (say which is with ⟨{option}=NAME⟩)"
     return areas_of(drawing, lambda names: _key(names, id, what), path.name, id, option)
 
 
@@ -326,7 +326,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
     """Neighbors from a table."""
     if Path(edges).suffix.lower() in (*JSON, *GDAL):
-        raise InputError(f"{Path(edges).name!r} holds polygons and no pairs of neighbors; name it in shapes=...")
+        raise InputError(f"{Path(edges).name!r} holds polygons and no pairs of neighbors; name it in ⟨shapes=...⟩")
     pairs = _pairs(edges, source, target)
     ends = list(dict.fromkeys(end for pair in pairs for end in pair))
     zeros = restored(given.ids, ends)

@@ -403,7 +403,7 @@ class IbisTable(LazyTable):
             if name in opaque:
                 raise InputError(
                     f"column {name!r} is of type {opaque[name]}, which no other table holds; cast it to text in a "
-                    "view, or name it in identifiers=[...]"
+                    "view, or name it in ⟨identifiers=[...]⟩"
                 )
         return singled_elsewhere(self._compared(columns), columns, self.native.select(*columns).limit)
 

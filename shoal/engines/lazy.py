@@ -237,7 +237,7 @@ class LazyTable:
         that is a keyed function of what is published of each and of nothing else, so it can tell nothing more.
         """
         if keep_order:
-            raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave keep_order out")
+            raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out")
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
@@ -343,7 +343,7 @@ class LazyTable:
             if opaque.get(name) == "INTERVAL":
                 raise InputError(
                     f"column {name!r} holds intervals of {self.dialect.name}, which no other table holds; cast it to "
-                    "text, or name it in identifiers=[...]"
+                    "text, or name it in ⟨identifiers=[...]⟩"
                 )
         return singled_elsewhere(self.frame, columns)
 

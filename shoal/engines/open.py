@@ -149,7 +149,7 @@ def _served(address: str, engine: str | None, scope: Scope, needed: Sequence[str
     from shoal.engines.servers import open_server
 
     if engine not in (None, "ibis"):
-        raise InputError(f"{without_secrets(address)!r} is a server of databases, read with engine='ibis' or none")
+        raise InputError(f"{without_secrets(address)!r} is a server of databases, read with ⟨engine='ibis'⟩ or none")
     scope.check("ibis")
     table = open_server(address, scope)
     require(table.columns, needed)
@@ -164,14 +164,14 @@ def elsewhere(address: str) -> InputError:
             f"{shown!r} is a server of databases: shoal anonymize reads its tables, and writes them; for others save "
             "the table as Parquet"
         )
-    return InputError(f"{shown!r} is no place on this machine; read it with engine='spark'")
+    return InputError(f"{shown!r} is no place on this machine; read it with ⟨engine='spark'⟩")
 
 
 def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
     """The engine that reads a path: the one asked for, else DuckDB for what is more than one file of one table."""
     whole = not is_several(data, scope.glob) and database_kind(data) is None
     if engine == "polars" and not whole:
-        raise InputError("a folder, several files or a database is read with engine='duckdb'; Polars reads one file")
+        raise InputError("a folder, several files or a database is read with ⟨engine='duckdb'⟩; Polars reads one file")
     wanted = scope.memory is not None or scope.threads is not None or scope.temporary is not None
     if engine is None:
         return "polars" if whole and not wanted and scope.master is None and scope.query is None else "duckdb"
@@ -199,7 +199,7 @@ def _opened(
         from shoal.engines.duck import open_database
 
         if engine != "duckdb":
-            raise InputError("a DuckDB or SQLite file is read with engine='duckdb'")
+            raise InputError("a DuckDB or SQLite file is read with ⟨engine='duckdb'⟩")
         return open_database(path, scope)
     return open_file(path, engine, separator=separator, encoding=encoding, scope=scope)
 

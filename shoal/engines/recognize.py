@@ -473,7 +473,7 @@ def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
         if not cells[name]:
             continue
         if not there.any():
-            raise InputError(f"column {name!r} has no value to fill its rows with (missing='filled'); leave it out")
+            raise InputError(f"column {name!r} has no value to fill its rows with (⟨missing='filled'⟩); leave it out")
         often = column.filter(pl.Series(there & (counts == counts[there].max())))
         text = as_text(often)
         number = text.cast(pl.Float64, strict=False)

@@ -41,7 +41,7 @@ def harbored(table: Table, columns: Sequence[str], known: Collection[str]) -> tu
     if refused:
         raise InputError(
             f"the Safe Harbor lets no column stand that names people or places below a state ({'; '.join(refused)}); "
-            "name each in identifiers=[...], which leaves it out, or, where it is nothing of the kind, in insensitive"
+            "name each in ⟨identifiers=[...]⟩, which leaves it out, or, where it is nothing of the kind, in insensitive"
         )
     harbor = Harbor(found, datetime.datetime.now(datetime.UTC).year - OLDEST - 1)
     new = []
@@ -51,7 +51,7 @@ def harbored(table: Table, columns: Sequence[str], known: Collection[str]) -> tu
         if lost > UNREAD * table.rows:
             raise InputError(
                 f"column {name!r} was taken for {WORDS[rule]}, and {lost:,} of its values are none; repair or rename "
-                "it, or leave it out with identifiers=[...]"
+                "it, or leave it out with ⟨identifiers=[...]⟩"
             )
     return table.replaced(new), harbor
 

@@ -302,7 +302,9 @@ def open_server(address: str, scope: Scope) -> Table:
     refuse_address(address)
     if scope.table is None and scope.query is None:
         shown = without_secrets(address)
-        raise PolicyError(f"{shown!r} is a server of databases: say which table with table=..., or give a query=...")
+        raise PolicyError(
+            f"{shown!r} is a server of databases: say which table with ⟨table=...⟩, or give a ⟨query=...⟩"
+        )
     server = connect(address)
     with in_a_sentence(server):
         return tables.table_of(named(server, scope), Origin(server.shown))
@@ -327,14 +329,14 @@ def named(server: Server, scope: Scope) -> Any:
 def refuse_taken(server: Server, table: str, overwrite: bool) -> bool:
     """Whether a release has this name, which may be replaced; ExistsError and InputError for what may not."""
     if len(table) > 60 or not table or "\0" in table or table.startswith(_STAGE):
-        raise PolicyError(f"output_table={table!r}: give a name of 1 to 60 letters")
+        raise PolicyError(f"⟨output_table={table!r}⟩: give a name of 1 to 60 letters")
     found = server.comment(table)
     if found is None:
         return False
     if not (found.startswith(_MARK) or ('"kind": "table"' in found and '"seal"' in found)):
         raise InputError(f"{server.shown!r} has a table {table!r} that is no release of shoal; name another")
     if not overwrite:
-        raise ExistsError(f"the table {table!r} exists already; say overwrite=True to replace it, or name another")
+        raise ExistsError(f"the table {table!r} exists already; say ⟨overwrite=True⟩ to replace it, or name another")
     return True
 
 

@@ -102,7 +102,7 @@ def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> 
     said = [f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names]
     if said and unmatched == "refuse":
         raise InputError(
-            "; ".join(said) + "; give both files the same ids, or leave these out with unmatched='leave-out'"
+            "; ".join(said) + "; give both files the same ids, or leave these out with ⟨unmatched='leave-out'⟩"
         )
     return said
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
+from shoal.engines import lakes
 from shoal.errors import InputError, PolicyError
 
 EXCEL = (".xlsx", ".xls", ".xlsb")
@@ -214,13 +215,14 @@ class Parts(NamedTuple):
 def is_several(data: Any, pattern: bool = False) -> bool:
     """Whether a path, or a list of paths, may stand for more than one file."""
     if isinstance(data, (str, Path)):
-        return pattern or Path(data).is_dir()
+        return pattern or lakes.is_lake(data) or Path(data).is_dir()
     return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(x, (str, Path)) for x in data)
 
 
 def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> Parts:
     """The files behind a folder, a list of files and folders, a pattern, or one file.
 
+    Of a table of Delta or Iceberg it is the files of its current version.
     In a folder, files and folders whose names begin with a dot or an underscore are passed over, as everybody does, and
     so is a manifest.  Raises InputError when there is no file, when they are of several kinds, or when some stand in
     folders of key=value and others do not.
@@ -233,6 +235,9 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
             before = str(one).split("*")[0].split("?")[0].split("[")[0]
             root = Path(before) if before.endswith((os.sep, os.altsep or os.sep)) else Path(before).parent
             files += [(Path(p), root) for p in sorted(glob.glob(str(one), recursive=True)) if os.path.isfile(p)]
+        elif lakes.is_lake(one):
+            version = lakes.current(one)
+            files += [(path, version.root or path.parent) for path in version.files]
         elif Path(one).is_dir():
             files += [(p, Path(one)) for p in _inside(Path(one))]
         else:
@@ -265,7 +270,7 @@ def _inside(folder: Path) -> list[Path]:
                 if not name.lower().endswith(_ENDINGS):
                     raise InputError(
                         f"{str(folder)!r} holds {name!r}, which is neither Parquet nor CSV; move it away, or name the "
-                        "parts with a pattern and glob=True"
+                        "parts with a pattern and ⟨glob=True⟩"
                     )
                 found.append(Path(where) / name)
     return found
@@ -378,14 +383,16 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
-                said = f"engine={engine!r}; say engine='{owner}' beside it" if engine else "a frame"
-                raise PolicyError(f"{name}={str(given)!r} is a setting of engine='{owner}'; it has no effect on {said}")
+                said = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ beside it" if engine else "a frame"
+                raise PolicyError(
+                    f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {said}"
+                )
         if self.glob and engine in (None, "polars"):
-            raise PolicyError("glob=True reads the parts of a table; say engine='duckdb' or engine='spark'")
+            raise PolicyError("⟨glob=True⟩ reads the parts of a table; say ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩")
         if self.table is not None and self.query is not None:
-            raise PolicyError("give table=... or query=..., not both; a query names its tables itself")
+            raise PolicyError("give ⟨table=...⟩ or ⟨query=...⟩, not both; a query names its tables itself")
         if self.threads is not None and (isinstance(self.threads, bool) or self.threads < 1):
-            raise PolicyError(f"threads={self.threads!r}: give a whole number from 1 up")
+            raise PolicyError(f"⟨threads={self.threads!r}⟩: give a whole number from 1 up")
         if self.memory is not None:
             size(self.memory)
         if self.temporary is not None and not Path(self.temporary).is_dir():
@@ -396,11 +403,11 @@ def size(text: str) -> int:
     """Bytes of "2GB", "512MiB"; PolicyError for anything else and for less than 100 MB."""
     found = _SIZE.match(text) if isinstance(text, str) else None
     if found is None:
-        raise PolicyError(f"memory={str(text)!r}: write a size such as '2GB' or '512MiB'")
+        raise PolicyError(f"⟨memory={str(text)!r}⟩: write a size such as '2GB' or '512MiB'")
     unit = found[2].lower()
     bytes_ = int(float(found[1]) * (1024 if "i" in unit else 1000) ** _UNITS[unit[0]])
     if bytes_ < LEAST:
-        raise PolicyError(f"memory={text!r} is too little to work with; give 100MB or more")
+        raise PolicyError(f"⟨memory={text!r}⟩ is too little to work with; give 100MB or more")
     return bytes_
 
 
@@ -413,7 +420,7 @@ DRIVER = (
     "Spark's driver has too little memory for this table: it is 1 GB unless you say more. Before Python starts, set "
     "PYSPARK_SUBMIT_ARGS='--driver-memory 6g pyspark-shell', or give spark.driver.memory to the session that you make"
 )
-DUCKDB = "DuckDB has too little memory for this table; give it more with memory=..."
+DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memory=...⟩"
 
 
 def words(cells: int) -> str:

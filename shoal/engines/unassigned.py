@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.05  # of the rows that a column without a role may single out
 _SAMPLE = 5_000
-_PROTECT = "in quasi_identifiers=[...] or sensitive=[...] to protect it, "
+_PROTECT = "in ⟨quasi_identifiers=[...]⟩ or ⟨sensitive=[...]⟩ to protect it, "
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,9 @@ def look(table: Table, policy: Policy) -> Unassigned:
     if policy.strict_roles and (unnamed := [c for c in columns if c not in policy.insensitive]):
         shown = ", ".join(repr(c) for c in unnamed[:10]) + (f" and {len(unnamed) - 10} more" * (len(unnamed) > 10))
         raise InputError(
-            f"strict_roles=True asks for a role of every column, and {shown} {'has' if len(unnamed) == 1 else 'have'} "
-            "none; name each among the quasi-identifiers, sensitive, identifiers or insensitive"
+            f"⟨strict_roles=True⟩ asks for a role of every column, and {shown} "
+            f"{'has' if len(unnamed) == 1 else 'have'} none; name each among the quasi-identifiers, sensitive, "
+            "identifiers or insensitive"
         )
     found = table.singled(columns)
     refuse_pointing(found, policy.insensitive)
@@ -115,7 +116,7 @@ def _refusal(refused: Mapping[str, str], protect: str) -> str:
         f"{'a column has' if one else f'{len(refused)} columns have'} no role, and published as "
         f"{'it is, it' if one else 'they are, they'} would point at people ({shown}{more}). Name "
         f"{'it' if one else 'each'} in "
-        f"identifiers=[...] to leave it out, {protect}or in insensitive=[...] to publish it knowingly"
+        f"⟨identifiers=[...]⟩ to leave it out, {protect}or in ⟨insensitive=[...]⟩ to publish it knowingly"
     )
 
 
@@ -141,11 +142,11 @@ def singled_in_memory(frame: pl.DataFrame) -> Singled:
     joined = np.zeros(rows, np.uint64)
     for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if column.dtype == pl.Object:
-            raise InputError(f"column {name!r} holds objects of no kind a table has; name it in identifiers=[...]")
+            raise InputError(f"column {name!r} holds objects of no kind a table has; name it in ⟨identifiers=[...]⟩")
         if isinstance(column.dtype, pl.BaseExtension):
             raise InputError(
                 f"column {name!r} holds values of type {column.dtype.ext_name()}, which no other table holds; turn "
-                "them into text or numbers, or name it in identifiers=[...]"
+                "them into text or numbers, or name it in ⟨identifiers=[...]⟩"
             )
         hashed = _hashed(column)
         joined = joined * np.uint64(0x9E3779B97F4A7C15) + hashed
@@ -238,5 +239,5 @@ def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Excep
             break
     return (
         f"{named} cannot be counted here ({type(error).__name__}), so shoal cannot tell whom they single out; list a "
-        "column whose values cannot be compared in identifiers=[...], or cast it to text"
+        "column whose values cannot be compared in ⟨identifiers=[...]⟩, or cast it to text"
     )

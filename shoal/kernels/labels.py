@@ -1,10 +1,9 @@
-"""Loops over items and bins: greedy covering, pouring into the least loaded bin, rebalancing.
+"""The loops of labels: items put into bins, sets of items listed, and packings searched.
 
+Bins are covered greedily and by Fold and Spread, also for many k at once; what is left over is poured into the least
+loaded, and loads are balanced by exchanges.  Every way to fill one bin is listed; packings are searched depth first.
 Every kernel also runs uncompiled (``uncompiled.plain``) on arrays of Python integers, for sizes beyond 64 bits.
-
-Loops over sets of items: every way to fill one bin, and a depth-first search through all packings.
-
-Fold and Spread for many k at once, the largest load only."""
+"""
 
 from __future__ import annotations
 

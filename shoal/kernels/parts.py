@@ -1,4 +1,4 @@
-"""How a kernel that only kernels call is compiled: typed by itself, optimized and translated within its callers alone.
+"""A compiler for kernels that only kernels call: typed by itself, optimized and translated within its callers alone.
 
 Numba optimizes each function as a whole and makes machine code of it, then links it into its caller and does both
 again: what lies four calls deep goes through that five times, and only the last counts.

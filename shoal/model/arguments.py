@@ -32,7 +32,7 @@ def number(name: str, value: Any, says: str, fits: Callable[[float], bool]) -> f
     """value as a finite float that fits; PolicyError ``NAME=VALUE: says`` for truth values, text and all else."""
     found = _real(value)
     if found is None or not fits(found):
-        raise PolicyError(f"{name}={value!r}: {says}")
+        raise PolicyError(f"⟨{name}={value!r}⟩: {says}")
     return found
 
 
@@ -44,7 +44,7 @@ def whole_number(name: str, value: Any, says: str = "a whole number of at least 
         found = _real(value)
         exact = int(found) if found is not None and found.is_integer() else None
     if exact is None or exact < least:
-        raise PolicyError(f"{name}={value!r}: {says}")
+        raise PolicyError(f"⟨{name}={value!r}⟩: {says}")
     return exact
 
 
@@ -128,10 +128,10 @@ def column_names(what: str, given: Any) -> tuple[str, ...]:
     try:
         names = tuple(given)
     except TypeError:
-        raise PolicyError(f"{what}={given!r}: give a list of column names") from None
+        raise PolicyError(f"⟨{what}={given!r}⟩: give a list of column names") from None
     for name in names:
         if not isinstance(name, str):
-            raise PolicyError(f"{what} holds {name!r}, which is not a column name")
+            raise PolicyError(f"⟨{what}⟩ holds {name!r}, which is not a column name")
     return names
 
 

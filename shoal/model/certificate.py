@@ -393,7 +393,7 @@ def source_of(column: str, source: str, folder: Path) -> str:
             return str(place)
     raise InputError(
         f"the hierarchy of {column!r} ({source}) is neither beside the certificate nor here; put it there, or hand it "
-        f"over: hierarchies[{column!r}]=FILE"
+        f"over: ⟨hierarchies[{column!r}]=FILE⟩"
     )
 
 

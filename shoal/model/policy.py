@@ -51,7 +51,7 @@ def by_shorthand(name: str, value: Any) -> Model:
     if len(short.kinds) == 1:
         return model(value, **dict(short.fixed))  # type: ignore[no-any-return]
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(short.kinds):
-        raise PolicyError(f"{name}={value!r}: give two numbers")
+        raise PolicyError(f"⟨{name}={value!r}⟩: give two numbers")
     return model(*value, **dict(short.fixed))  # type: ignore[no-any-return]
 
 
@@ -192,18 +192,18 @@ class Policy:
         self._check_columns()
         if self.publish == "hierarchy" and not any(name in self.grouped for name in self.hierarchies):
             raise PolicyError(
-                "publish='hierarchy' needs hierarchies={column: ...} for at least one quasi-identifier; "
+                "⟨publish='hierarchy'⟩ needs ⟨hierarchies={column: ...}⟩ for at least one quasi-identifier; "
                 "columns without one are published as value or star"
             )
         if self.global_recoding and self.publish not in ("hierarchy", "stars"):
-            raise PolicyError(f"global_recoding works on levels; it cannot go with publish={self.publish!r}")
+            raise PolicyError(f"⟨global_recoding⟩ works on levels; it cannot go with ⟨publish={self.publish!r}⟩")
         refuse_coarsen(self)
         for name, value in {**limits_of(self), **minimality_of(self)}.items():
             object.__setattr__(self, name, value)
         effort = Effort.of(self.effort)
         object.__setattr__(self, "effort", effort.name if effort.seconds is None else effort.seconds)
         if not self.privacy:
-            raise UnaskedError("no privacy model is asked for; say k=5, or l=3 with a sensitive column")
+            raise UnaskedError("no privacy model is asked for; say ⟨k=5⟩, or ⟨l=3⟩ beside a sensitive column")
 
     def _check_roles(self) -> None:
         """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""
@@ -220,19 +220,21 @@ class Policy:
         if self.coordinates is not None:
             roles["coordinates"] = self.coordinates
             if len(self.coordinates) != 2:
-                raise PolicyError(f"coordinates={self.coordinates!r}: name two columns, x (longitude) and y (latitude)")
+                raise PolicyError(
+                    f"⟨coordinates={self.coordinates!r}⟩: name two columns, x (longitude) and y (latitude)"
+                )
             if self.publish != "hierarchy":
-                raise PolicyError("coordinates are published as tiles; say publish='hierarchy'")
+                raise PolicyError("coordinates are published as tiles; say ⟨publish='hierarchy'⟩")
             object.__setattr__(self, "hierarchies", {**self.hierarchies, PLACE: "tiles"})
         if not self.grouped:
             raise UnaskedError(
-                "no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)"
+                "no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)"
             )
         seen: dict[str, str] = {}
         for role, names in roles.items():
             for name in names:
                 if name in seen:
-                    both = " and ".join(f"{r}=..." if r in _COUNTED else f"{r}=[...]" for r in (seen[name], role))
+                    both = " and ".join(f"⟨{r}=...⟩" if r in _COUNTED else f"⟨{r}=[...]⟩" for r in (seen[name], role))
                     other = "twice" if seen[name] == role else f"in both {both}"
                     raise PolicyError(
                         f"column {name!r} is named {other}; a column has one role, so take it out of one of them"
@@ -242,17 +244,17 @@ class Policy:
     def _check_words(self) -> None:
         """Settings that are a word, a switch or a seed."""
         if not isinstance(self.method, str):
-            raise PolicyError(f"method={self.method!r}: a method is the name of one")
+            raise PolicyError(f"⟨method={self.method!r}⟩: a method is the name of one")
         for name, entry in SETTINGS.items():
             if entry.kind == "switch" and not isinstance(getattr(self, name), bool):
-                raise PolicyError(f"{name}={getattr(self, name)!r}: say true or false")
+                raise PolicyError(f"⟨{name}={getattr(self, name)!r}⟩: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
         known("way to publish", self.publish, RECODINGS)
         for name in ("numeric_stars", "bound"):
-            known(f"choice for {name}", getattr(self, name), SETTINGS[name].words)
+            known(f"choice for ⟨{name}⟩", getattr(self, name), SETTINGS[name].words)
         if not isinstance(self.star, str) or not self.star:
-            raise PolicyError(f"star={self.star!r}: the text of a suppressed value is not empty")
+            raise PolicyError(f"⟨star={self.star!r}⟩: the text of a suppressed value is not empty")
         object.__setattr__(self, "seed", seed_of(self.seed))
 
     def _check_columns(self) -> None:
@@ -261,11 +263,11 @@ class Policy:
             given = getattr(self, what)
             if not isinstance(given, Mapping):
                 raise PolicyError(
-                    f"{what}={given!r}: give a mapping from column to value, {{{self.grouped[0]!r}: ...}}"
+                    f"⟨{what}={given!r}⟩: give a mapping from column to value, {{{self.grouped[0]!r}: ...}}"
                 )
             for name in given:
                 if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
-                    raise PolicyError.unknown(f"quasi-identifier ({what})", name, self.grouped)
+                    raise PolicyError.unknown(f"quasi-identifier (⟨{what}⟩)", name, self.grouped)
             object.__setattr__(self, what, Fixed(given))
         refuse_hierarchies(self)
         says = "a weight is a positive number, from 0.000001 to 1,000,000; only how weights compare counts"
@@ -274,7 +276,7 @@ class Policy:
         for name, level in self.max_level.items():
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(
-                    f"max_level[{name!r}] = {level!r}: a level is a whole number from 0, the value itself"
+                    f"⟨max_level[{name!r}] = {level!r}⟩: a level is a whole number from 0, the value itself"
                 )
         self._check_steps()
 
@@ -283,7 +285,7 @@ class Policy:
             good = step in PERIODS if isinstance(step, str) else not isinstance(step, bool) and isinstance(step, Real)
             if not good or (not isinstance(step, str) and not 0 < step < float("inf")):
                 raise PolicyError(
-                    f"range_step[{name!r}] = {step!r}: a step is a number above 0, for dates of days, "
+                    f"⟨range_step[{name!r}] = {step!r}⟩: a step is a number above 0, for dates of days, "
                     "or 'month' or 'year'"
                 )
         plain = {
@@ -291,11 +293,11 @@ class Policy:
         }
         object.__setattr__(self, "range_step", Fixed(plain))
         if self.range_step and self.publish != "ranges":
-            raise PolicyError(f"range_step widens ranges; it cannot go with publish={self.publish!r}")
+            raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={self.publish!r}⟩")
         if self.max_level and RECODINGS[self.publish].recoding not in ("Levels", ""):
             ranges = self.publish == "ranges"
-            none = "ranges have none; range_step widens ranges" if ranges else f"publish={self.publish!r} has none"
-            raise PolicyError(f"max_level counts levels of a hierarchy, and {none}")
+            none = "ranges have none; ⟨range_step⟩ widens ranges" if ranges else f"⟨publish={self.publish!r}⟩ has none"
+            raise PolicyError(f"⟨max_level⟩ counts levels of a hierarchy, and {none}")
 
     @property
     def grouped(self) -> tuple[str, ...]:
@@ -381,7 +383,11 @@ class Policy:
                 values["hierarchies"][name] = str(path.parent / source)
         if isinstance(values.get("population"), str):
             values["population"] = str(path.parent / values["population"])
-        return cls.of(values, **more, source=path)
+        try:
+            return cls.of(values, **more, source=path)
+        except PolicyError as error:
+            error.file, error.keys = path.name, values.keys() - {n for n, v in more.items() if v is not None}
+            raise
 
     def seeded(self, seed: int) -> Policy:
         """The same with that seed, where none was given, so that it goes on record and can be asked for again.

@@ -54,7 +54,7 @@ def refuse_hierarchies(asked: Any) -> None:
             )
         if name in asked.sensitive and isinstance(source, str) and source in GENERATED:
             raise PolicyError(
-                f"hierarchies[{name!r}] = {source!r} is made from counts and says nothing about how far sensitive "
+                f"⟨hierarchies[{name!r}] = {source!r}⟩ is made from counts and says nothing about how far sensitive "
                 "values are apart; give a file, rows or a builder"
             )
     for model in asked.privacy:
@@ -64,7 +64,7 @@ def refuse_hierarchies(asked: Any) -> None:
             if name in asked.sensitive and name not in asked.hierarchies:
                 raise PolicyError(
                     f"t-closeness by the hierarchical distance needs the hierarchy of {name!r}; say "
-                    "hierarchies={column: ...}"
+                    "⟨hierarchies={column: ...}⟩"
                 )
 
 
@@ -73,27 +73,27 @@ def refuse_population(asked: Any) -> None:
     models = [m for m in asked.privacy if m.speaks == "population"]
     column = asked.population_weights
     if column is not None and (not isinstance(column, str) or not column):
-        raise PolicyError(f"population_weights={column!r} names no column")
+        raise PolicyError(f"⟨population_weights={column!r}⟩ names no column")
     known = asked.population is not None or column is not None
     if asked.population is not None and column is not None:
-        raise PolicyError("population and population_weights are two ways to say the same; give one of them")
+        raise PolicyError("population and ⟨population_weights⟩ are two ways to say the same; give one of them")
     if models and not known:
         raise PolicyError(
-            f"{models[0].name} counts people in the population; say population=TABLE, or "
-            "population_weights=COLUMN for a sample with weights"
+            f"{models[0].name} counts people in the population; say ⟨population=TABLE⟩, or "
+            "⟨population_weights=COLUMN⟩ for a sample with weights"
         )
     if column is not None and any(isinstance(m, DeltaPresence) for m in models):
-        raise PolicyError("delta-presence needs the population itself (population=TABLE); weights estimate it only")
+        raise PolicyError("delta-presence needs the population itself (⟨population=TABLE⟩); weights estimate it only")
     if known and asked.publish == "centers":
         raise PolicyError(
-            "publish='centers' publishes records, which cover nobody else; a population goes with stars, hierarchy "
+            "⟨publish='centers'⟩ publishes records, which cover nobody else; a population goes with stars, hierarchy "
             "and ranges"
         )
     if known and asked.units:
         unit = "household" if asked.person is None else "person"
         raise PolicyError(
-            f"a population is counted in rows, and {unit}= counts {unit}s, who may have several; hand over one row of "
-            f"each {unit} in both tables without {unit}=, or leave the population out"
+            f"a population is counted in rows, and ⟨{unit}=⟩ counts {unit}s, who may have several; hand over one row "
+            f"of each {unit} in both tables without ⟨{unit}=⟩, or leave the population out"
         )
 
 
@@ -109,23 +109,24 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category', 'apart' or 'filled'")
     if asked.missing == "wildcard":
         raise PolicyError(
-            "missing='wildcard' lets one row hide in many classes, so it is a reading of shoal.audit alone; take "
-            "missing='category', missing='apart' or missing='filled'"
+            "⟨missing='wildcard'⟩ lets one row hide in many classes, so it is a reading of shoal.audit alone; take "
+            "⟨missing='category'⟩, ⟨missing='apart'⟩ or ⟨missing='filled'⟩"
         )
     if asked.missing not in READINGS:
         raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
     if asked.missing == "filled" and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(
-            "missing='filled' gives rows values that are not theirs, and a population is counted by the values that "
-            "people have; take missing='category' beside it"
+            "⟨missing='filled'⟩ gives rows values that are not theirs, and a population is counted by the values that "
+            "people have; take ⟨missing='category'⟩ beside it"
         )
     if asked.missing == "filled" and asked.coordinates is not None:
-        raise PolicyError("missing='filled' would put rows without a place where most are; drop or place them first")
+        raise PolicyError("⟨missing='filled'⟩ would put rows without a place where most are; drop or place them first")
     if asked.missing == "apart" and asked.publish == "centers":
-        raise PolicyError("publish='centers' gathers all rows together; missing='apart' goes with the other ways")
+        raise PolicyError("⟨publish='centers'⟩ gathers all rows together; ⟨missing='apart'⟩ goes with the other ways")
     if asked.missing == "apart" and asked.coarsen is not None:
         raise PolicyError(
-            "coarsen puts a column at one level for all rows, and missing='apart' groups rows in two parts, each with "
+            "coarsen puts a column at one level for all rows, and ⟨missing='apart'⟩ groups rows in two parts, "
+            "each with "
             "levels of its own; leave one of them out"
         )
 
@@ -134,16 +135,16 @@ def refuse_coarsen(asked: Any) -> None:
     """PolicyError for what does not go with levels of the whole table found by the search; asked is a ``Policy``."""
     if asked.coarsen is None:
         if asked.method == "coarsen":
-            raise PolicyError("method='coarsen' finds levels that the release would not show; say coarsen='auto'")
+            raise PolicyError("⟨method='coarsen'⟩ finds levels that the release would not show; say ⟨coarsen='auto'⟩")
         return
     if not isinstance(asked.coarsen, str) or asked.coarsen != "auto":
-        raise PolicyError(f"coarsen={asked.coarsen!r}: say coarsen='auto', or leave it out")
+        raise PolicyError(f"⟨coarsen={asked.coarsen!r}⟩: say ⟨coarsen='auto'⟩, or leave it out")
     if asked.publish != "hierarchy":
-        raise PolicyError("coarsen puts columns at levels of hierarchies; also set publish='hierarchy'")
+        raise PolicyError("coarsen puts columns at levels of hierarchies; say ⟨publish='hierarchy'⟩ beside it")
     if asked.global_recoding:
-        raise PolicyError("coarsen and global_recoding=True are two ways to choose levels; leave one of them out")
+        raise PolicyError("coarsen and ⟨global_recoding=True⟩ are two ways to choose levels; leave one of them out")
     if asked.method not in ("auto", "coarsen"):
-        raise PolicyError(f"coarsen has a method of its own; leave method={asked.method!r} out")
+        raise PolicyError(f"coarsen has a method of its own; leave ⟨method={asked.method!r}⟩ out")
     if asked.population is not None or asked.population_weights is not None:
         raise PolicyError("coarsen counts rows of the table; leave it out with a population")
 
@@ -157,18 +158,18 @@ def limits_of(asked: Any) -> dict[str, Any]:
     if risk is not None:
         risk = number("max_average_risk", risk, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     if risk is not None and (asked.publish == "centers" or asked.units):
-        other = "publish='centers'" if asked.publish == "centers" else "person= or household="
+        other = "⟨publish='centers'⟩" if asked.publish == "centers" else "⟨person=⟩ or ⟨household=⟩"
         raise PolicyError(
-            f"max_average_risk counts rows of classes, and is not enforced with {other}; with "
-            f"k={math.ceil(1 / risk - 1e-9)} instead every risk, and so their mean, is at most {risk:g}"
+            f"⟨max_average_risk⟩ counts rows of classes, and is not enforced with {other}; with "
+            f"⟨k={math.ceil(1 / risk - 1e-9)}⟩ instead every risk, and so their mean, is at most {risk:g}"
         )
     share = number("max_suppressed", asked.max_suppressed, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
     if shards is not None:
         shards = whole_number("shards", shards)
     if shards is not None and (asked.global_recoding or asked.publish == "centers"):
-        raise PolicyError("shards are searched one by one; leave them out with global_recoding and centers")
+        raise PolicyError("shards are searched one by one; leave them out beside ⟨global_recoding⟩ and centers")
     if shards is not None and (asked.coarsen is not None or asked.missing == "apart"):
-        other = "coarsen" if asked.coarsen is not None else "missing='apart'"
+        other = "coarsen" if asked.coarsen is not None else "⟨missing='apart'⟩"
         raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
     return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}
 
@@ -182,24 +183,24 @@ def minimality_of(asked: Any) -> dict[str, Any]:
         return {}
     share = number("minimality", asked.minimality, "a share above 0 and below 1", lambda x: 0 < x < 1)
     if not asked.sensitive:
-        raise PolicyError("minimality is about the values of sensitive columns; name one with sensitive=[...]")
+        raise PolicyError("minimality is about the values of sensitive columns; name one with ⟨sensitive=[...]⟩")
     known = asked.population is not None or asked.population_weights is not None
     beside = {
-        "publish='centers'": asked.publish == "centers",
-        "person= or household=, whose rows are not dealt one by one": bool(asked.units),
+        "⟨publish='centers'⟩": asked.publish == "centers",
+        "⟨person=⟩ or ⟨household=⟩, whose rows are not dealt one by one": bool(asked.units),
         "a population": known,
         "coordinates": asked.coordinates is not None,
         "global_recoding": asked.global_recoding,
         "coarsen": asked.coarsen is not None,
-        "max_level, above which a merger with decoys may end": bool(asked.max_level),
+        "⟨max_level⟩, above which a merger with decoys may end": bool(asked.max_level),
         "max_average_risk": asked.max_average_risk is not None,
-        "missing='apart'": asked.missing == "apart",
+        "⟨missing='apart'⟩": asked.missing == "apart",
         "shards": asked.shards is not None,
-        f"method={asked.method!r}, since it has a method of its own": asked.method != "auto",
+        f"⟨method={asked.method!r}⟩, since it has a method of its own": asked.method != "auto",
     }
     for what, there in beside.items():
         if there:
-            raise PolicyError(f"minimality={share:g} is not proved with {what}; leave one of them out")
+            raise PolicyError(f"⟨minimality={share:g}⟩ is not proved with {what}; leave one of them out")
     return {"minimality": share}
 
 
@@ -209,5 +210,5 @@ def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
         if asked.star in values:
             raise InputError(
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
-                "choose another text with star='...'"
+                "choose another text with ⟨star='...'⟩"
             )

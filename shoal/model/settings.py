@@ -1,4 +1,4 @@
-"""What may be asked of a release: one table, with an entry for each setting.
+"""What may be asked of a release, of regions and of tiles: tables with an entry for each setting.
 
 An entry is the annotation of a keyword, so that type checkers read the same line.  From it derive the keyword, the key
 of a policy file, the option of the command line with its section, its default, its line on the certificate, whether
@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from shoal.model.rule_books import RULE_BOOKS
 
 Names = Sequence[str] | str
 Pair = tuple[float, float] | Sequence[float]
-Kind = Literal["names", "mapping", "switch", "whole", "number", "numbers", "text", "file", "models"]
+Kind = Literal["names", "mapping", "switch", "whole", "levels", "number", "numbers", "text", "file", "models"]
 EFFORTS = ("fast", "balanced", "thorough")
 
 
@@ -205,7 +205,7 @@ class Preset(TypedDict, total=False):
         str,
         Setting(
             "Request", f"A rule book: {', '.join(RULE_BOOKS)}.",
-            "Its model applies in addition to the others; the guide lists what it leaves open.",
+            "Its model is in force in addition to the others; the guide lists what it leaves open.",
             words=RULE_BOOKS, shown=True, promised=True,
         ),
     ]  # fmt: skip
@@ -399,11 +399,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     ]
     shards: Annotated[
         int | None,
-        Setting(
-            "Search",
-            "Cut the cells of a large table into at most this many shards.",
-            stated="asked",
-        ),
+        Setting("Search", "Cut the cells of a large table into at most this many shards.", stated="asked"),
     ]
     seed: Annotated[
         int | None,
@@ -444,12 +440,16 @@ def _written(hint: Any) -> tuple[Kind, tuple[type, ...]]:
     origins = {get_origin(o) or o for o in options}
     if Mapping in origins:
         held = get_args(options[0])[1]
-        return "mapping", tuple(t for t in (get_args(held) or (held,)) if isinstance(t, type))
+        types = [get_origin(t) or t for t in get_args(held)] if get_origin(held) in (Union, UnionType) else [held]
+        return "mapping", tuple(t for t in types if isinstance(t, type))
     if Sequence in origins:
         return "names", (str,)
-    for kind, types in (("switch", {bool}), ("whole", {int}), ("number", {float}), ("file", {str, Path})):
-        if origins == types:
-            return kind, tuple(types)  # type: ignore[return-value]
+    of_types: dict[Kind, set[Any]] = {
+        "switch": {bool}, "whole": {int}, "number": {float}, "file": {str, Path}, "levels": {int, tuple}
+    }  # fmt: skip
+    for kind, own in of_types.items():
+        if origins == own:
+            return kind, tuple(own)
     return "text", (str,)
 
 
@@ -475,3 +475,210 @@ def entry_of(name: str) -> Setting | None:
         return SETTINGS.get(name)
     number: Kind = "numbers" if len(short.kinds) > 1 else "whole" if short.kinds[0] is int else "number"
     return Setting("Request", short.help, kind=number, values=short.kinds, name=name, shown=True, promised=True)
+
+
+class Condition(NamedTuple):
+    """What regions, or tiles, keep besides their thresholds: an entry of their table.
+
+    setting  section, words, default, option and place on the certificate, as of a policy's setting
+    keyword  of ``shoal.regions.merge`` or ``shoal.tiles.split``; "" where it shapes no region
+    read     what the value becomes there: "texts" or "says" (yes or no) of a column, "table" of numbers or "counts" of
+             several columns, "maxima" of sums; "plain": itself, for it names no column
+    key      on the certificate, where that is not its name
+    """
+
+    setting: Setting
+    keyword: str
+    read: Literal["texts", "says", "table", "counts", "maxima", "plain"]
+    key: str = ""
+
+
+class AreaConditions(NamedTuple):
+    """What regions of areas keep besides their thresholds, by names of columns."""
+
+    boundary: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column such as state: no region mixes its values."), "boundaries", "texts"),
+    ] = None
+    soft_boundary: Annotated[
+        str | None,
+        Condition(
+            Setting("Columns", "Column that a region mixes only to include areas too light for a region of their own."),
+            "soft_boundaries", "texts",
+        ),
+    ] = None  # fmt: skip
+    fixed: Annotated[
+        str | None, Condition(Setting("Columns", "Column: areas with the same value stay together."), "fixed", "texts")
+    ] = None
+    apart: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column: areas with the same value share no region."), "apart", "texts"),
+    ] = None
+    at_most: Annotated[
+        Mapping[str, int | tuple[int, ...]],
+        Condition(
+            Setting(
+                "Request",
+                "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; with --levels "
+                "COLUMN=VALUE,VALUE gives each level its own.",
+            ),
+            "at_most", "maxima",
+        ),
+    ] = MappingProxyType({})  # fmt: skip
+    sensitive: Annotated[
+        Sequence[str],
+        Condition(
+            Setting("Columns", "Columns that count sensitive values, with commas between; needs --l."),
+            "sensitive", "counts",
+        ),
+    ] = ()  # fmt: skip
+    l: Annotated[
+        int,
+        Condition(
+            Setting("Request", "In each region no sensitive value has more than 1/l of the records."), "l", "plain"
+        ),
+    ] = 1
+    similar: Annotated[
+        Sequence[str],
+        Condition(
+            Setting("Columns", "Columns of numbers in which a region's areas are similar, separated by commas."),
+            "similar", "table",
+        ),
+    ] = ()  # fmt: skip
+    regions: Annotated[
+        int | tuple[int, ...] | None,
+        Condition(
+            Setting(
+                "Request",
+                "Exactly this many regions, not as many as possible; with --levels, one number for each: 100,20.",
+            ),
+            "regions", "plain",
+        ),
+    ] = None  # fmt: skip
+    max_diameter: Annotated[
+        float | None,
+        Condition(
+            Setting("Request", "Largest distance between centers of areas in a region, in km or the plane's units."),
+            "max_diameter", "plain",
+        ),
+    ] = None  # fmt: skip
+    water: Annotated[
+        str | None,
+        Condition(
+            Setting(
+                "Columns",
+                "Column: areas with yes, true, or 1 connect no others, and join a neighboring region.",
+                stated="asked",
+            ),
+            "water", "says",
+        ),
+    ] = None  # fmt: skip
+    sums: Annotated[
+        Sequence[str],
+        Condition(
+            Setting(
+                "Columns", "Columns to sum over each region, separated by commas.",
+                flag="--sum", stated="asked",
+            ),
+            "", "table", "sum",
+        ),
+    ] = ()  # fmt: skip
+    means: Annotated[
+        Sequence[str],
+        Condition(
+            Setting(
+                "Columns", "Columns to average over each region by the first weight, separated by commas.",
+                flag="--mean", stated="asked",
+            ),
+            "", "table", "mean",
+        ),
+    ] = ()  # fmt: skip
+
+
+class TileConditions(NamedTuple):
+    """What tiles keep besides k, and how they are published, by names of columns."""
+
+    boundary: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column such as state: no tile mixes its values."), "boundary", "texts"),
+    ] = None
+    sensitive: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column that every tile is diverse in; with --l."), "sensitive", "texts"),
+    ] = None
+    person: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column that identifies persons: k counts persons."), "person", "texts"),
+    ] = None
+    household: Annotated[
+        str | None,
+        Condition(Setting("Columns", "Column that identifies households: k counts households."), "household", "texts"),
+    ] = None
+    l: Annotated[
+        float | None,
+        Condition(Setting("Request", "At most 1/l of a tile's records share a sensitive value."), "l", "plain"),
+    ] = None
+    distinct_l: Annotated[
+        int | None,
+        Condition(Setting("Request", "Least different sensitive values of a tile."), "distinct_l", "plain"),
+    ] = None
+    max_width: Annotated[
+        float | None,
+        Condition(
+            Setting("Request", "Longest side of a tile, in km for degrees, otherwise in units of the coordinates."),
+            "max_width", "plain",
+        ),
+    ] = None  # fmt: skip
+    grid: Annotated[
+        float | None,
+        Condition(Setting("Release", "All sides are multiples of this, in the coordinates' unit."), "grid", "plain"),
+    ] = None
+    extent: Annotated[
+        str | None,
+        Condition(
+            Setting(
+                "Release", "plane: tiles cover it, some without an end; data: tiles end near their points.",
+                words=("plane", "data"),
+            ),
+            "extent", "plain",
+        ),
+    ] = None  # fmt: skip
+    center: Annotated[
+        str,
+        Condition(
+            Setting(
+                "Release", "mean of a tile's points (default), or draw: a random place in it.", words=("mean", "draw")
+            ),
+            "center", "plain",
+        ),
+    ] = "mean"  # fmt: skip
+    sparse: Annotated[
+        str,
+        Condition(
+            Setting(
+                "Release", "Records that fit no tile: refuse (default), or leave-out.", words=("refuse", "leave-out")
+            ),
+            "sparse", "plain",
+        ),
+    ] = "refuse"  # fmt: skip
+    seed: Annotated[
+        int | None,
+        Condition(
+            Setting("Search", "Seed of --center draw. It never fixes the row order.", stated="never"),
+            "seed", "plain",
+        ),
+    ] = None  # fmt: skip
+
+
+def _conditions(kind: Any) -> dict[str, Condition]:
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        (entry,) = hint.__metadata__
+        written, values = _written(hint.__origin__)
+        default = kind._field_defaults[name]
+        setting = entry.setting._replace(name=name, kind=written, values=values, default=default)
+        found[name] = entry._replace(setting=setting, key=entry.key or name)
+    return found
+
+
+AREA_CONDITIONS, TILE_CONDITIONS = _conditions(AreaConditions), _conditions(TileConditions)

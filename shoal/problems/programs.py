@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 class Solver(highspy.Highs):  # type: ignore[misc]
     """HiGHS without output, without a relative gap, on one thread: the same again on any machine.
 
-    All searches begin it here.  HiGHS counts its threads once for a whole process, and refuses a program that asks for
-    another number.
+    All searches begin it here, and add rows and columns to a program (the master of a column generation, or of one that
+    cuts) by it.  HiGHS counts its threads once for a whole process, and refuses a program that asks for another number.
     """
 
     def __init__(self, **options: bool | int | float | str) -> None:
@@ -30,6 +31,67 @@ class Solver(highspy.Highs):  # type: ignore[misc]
         self.setOptionValue("output_flag", False)
         super().enableCallbacks()
 
+    def add_rows(self, low: np.ndarray, high: np.ndarray, columns: Sequence[np.ndarray] = ()) -> None:
+        """Rows low <= sum of some columns <= high: float64[r] twice, and the columns of each row; none: empty rows."""
+        start, index = _compressed(columns, len(low))
+        lower, upper = np.asarray(low, np.float64), np.asarray(high, np.float64)
+        self.addRows(len(low), lower, upper, index.size, start, index, np.ones(index.size))
+
+    def add_columns(
+        self, cost: np.ndarray, high: np.ndarray, rows: Sequence[np.ndarray] = (), values: np.ndarray | None = None
+    ) -> None:
+        """Columns 0 <= x <= high, float64[c] each, and the rows in which each stands, with values, else with 1."""
+        start, index = _compressed(rows, len(cost))
+        entry, low = np.ones(index.size) if values is None else values, np.zeros(len(cost))
+        worth, upper = np.asarray(cost, np.float64), np.asarray(high, np.float64)
+        self.addCols(len(cost), worth, low, upper, index.size, start, index, entry)
+
+    def make_whole(self) -> None:
+        """All columns there are take whole numbers from here on."""
+        n = self.getNumCol()
+        kind = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
+        self.changeColsIntegrality(n, np.arange(n, dtype=np.int32), kind)
+
+    def start_from(self, x: Sequence[float]) -> None:
+        """A solution in hand, float64[n]."""
+        known = highspy.HighsSolution()
+        known.col_value = list(x)
+        self.setSolution(known)
+
+    def limit(self, seconds: float) -> None:
+        """The next run ends after so many seconds; HiGHS counts those of all runs."""
+        self.setOptionValue("time_limit", self.getRunTime() + seconds)
+
+    def solved(self) -> bool:
+        """Run; whether the answer is optimal."""
+        self.run()
+        return bool(self.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether the last run proved that there is no solution."""
+        return bool(self.getModelStatus() == highspy.HighsModelStatus.kInfeasible)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the last run ended with a solution, optimal or not."""
+        return bool(self.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible)
+
+    @property
+    def x(self) -> np.ndarray:
+        """The columns' values, float64[n]."""
+        return np.array(self.getSolution().col_value)
+
+    @property
+    def duals(self) -> np.ndarray:
+        """The rows' dual prices, float64[r]."""
+        return np.array(self.getSolution().row_dual)
+
+    @property
+    def reduced(self) -> np.ndarray:
+        """The columns' reduced costs, float64[n]."""
+        return np.array(self.getSolution().col_dual)
+
     def run(self) -> highspy.HighsStatus:
         """Solve; what other code of this process has made of the threads is taken as it is."""
         status = super().run()
@@ -38,7 +100,32 @@ class Solver(highspy.Highs):  # type: ignore[misc]
             status = super().run()
             if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
                 raise RuntimeError(f"HiGHS {self.version()} refuses to solve a program of {self.getNumCol()} columns")
+        if not self._is_its_own():
+            self.setOptionValue("presolve", "off")
+            status = super().run()
+            if not self._is_its_own():
+                raise RuntimeError(f"HiGHS {self.version()} returns a solution that does not have the cost it states")
         return status
+
+    def _is_its_own(self) -> bool:
+        """Whether the solution of an integer program costs what HiGHS says, or there is none.
+
+        HiGHS 1.16 may hand back the solution that it was begun with, where presolve maps it to a better one.
+        """
+        program = self.getLp()
+        if not len(program.integrality_) or self.getInfo().primal_solution_status != 2:
+            return True
+        cost = float(np.array(program.col_cost_) @ np.array(self.getSolution().col_value)) + program.offset_
+        stated = self.getInfo().objective_function_value
+        return abs(cost - stated) <= 1e-5 * max(1.0, abs(stated))
+
+
+def _compressed(parts: Sequence[np.ndarray], many: int) -> tuple[np.ndarray, np.ndarray]:
+    """(start int32[many], index int32[..]) of index sets one after the other; all empty where none are given."""
+    if not len(parts):
+        return np.zeros(many, np.int32), np.zeros(0, np.int32)
+    size = np.array([len(part) for part in parts])
+    return (np.cumsum(size) - size).astype(np.int32), np.concatenate(parts).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +151,10 @@ class Constraints:
     high: np.ndarray
 
 
-def solve(
-    cost: np.ndarray,
-    rows: Constraints,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    *,
-    whole: bool,
-    seconds: float | None = None,
-    nodes: int | None = None,
-    inside: bool = False,
-) -> Solved:
-    """Least cost x with lower <= x <= upper, float64[n] each; whole numbers if asked for, by at most so many nodes.
-
-    inside  by an interior point method without crossover: x is near the middle of the best ones
-    """
+def written(
+    cost: np.ndarray, rows: Constraints, lower: np.ndarray, upper: np.ndarray, whole: bool | np.ndarray = False
+) -> highspy.HighsLp:
+    """A program as HiGHS takes it whole; the arguments are those of ``solve``."""
     program = highspy.HighsLp()
     r, n = rows.matrix.shape
     program.num_col_, program.num_row_ = n, r
@@ -89,8 +165,29 @@ def solve(
     program.a_matrix_.start_ = rows.matrix.indptr
     program.a_matrix_.index_ = rows.matrix.indices
     program.a_matrix_.value_ = rows.matrix.data
-    if whole:
-        program.integrality_ = [highspy.HighsVarType.kInteger] * n
+    if np.any(whole):
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        program.integrality_ = [kinds[int(w)] for w in np.broadcast_to(whole, n)]
+    return program
+
+
+def solve(
+    cost: np.ndarray,
+    rows: Constraints,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    *,
+    whole: bool | np.ndarray,
+    seconds: float | None = None,
+    nodes: int | None = None,
+    inside: bool = False,
+) -> Solved:
+    """Least cost x with lower <= x <= upper, float64[n] each, by at most so many nodes.
+
+    whole   whether x is whole numbers; bool[n]: which
+    inside  by an interior point method without crossover: x is near the middle of the best ones
+    """
+    program = written(cost, rows, lower, upper, whole)
     solver = Solver(solver="ipm", run_crossover="off") if inside else Solver()
     if seconds is not None:
         solver.setOptionValue("time_limit", max(seconds, 0.01))
@@ -112,7 +209,7 @@ def solve(
         status = solver.getModelStatus()
     info = solver.getInfo()
     x = np.array(solver.getSolution().col_value) if info.primal_solution_status == 2 else None
-    bound = info.mip_dual_bound if whole else info.objective_function_value
+    bound = info.mip_dual_bound if np.any(whole) else info.objective_function_value
     infeasible = status == highspy.HighsModelStatus.kInfeasible
     done = infeasible or status == highspy.HighsModelStatus.kOptimal
     return Solved(None if infeasible else x, float(bound) if np.isfinite(bound) else -np.inf, done)

@@ -1,15 +1,15 @@
-"""Ctrl-C and SIGTERM are heard while compiled code runs.
+"""Threads around compiled code: signals heard while it runs, work on all cores, and calls beside it.
 
-Python hands signals to the main thread, between two of its instructions.  A kernel or an integer program is one
-instruction, however long it takes.  So a search that is called from the main thread works in a thread of its own,
-and the main thread does nothing but wait, which signals end at once.  What they raise there (``KeyboardInterrupt``,
-or what a handler raises) goes to the caller: there is no answer.  The search itself ends at its next instruction.
+Ctrl-C and SIGTERM: Python hands signals to the main thread, between two of its instructions.  A kernel or an integer
+program is one instruction, however long it takes.  So a search that is called from the main thread works in a thread of
+its own, and the main thread does nothing but wait, which signals end at once.  What they raise there
+(``KeyboardInterrupt``, or what a handler raises) goes to the caller: there is no answer.  The search itself ends at its
+next instruction.
 
 Kernels that may run long release the interpreter (``nogil``), else the main thread could not look up.
 
-Long calls that release the interpreter, beside each other, until told to stop.
-
-Work on all cores where it pays, and in the caller's own thread where it is over before a thread has begun."""
+Long calls that release the interpreter run beside each other until they are told to stop.  Work goes to all cores where
+that pays, and stays in the caller's own thread where it is over before a thread has begun."""
 
 from __future__ import annotations
 

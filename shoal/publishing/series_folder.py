@@ -332,9 +332,9 @@ def refuse_policy(policy: Policy, mode: str) -> None:
         "population": policy.population is not None or policy.population_weights is not None,
         "household": policy.household is not None,
         "coordinates": policy.coordinates is not None,
-        "publish='centers'": policy.publish == "centers",
-        f"missing={policy.missing!r}": policy.missing != "category",
-        "preset='hipaa-safe-harbor'": policy.preset == "hipaa-safe-harbor",
+        "⟨publish='centers'⟩": policy.publish == "centers",
+        f"⟨missing={policy.missing!r}⟩": policy.missing != "category",
+        "⟨preset='hipaa-safe-harbor'⟩": policy.preset == "hipaa-safe-harbor",
         "keep_order": policy.keep_order,
         "minimality, which is proved of one release alone,": policy.minimality is not None,
         "a hierarchy made from the table's counts": any(
@@ -355,15 +355,16 @@ def refuse_again(policy: Policy) -> None:
     shorts = {m.short for m in policy.privacy}
     if "l" not in shorts or shorts - {"l", "k"}:
         raise PolicyError(
-            "mode 'again' promises k and l in the frequency form; ask for l=..., with or without k, and nothing else"
+            "mode 'again' promises k and l in the frequency form; ask for ⟨l=...⟩, with or without k, and nothing else"
         )
     if max(m.l for m in policy.privacy if m.short == "l") < 2:  # type: ignore[attr-defined]
-        raise PolicyError("mode 'again' with l=1 would keep one possible value for everybody; ask for l=2 or more")
+        raise PolicyError("mode 'again' with ⟨l=1⟩ would keep one possible value for everybody; ask for ⟨l=2⟩ or more")
     levels = policy.global_recoding or policy.coarsen or policy.max_level or policy.range_step
     if levels or policy.max_suppressed or policy.max_average_risk:
         raise PolicyError(
-            "mode 'again' keeps groups, not levels or budgets; take global_recoding, coarsen, max_level, range_step, "
-            "max_suppressed and max_average_risk out of the policy"
+            "mode 'again' keeps groups, not levels or budgets; take ⟨global_recoding⟩, coarsen, ⟨max_level⟩, "
+            "⟨range_step⟩, "
+            "⟨max_suppressed⟩ and ⟨max_average_risk⟩ out of the policy"
         )
 
 

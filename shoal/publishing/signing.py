@@ -8,6 +8,7 @@ import base64
 import datetime
 import os
 import platform
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -127,8 +128,14 @@ def _read(path: str | Path) -> bytes:
 
 
 def made_now() -> dict[str, Any]:
-    """{"made_by": versions, "made_at": the moment in UTC, to the second}."""
+    """{"made_by": versions, "made_at": the moment in UTC, to the second}.
+
+    The moment is SOURCE_DATE_EPOCH where the environment says it, so that the same inputs give the same bytes
+    (reproducible-builds.org).
+    """
+    said = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = float(said) if said.isdecimal() and len(said) < 12 else time.time()
     return {
         "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
-        "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "made_at": datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat(timespec="seconds"),
     }

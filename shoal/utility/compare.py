@@ -310,7 +310,7 @@ def compare(
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
     if not quasi:
-        raise PolicyError("no quasi-identifier is named; say quasi_identifiers=[...] (the columns others may know)")
+        raise PolicyError("no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)")
     if target is not None and not isinstance(target, str):
         raise PolicyError(f"target={target!r}: name the one column that a classifier learns")
     read_by = _trees(mapping("hierarchies", hierarchies))

@@ -211,9 +211,9 @@ def explore(
         _some("method", method, asked.method, None),
     )
     if steps and "ranges" not in ways:
-        raise PolicyError(f"range_step widens ranges; it cannot go with publish={', '.join(ways)!r}")
+        raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩")
     if max(ls) > 1 and not asked.sensitive:
-        raise PolicyError("l above 1 speaks of a sensitive column and none is given; set sensitive=[...]")
+        raise PolicyError("l above 1 speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
     scope, engine = Scope().as_asked(data, engine, asked)
     frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
@@ -284,7 +284,7 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
     try:
         release = anonymize(frame, request)
     except InfeasibleError as refusal:
-        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=str(refusal))
+        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=refusal.sentence)
     else:
         rows = release.rows
         proof = release.certificate
@@ -429,7 +429,7 @@ def prove(
         'recomputed'
     """
     if original is None:
-        raise InputError("a bound is proved again from what the release was made from: say original=TABLE")
+        raise InputError("a bound is proved again from what the release was made from: say ⟨original=TABLE⟩")
     beside = certificate_of(release, certificate)
     text: dict[str, Any] = {"separator": separator, "encoding": encoding}
     place: dict[str, Any] = {"table": table, "query": query}

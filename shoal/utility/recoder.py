@@ -384,7 +384,8 @@ class Recoder:
             )  # fmt: skip
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"under the recoding that was fitted {error}; nothing is given out. Transform all rows at once and "
+                f"under the recoding that was fitted {error.sentence.marked}; nothing is given out. "
+                "Transform all rows at once and "
                 "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
             ) from None
         release = replace(release, _facts=replace(release._facts, notes=(*release.notes, *notes)))

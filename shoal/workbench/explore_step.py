@@ -41,7 +41,7 @@ class _Grid:
             self.k = ui.input("k, separated by commas", value="3, 5, 11")
             self.l = ui.input(
                 "l, separated by commas (1 asks nothing)", value="1, 2" if task.settings.get("sensitive") else "1"
-            )
+            ).style("width: 19rem")
             now = task.settings.get("publish", "stars")
             usable = {n: w for n, w in ways.items() if n != "hierarchy" or task.settings.get("hierarchies")}
             self.ways = ui.select(
@@ -51,6 +51,9 @@ class _Grid:
         if kept:
             names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
             ui.label(f"Every point keeps what the step Models asks beside k and l: {names}.").classes("wb-note")
+        ui.label("The grid searches fast; a release of the same request can search longer and lose less.").classes(
+            "wb-note"
+        )
         with ui.row().style("align-items: center"):
             self.start = ui.button("Try the grid", on_click=self.run).props("no-caps")
             self.stop = ui.button("Stop", on_click=self.window.works.stop).props("no-caps outline color=negative")
@@ -192,7 +195,7 @@ class _Sides:
             self.b = ui.select(names, value=last, label="Another").style("min-width: 18rem")
             self.column = ui.select(columns, value=columns[0], label="Column").style("min-width: 10rem")
             other = columns[1] if len(columns) > 1 else columns[0]
-            self.other = ui.select(columns, value=other, label="With column (heat map)").style("min-width: 10rem")
+            self.other = ui.select(columns, value=other, label="Heat map with").style("min-width: 10rem")
             self.number = ui.number("Equivalence class, the smallest is 1", value=1, min=1, step=1, format="%d").style(
                 "width: 16rem"
             )
@@ -218,19 +221,22 @@ class _Sides:
             if pair[0] != pair[1]
             else {}
         )
-        quasi = made[-1][1]["settings"]["quasi_identifiers"]
-        group = await ask(
-            "groups", release=made[-1][1]["output"], columns=quasi, number=int(self.number.value or 1) - 1
-        )
+        last = made[-1][1]
+        group = await ask("groups", source=task.source, release=last["output"], settings=last["settings"],
+                          number=int(self.number.value or 1) - 1)  # fmt: skip
         with self.place:
             with ui.row().classes("wb-wide"):
                 for i, one in made:
                     _figures(f"Release {i + 1}", one)
-            for name, held in bars.items():
-                ui.echart(_bars(f"{self.column.value}: {name}", held)).style("height: 15rem; width: 100%")
-            for name, heat in maps.items():
-                if heat is not None:
-                    ui.echart(_heat(f"{pair[0]} and {pair[1]}: {name}", heat)).style("height: 22rem; width: 100%")
+            with ui.row().classes("wb-wide"):
+                for name, held in bars.items():
+                    chart = ui.echart(_bars(f"{self.column.value}: {name}", held))
+                    chart.style("height: 16rem; flex: 1 1 22rem; min-width: 0")
+            with ui.row().classes("wb-wide"):
+                for name, heat in maps.items():
+                    if heat is not None:
+                        chart = ui.echart(_heat(f"{pair[0]} and {pair[1]}: {name}", heat))
+                        chart.style("height: 22rem; flex: 1 1 22rem; min-width: 0")
             if group is not None:
                 _group(group)
 
@@ -274,8 +280,20 @@ def _heat(title: str, heat: dict[str, Any]) -> dict[str, Any]:
 
 def _group(group: dict[str, Any]) -> None:
     ui.html("<h3>The rows of one equivalence class</h3>", sanitize=False)
-    ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, by size.").classes("wb-note")
-    columns = [{"name": f"c{i}", "label": c, "field": f"c{i}", "align": "left"} for i, c in enumerate(group["columns"])]
-    rows = [{"id": n, **{f"c{i}": v for i, v in enumerate(row)}} for n, row in enumerate(group["rows"])]
-    with scrolling("Rows of one equivalence class"):
-        ui.table(columns=columns, rows=rows, row_key="id").classes("wb-wide").props("dense flat bordered")
+    ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, from the smallest; the last release.").classes(
+        "wb-note"
+    )
+    fits = f"{group['fit']:,} row{'s' if group['fit'] != 1 else ''} of the table fit what it publishes"
+    with ui.row().classes("wb-wide").style("align-items: start"):
+        _rows_of(f"Before: {fits}", group["before_columns"], group["before"])
+        _rows_of(f"After: the {group['size']:,} rows of the class", group["columns"], group["rows"])
+
+
+def _rows_of(title: str, columns: list[str], held: list[list[str]]) -> None:
+    """Up to 50 rows under a title."""
+    named = [{"name": f"c{i}", "label": c, "field": f"c{i}", "align": "left"} for i, c in enumerate(columns)]
+    rows = [{"id": n, **{f"c{i}": v for i, v in enumerate(row)}} for n, row in enumerate(held)]
+    with ui.column().style("flex: 1 1 24rem; min-width: 0"):
+        ui.label(title).style("font-weight: 600")
+        with scrolling(title):
+            ui.table(columns=named, rows=rows, row_key="id", pagination=10).props("dense flat bordered")

@@ -11,6 +11,8 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.places_step import areas
+
 
 @dataclass
 class Tree:
@@ -101,6 +103,8 @@ def draw(window: Any) -> None:
         said = "by hand or from a file" if Path(held[name]).is_file() else held[name]
         ui.label(f"{name}: {said}").classes("wb-note")
     _Editor(window, quasi).draw()
+    with ui.expansion("From a map: neighboring zip codes or counties merged into regions").classes("wb-wide"):
+        areas(window)
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
 
 
@@ -120,7 +124,7 @@ class _Editor:
         kinds = {c["name"]: c for c in self.window.task.columns}
         self.column = ui.select(self.quasi, value=self.quasi[0], label="Column").classes("wb-wide")
         first = "intervals" if "number" in kinds[self.quasi[0]]["kind"] else "prefixes"
-        self.way = ui.select(WIZARDS, value=first, label="Wizard").classes("wb-wide")
+        self.way = ui.select(WIZARDS, value=first, label="How it is made").classes("wb-wide")
         self.steps = ui.input("Levels", value="5, 10, 20").classes("wb-wide")
         self.way.on_value_change(lambda: self._hint())
         self._hint()
@@ -200,7 +204,7 @@ class _Editor:
             held = tree.classes(self.level)
             with ui.row().style("align-items: end"):
                 target = ui.input(
-                    "Move what is marked to the class (a new name makes a new one)", autocomplete=list(held)[:200]
+                    "Move the marked values to the class (or a new one)", autocomplete=list(held)[:200]
                 ).style("width: 24rem")
                 ui.button("Move", on_click=lambda: self._move(sorted(self.chosen), target.value or "")).props("no-caps")
             with ui.element("div").props('role=tree aria-label="Classes of the hierarchy"').classes("wb-wide"):

@@ -18,6 +18,7 @@ import shoal
 
 Tell = Callable[[str, float | None], None]
 _looked: dict[str, Any] = {}  # the table that was looked at last, kept for questions about it
+DATABASES = (".duckdb", ".db", ".sqlite", ".sqlite3")
 TREE_ROWS = 2000  # values of a hierarchy that a page is sent
 
 
@@ -43,6 +44,9 @@ def _data(source: Mapping[str, Any]) -> Any:
 def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     """Columns with kinds, missing values, numbers of values, proposed roles and reasons; what singles people out."""
     tell("reading the table", None)
+    if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
+        name = Path(source["path"]).name
+        raise shoal.InputError(f"{name!r} is a database: say which table, or give a query, under 'How it is read'")
     found = _roles(source)
     columns = [
         {
@@ -207,20 +211,54 @@ def release(
     }  # fmt: skip
 
 
-def groups(tell: Tell, release: str, columns: list[str], number: int) -> dict[str, Any]:
-    """The rows of one equivalence class of a release, the classes in the order of their sizes, and the sizes."""
+def groups(
+    tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any], number: int
+) -> dict[str, Any]:
+    """One equivalence class of a release, counted by size from the smallest, and the table's rows that fit it.
+
+    before   rows of the table whose values lie in what the class publishes: those of the class, and perhaps others
+    """
     import polars as pl
 
-    found = shoal.roles(release).table
-    key = [c for c in columns if c in found.columns]
+    found, table = shoal.roles(release).table, _roles(source).table
+    key = [c for c in settings["quasi_identifiers"] if c in found.columns]
     sizes = found.group_by(key).agg(pl.len().alias("_rows")).sort("_rows", *key)
     at = max(0, min(number, sizes.height - 1))
-    held = found.join(sizes.slice(at, 1).drop("_rows"), on=key, how="semi", nulls_equal=True).head(50)
-    many = sizes["_rows"].value_counts().sort("_rows")
+    one = sizes.slice(at, 1).drop("_rows")
+    held = found.join(one, on=key, how="semi", nulls_equal=True).head(50)
+    star = settings.get("star", "*")
+    for column, shown in one.row(0, named=True).items():
+        if shown is not None and str(shown) != star:
+            values = table[column].cast(pl.String).unique().drop_nulls().to_list()
+            trees = settings.get("hierarchies", {})
+            fits = _inside(str(shown), values, column, trees.get(column))
+            table = table.filter(pl.col(column).cast(pl.String).is_in(fits))
+    before = table.select([c for c in found.columns if c in table.columns])
     return {
-        "columns": held.columns, "rows": [["" if v is None else str(v) for v in r] for r in held.iter_rows()],
-        "number": at, "classes": sizes.height, "sizes": [list(r) for r in many.iter_rows()],
+        "columns": held.columns, "rows": _texts(held), "number": at, "classes": sizes.height,
+        "size": int(sizes["_rows"][at]), "fit": before.height, "before": _texts(before.head(50)),
+        "before_columns": before.columns,
     }  # fmt: skip
+
+
+def _texts(frame: Any) -> list[list[str]]:
+    return [["" if v is None else str(v) for v in row] for row in frame.iter_rows()]
+
+
+def _inside(shown: str, values: list[str], column: str, tree: Any) -> list[str]:
+    """The values that lie in a published text: the value itself, a range, or a class of the hierarchy."""
+    if shown in values:
+        return [shown]
+    if tree is not None:
+        made = shoal.Hierarchy.of(tree).resolve(values, column)
+        levels = [[names[int(n)] for n in nodes] for names, nodes in zip(made.labels, made.node, strict=True)]
+        return [v for i, v in enumerate(values) if any(level[i] == shown for level in levels)]
+    low, _, high = shown.strip("[]").partition(", ")
+    try:
+        least, most = float(low), float(high)
+        return [v for v in values if least <= float(v) <= most]
+    except ValueError:  # dates and words in their order
+        return [v for v in values if low <= v <= (high or low)]
 
 
 def distributions(tell: Tell, source: Mapping[str, Any], release: str, column: str) -> dict[str, Any]:
@@ -257,7 +295,7 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
         tell("point", asdict(point))  # type: ignore[arg-type]
 
     given = {name: value for name, value in settings.items() if name not in ("k", "l", "publish", "seed")}
-    given = {"effort": "fast", **given, "k": grid["k"][0]}
+    given = {**given, "effort": "fast", "k": grid["k"][0]}
     if "alpha_k" in given:  # the grid's k stands in for the one beside alpha
         given["alpha_k"] = [given["alpha_k"][0], 1]
     steps = given.pop("range_step", None)
@@ -307,15 +345,83 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
     }  # fmt: skip
 
 
+def regions(
+    tell: Tell, areas: str, folder: str, weight: str, name: str, k: list[int], edges: str, stem: str
+) -> dict[str, Any]:
+    """Neighboring areas merged as ``shoal regions`` does: figures, maps that open offline, and the hierarchy.
+
+    areas   polygons, or a table with a row per area beside a file of ``edges``; k: least weights, rising
+    """
+    tell("merging the areas", None)
+    place = Path(folder)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    tree, page = place / f"{stem}.hierarchy.csv", place / f"{stem}.map.html"
+    words = ["regions", areas, *([edges] if edges else []), "--weight", weight, "--k", str(k[0]), "--seed", "0"]
+    words += ["-o", str(place / f"{stem}.csv"), "--hierarchy", str(tree), *([] if edges else ["--map", str(page)])]
+    words += ["--id", name] if name else []
+    words += ["--levels", ",".join(map(str, k[1:]))] if k[1:] else []
+    facts = _command(words)
+    pages = [page, *(place / f"{stem}.map.level{i}.html" for i in range(2, len(k) + 1))]
+    found = {n: facts[n] for n in ("areas", "regions", "regions_at_most", "smallest", "largest")}
+    maps = [str(p) for p in pages if p.is_file()]
+    return {**found, "left_out": len(facts["left_out"]), "hierarchy": str(tree), "maps": maps, "k": k}
+
+
+def _command(words: list[str]) -> Any:
+    """What a command says in JSON; InputError with its sentence where it refuses."""
+    done = subprocess.run(
+        [sys.executable, "-m", "shoal", *words, "--json"], capture_output=True, text=True, check=False
+    )
+    facts = json.loads(done.stdout)
+    if done.returncode:
+        raise shoal.InputError(facts["error"])
+    return facts
+
+
+def months(tell: Tell, folder: str) -> dict[str, Any]:
+    """What stands in a series: its mode, its people, whether all of it holds, and the figures of every part."""
+    series = shoal.Series(folder)
+    facts = series.status()
+    tell("verifying every month", None)
+    holds = bool(series.verify().holds) if facts["parts"] else True
+    parts = []
+    for number in range(1, facts["parts"] + 1):
+        place = Path(folder, f"{number:04}")
+        held = json.loads((place / "release.certificate.json").read_text("utf-8"))
+        parts.append({
+            "number": number, "release": str(place / "release.csv"),
+            "certificate": str(place / "release.certificate.json"), "rows": held["release"]["rows"],
+            "groups": held["groups"], "smallest": held["smallest_group"], "loss": round(held["loss"]["ncp"], 4),
+            "made_up": held["series"]["made_up"],
+        })  # fmt: skip
+    return {
+        "mode": facts["mode"],
+        "people": facts["people"],
+        "waiting": facts["waiting"],
+        "holds": holds,
+        "parts": parts,
+    }
+
+
+def begin(tell: Tell, folder: str, settings: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """A new series that asks of every month what was asked of this table."""
+    shoal.Series.start(folder, shoal.Policy.of(settings), mode=mode)
+    return months(tell, folder)
+
+
+def add_month(tell: Tell, source: Mapping[str, Any], folder: str, person: str | None) -> dict[str, Any]:
+    """The table as the next part of a series; whole or not at all."""
+    named = {n: v for n, v in _reading(source).items() if n in ("separator", "encoding")}
+    data = _roles(source).table if source.get("table") or source.get("query") else source["path"]
+    shoal.Series(folder).add(data, person=person, progress=tell, **named)
+    return months(tell, folder)
+
+
 def arx(tell: Tell, path: str, folder: str) -> dict[str, Any]:
     """The request of a project of ARX as ``shoal init`` reads it; its hierarchies are written into a folder."""
     policy = Path(folder, "policy.toml")
     policy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    words = [sys.executable, "-m", "shoal", "init", path, "-o", str(policy), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    facts = json.loads(done.stdout)
-    if done.returncode:
-        raise shoal.InputError(facts["error"])
+    facts = _command(["init", path, "-o", str(policy)])
     settings = tomllib.loads(policy.read_text("utf-8"))
     held = settings.get("hierarchies", {})
     settings["hierarchies"] = {name: str(policy.parent / file) for name, file in held.items()}
@@ -339,6 +445,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     job.__name__: job
     for job in (
         look, rows, singled, pairs, counts, tree, save_tree, release, groups, distributions, heat, explore, attack,
-        places, arx, demo,
+        places, regions, months, begin, add_month, arx, demo,
     )
 }  # fmt: skip

@@ -54,6 +54,11 @@ STARTS: Mapping[str, tuple[float, ...]] = {  # numbers a model begins with where
 }  # fmt: skip
 
 
+HELP: Mapping[str, str] = {  # of models whose own help is their notation
+    "recursive_cl": "The most frequent sensitive value of a group is rarer than c times the values from the l-th on.",
+    "alpha_k": "At least k rows in every group, and no sensitive value on more than the share alpha of them.",
+}
+
 PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two is
     "recursive_cl": ("c", "l"), "alpha_k": ("alpha", "k"), "presence": ("least share", "greatest share"),
 }  # fmt: skip
@@ -100,7 +105,9 @@ def draw(window: Any) -> None:
 
 def _preset(window: Any, choices: dict[str, Any]) -> None:
     books = {"": "none", **{n: f"{n}: {b['why']}" for n, b in choices["presets"].items()}}
-    chosen = ui.select(books, value=window.task.settings.get("preset", ""), label="Rule book (preset)")
+    chosen = ui.select(
+        books, value=window.task.settings.get("preset", ""), label="Rule book: sets the models for you (preset)"
+    )
     chosen.classes("wb-wide")
     words = ui.label().classes("wb-note")
 
@@ -127,7 +134,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
     if held is None and isinstance(start(keyword), list):
         numbers = start(keyword)
     with ui.row().classes("wb-wide").style("align-items: center; gap: .8rem"):
-        switch = ui.switch(f"{model['name']}: {model['help']}", value=held is not None)
+        switch = ui.switch(f"{model['name']}: {HELP.get(keyword, model['help'])}", value=held is not None)
         fields = [
             ui.number(keyword if len(numbers) == 1 else f"{keyword}: {_part(keyword, i)}", value=n,
                       step=1 if kind == "int" else 0.1)
@@ -153,7 +160,9 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
         one.on("change", change)
         one.set_enabled(possible)
     if keyword == "k":
-        ui.label("An equivalence class is all rows that look alike on the quasi-identifiers.").classes("wb-note")
+        ui.label("A group is all rows that look alike on the quasi-identifiers: an equivalence class.").classes(
+            "wb-note"
+        )
     if keyword == "presence":
         _population(window)
 

@@ -59,7 +59,7 @@ def _choose(window: Any) -> None:
             if place.suffix.lower() == ".deid":
                 await window.open_arx(place)
             else:
-                await window.open({"path": str(place)})
+                await window.open({"path": str(place), **window.reading()})
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
@@ -74,14 +74,20 @@ def _choose(window: Any) -> None:
 
 def _path(window: Any) -> None:
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
-        ui.html("<h3>Or name its place</h3>", sanitize=False)
+        ui.html("<h3>Or give its path</h3>", sanitize=False)
         path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
-        with ui.expansion("Reading it").classes("wb-wide"):
-            separator = ui.input("Separator of a CSV (found out when empty)").classes("wb-wide")
+        with ui.expansion("How it is read: separator, table or query").classes("wb-wide"):
+            separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
             encoding = ui.select({"": "found out", "utf-8": "utf-8", "latin-1": "latin-1"}, value="", label="Encoding")
             encoding.classes("wb-wide")
-            table = ui.input("Table of a database").classes("wb-wide")
+            table = ui.input("Table of a database (DuckDB, SQLite)").classes("wb-wide")
             query = ui.input("Or a query: SELECT ...").classes("wb-wide")
+
+        def reading() -> dict[str, Any]:
+            given = {"separator": separator, "encoding": encoding, "table": table, "query": query}
+            return {n: f.value for n, f in given.items() if f.value}
+
+        window.reading = reading
 
         async def named() -> None:
             place = Path(path.value or "").expanduser()
@@ -92,13 +98,7 @@ def _path(window: Any) -> None:
             elif place.suffix.lower() == ".deid":
                 await window.open_arx(place.resolve())
             else:
-                given = {
-                    "separator": separator.value,
-                    "encoding": encoding.value,
-                    "table": table.value,
-                    "query": query.value,
-                }
-                await window.open({"path": str(place.resolve()), **{n: v for n, v in given.items() if v}})
+                await window.open({"path": str(place.resolve()), **reading()})
 
         ui.button("Open", on_click=named).props("no-caps")
         path.on("keydown.enter", named)

@@ -1,7 +1,10 @@
-"""Places and points: tiles and clusters of two columns of numbers, drawn without a map from the network."""
+"""Places: tiles and clusters of points, and areas merged into regions, drawn without a map from the network."""
 
 from __future__ import annotations
 
+import html
+import secrets
+from pathlib import Path
 from typing import Any
 
 from nicegui import ui
@@ -9,8 +12,15 @@ from nicegui import ui
 
 def draw(window: Any) -> None:
     """The panel."""
+    ui.html("<h2>Points: tiles or clusters</h2>", sanitize=False)
+    _points(window)
+    ui.html("<h2>Areas: zip codes or counties merged into regions</h2>", sanitize=False)
+    areas(window)
+
+
+def _points(window: Any) -> None:
+    """Two columns of coordinates of the open table."""
     task = window.task
-    ui.html("<h2>Places and points</h2>", sanitize=False)
     numbers = [c["name"] for c in task.columns if "number" in c["kind"] and c["distinct"] > 20] if task.source else []
     if len(numbers) < 2:
         ui.label("Open a table with two columns of coordinates, such as longitude and latitude.")
@@ -61,6 +71,81 @@ def draw(window: Any) -> None:
     start.on_click(run)
 
 
+def areas(window: Any) -> None:
+    """Fields for a file of areas; its regions as a map and, for a column with the areas' names, as a hierarchy."""
+    task = window.task
+    ui.label("Neighboring areas are merged until every region has enough people. The map comes from the file's own "
+             "outlines; nothing is fetched.").classes("wb-note")  # fmt: skip
+    path = ui.input("Path of the areas: GeoJSON or TopoJSON with outlines, or a table").classes("wb-wide")
+    with ui.row().classes("wb-wide").style("align-items: end"):
+        weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
+        name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
+        k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style("width: 22rem")
+    pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
+    with ui.row():
+        start = ui.button("Merge the areas").props("no-caps")
+        ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
+    said = ui.label().props("role=status")
+    place = ui.column().classes("wb-wide")
+
+    async def run() -> None:
+        try:
+            least = [int(part) for part in (k.value or "").split(",")]
+        except ValueError:
+            window.say("The least people in a region are whole numbers, separated by commas.", bad=True)
+            return
+        files = [Path(f.value).expanduser().resolve() if f.value else None for f in (path, pairs)]
+        if files[0] is None or not all(f is None or f.is_file() for f in files):
+            window.say("There is no file of that name.", bad=True)
+            return
+        start.disable()
+        said.set_text("merging the areas")
+        try:
+            found = await window.ask(
+                "regions", long=True, areas=str(files[0]), edges=str(files[1] or ""), weight=weight.value or "",
+                name=name.value or "", k=least, folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
+            )  # fmt: skip
+        finally:
+            start.enable()
+            said.set_text("")
+        if found is not None:
+            place.clear()
+            with place:
+                _merged(window, found)
+
+    start.on_click(run)
+
+
+def _merged(window: Any, found: dict[str, Any]) -> None:
+    """The regions that were found: figures, the map of each level, and a button that makes a hierarchy of them."""
+    out = f" {found['left_out']:,} areas are left out: alone, they are too small." if found["left_out"] else ""
+    ui.label(f"{found['areas']:,} areas become {found['regions']:,} regions, and more than "
+             f"{found['regions_at_most']:,} cannot exist; the smallest has {found['smallest']:,}, the largest "
+             f"{found['largest']:,}.{out}")  # fmt: skip
+    quasi = window.task.named("quasi_identifiers") if window.task.source else []
+    if quasi:
+        with ui.row().style("align-items: end"):
+            column = ui.select(quasi, value=next((c for c in quasi if "zip" in c.lower()), quasi[0]),
+                               label="Column with the areas").style("min-width: 14rem")  # fmt: skip
+            ui.button("Use the regions as its hierarchy", on_click=lambda: use(window, column.value, found)).props(
+                "no-caps outline"
+            )
+    for level, (page, least) in enumerate(zip(found["maps"], found["k"], strict=False), 1):
+        ui.label(f"Level {level}: at least {least:,} in a region").style("font-weight: 600")
+        text = html.escape(Path(page).read_text("utf-8"), quote=True)
+        style = "width: 100%; height: 34rem; border: 1px solid #6d8790; background: white"
+        ui.html(f'<iframe title="Map of the regions of level {level}" srcdoc="{text}" style="{style}"></iframe>',
+                sanitize=False).classes("wb-wide")  # fmt: skip
+
+
+def use(window: Any, column: str, found: dict[str, Any]) -> None:
+    """Ask for the regions as the classes of a column."""
+    held = window.task.settings.get("hierarchies", {})
+    window.say(f"The regions are the hierarchy of {column}, and values are published as its classes.")
+    window.set("Hierarchies", "Models", "Release", publish="hierarchy",
+               hierarchies={**held, column: found["hierarchy"]})  # fmt: skip
+
+
 def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
     """Points, those of one group in one colour; tiles as areas."""
     areas = [[{"coord": [b[0], b[1]]}, {"coord": [b[2], b[3]]}] for b in found["boxes"]]
@@ -79,7 +164,7 @@ def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
         for i, data in enumerate(groups.values())
     ]
     return {
-        "animation": False, "aria": {"enabled": True}, "grid": {"left": 70, "right": 20, "top": 20, "bottom": 50},
+        "animation": False, "aria": {"enabled": True}, "grid": {"left": 70, "right": 20, "top": 35, "bottom": 50},
         "xAxis": {"type": "value", "name": x, "scale": True, "nameLocation": "middle", "nameGap": 28},
         "yAxis": {"type": "value", "name": y, "scale": True},
         "dataZoom": [{"type": "inside"}, {"type": "inside", "orient": "vertical"}],

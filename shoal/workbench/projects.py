@@ -33,6 +33,17 @@ ROLES = {
 PEOPLE = ("person", "household", "population_weights")
 
 
+def in_fields(refusal: shoal.ShoalError) -> str:
+    """A refusal as the pages name settings: a role by its label, any other by the name that its field begins with."""
+
+    def field(named: Any) -> str:
+        if named.name in ROLES:
+            return f"the role {ROLES[named.name][0].lower()}"
+        return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
+
+    return refusal.sentence.said(field)
+
+
 @dataclass
 class Task:
     """One piece of work, in one window or several of the same address.
@@ -41,7 +52,8 @@ class Task:
     source    {"path", "separator", "encoding", "table", "query"} of the table; {} before one is opened
     columns   what is known of every column;  rows number of rows;  dangerous what singles people out
     settings  the request: keywords of ``shoal.Policy``, plain values only
-    releases  what was made, the newest last
+    releases  what was made, the newest last;  points of the grid that was tried
+    series    folder of the releases month by month, and in ``months`` what stands there; None before it is looked at
     """
 
     folder: Path
@@ -55,6 +67,8 @@ class Task:
     releases: list[dict[str, Any]] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
     project: Path | None = None
+    series: str = ""
+    months: dict[str, Any] | None = None
     _undone: list[dict[str, Any]] = field(default_factory=list)
     _done: list[dict[str, Any]] = field(default_factory=list)
 
@@ -157,7 +171,7 @@ class Task:
         try:
             policy = shoal.Policy.of(self.asked())
         except shoal.ShoalError as error:
-            return f"{self.title}: {error}."
+            return f"{self.title}: {in_fields(error)}."
         words = [f"{m.words()}{f' of {m.column}' if m.column else ''}" for m in policy.privacy]
         models = "; ".join(w for w in words if not any(w != other and other.startswith(f"{w},") for other in words))
         way = shoal.choices()["publish"][policy.publish]
@@ -358,6 +372,8 @@ def save_project(task: Task, folder: Path, step: str) -> str:
         del reading["query"]
         where["query_left_out"] = True
     where |= {f"reading_{n}": value for n, value in reading.items()}
+    if task.series:
+        where["series"] = task.series
     write_text(
         folder / "project.toml", toml(where, "A project of shoal workbench; the table itself stays where it is.")
     )
@@ -365,8 +381,8 @@ def save_project(task: Task, folder: Path, step: str) -> str:
     return LEFT_OUT if "query_left_out" in where else ""
 
 
-def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], str]:
-    """(source, settings, step) of a saved project; InputError where it is none, or its table is gone.
+def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """(source, settings, {"step", "series"}) of a saved project; InputError where it is none, or its table is gone.
 
     query  what the project does not keep, where it had one that names values
     """
@@ -387,6 +403,7 @@ def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[st
     source = {"path": table, **{n: where[f"reading_{n}"] for n in READING if f"reading_{n}" in where}}
     if where.get("query_left_out"):
         if not query:
-            raise shoal.InputError(f"{LEFT_OUT}: write it under 'Reading it', beside the project's folder")
+            raise shoal.InputError(f"{LEFT_OUT}: write it under 'How it is read', below the project's folder")
         source["query"] = query
-    return source, {**settings, **({"hierarchies": paths} if paths else {})}, str(where.get("step", "Open"))
+    left = {"step": str(where.get("step", "Open")), "series": str(where.get("series", ""))}
+    return source, {**settings, **({"hierarchies": paths} if paths else {})}, left

@@ -1,4 +1,4 @@
-"""Release: make it, stop it, take its files, and repeat it without the page."""
+"""Release: make it, stop it, take its files, repeat it without the page; and attack it as an intruder would."""
 
 from __future__ import annotations
 
@@ -180,6 +180,12 @@ def _made(window: Any, number: int) -> None:
         ui.label(
             "The secret and the record are private: with the secret, the same rows come in the same order."
         ).classes("wb-note")
+        with ui.row():
+            for words, step in (
+                ("Compare it with the table", "Explore"),
+                ("Attack it as an intruder would", "Intruder"),
+            ):
+                ui.button(words, on_click=lambda to=step: window.go(to)).props("no-caps outline")
         with ui.expansion("Repeat it without this page").classes("wb-wide"):
             for kind in ("command", "policy", "script"):
                 ui.label(TITLES[kind]).style("font-weight: 600")
@@ -226,3 +232,87 @@ def _project(window: Any) -> None:
         window.say(f"The project is saved; {missing}." if missing else "The project is saved.", stays=bool(missing))
 
     ui.button("Save the project", on_click=save).props("no-caps outline")
+
+
+def draw_intruder(window: Any) -> None:
+    """The panel of the attacks on the last release: what someone learns from it, beside what they learn without it."""
+    task = window.task
+    ui.html("<h2>What does an intruder reach?</h2>", sanitize=False)
+    if not task.releases:
+        ui.label("Make a release first.")
+        return
+    ui.label("Known attacks are run on the last release, and their guesses are checked against the table. The figures "
+             "are of the table: keep them to yourself.").classes("wb-note")  # fmt: skip
+    with ui.row():
+        start = ui.button("Attack the release").props("no-caps")
+        stop = ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
+    stop.disable()
+    waiting = ui.spinner(size="lg")
+    waiting.visible = False
+    place = ui.column().classes("wb-wide")
+
+    async def run() -> None:
+        start.disable()
+        stop.enable()
+        waiting.visible = True
+        try:
+            found = await window.ask("attack", long=True, source=task.source, release=task.releases[-1]["output"])
+        finally:
+            start.enable()
+            stop.disable()
+            waiting.visible = False
+        if found is not None:
+            task.releases[-1]["attack"] = found
+            _shown(place, found)
+
+    start.on_click(run)
+    if "attack" in task.releases[-1]:
+        _shown(place, task.releases[-1]["attack"])
+
+
+def _shown(place: Any, found: dict[str, Any]) -> None:
+    place.clear()
+    with place:
+        chart = ui.echart(_reached(found["findings"])).classes("wb-wide")
+        chart.style(f"height: {7 + 3 * len(found['findings'])}rem")
+        chart.props('role=img aria-label="What an intruder reaches with the release and without it, as in the cards"')
+        for finding in found["findings"]:
+            with ui.card().classes("wb-card"):
+                ui.label(f"{finding['attack']}: {finding['name']}").style("font-weight: 600")
+                ui.label(_sentence(finding))
+                ui.label(
+                    f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}."
+                ).classes("wb-note")
+                if finding.get("lowers"):
+                    ui.label(f"What would lower it: {finding['lowers']}.").classes("wb-note")
+        for note in found.get("notes", ()):
+            ui.label(note).classes("wb-note")
+
+
+def _sentence(finding: dict[str, Any]) -> str:
+    if finding["figure"] is None:
+        return "It cannot be told."
+    text = f"{100 * finding['figure']:.1f} %"
+    if finding["low"] is not None:
+        text += f" (95 % interval {100 * finding['low']:.1f} to {100 * finding['high']:.1f} %)"
+    base = "; ".join(f"{name} {100 * value:.1f} %" for name, value in finding["baselines"].items())
+    text += f"; without the release: {base}" if base else ""
+    text += f"; promised: at most {100 * finding['promise']:.1f} %" if finding["promise"] is not None else ""
+    return text + "."
+
+
+def _reached(findings: list[dict[str, Any]]) -> dict[str, Any]:
+    """Bars in percent: each attack with the release, and by the best guess without it."""
+    told = [f for f in findings if f["figure"] is not None][::-1]  # the chart begins at its foot
+    bars = {
+        "with the release": [round(100 * f["figure"], 2) for f in told],
+        "without it": [round(100 * max(f["baselines"].values()), 2) if f["baselines"] else None for f in told],
+    }
+    return {
+        "animation": False, "aria": {"enabled": True}, "legend": {"top": 0}, "tooltip": {"trigger": "axis"},
+        "grid": {"left": 10, "right": 40, "top": 35, "bottom": 45, "containLabel": True},
+        "xAxis": {"type": "value", "min": 0, "max": 100, "name": "percent", "nameLocation": "middle", "nameGap": 28},
+        "yAxis": {"type": "category", "data": [f"{f['attack']}: {f['name']}" for f in told],
+                  "axisLabel": {"width": 220, "overflow": "break", "lineHeight": 14}},
+        "series": [{"type": "bar", "name": name, "data": data} for name, data in bars.items()],
+    }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,25 +17,26 @@ import shoal
 from shoal.workbench import (
     explore_step,
     hierarchies_step,
-    intruder_step,
     models_step,
     open_step,
     places_step,
     release_step,
     roles_step,
+    series_step,
 )
-from shoal.workbench.projects import ROLES, Bench, Task, read_project, unknown
+from shoal.workbench.projects import ROLES, Bench, Task, in_fields, read_project, unknown
 from shoal.workbench.worker import JobError, Worker
 
-STEPS: dict[str, Any] = {
-    "Open": open_step,
-    "Roles": roles_step,
-    "Models": models_step,
-    "Hierarchies": hierarchies_step,
-    "Explore": explore_step,
-    "Release": release_step,
-    "Intruder": intruder_step,
-    "Places": places_step,
+STEPS: dict[str, Callable[[Any], None]] = {
+    "Open": open_step.draw,
+    "Roles": roles_step.draw,
+    "Models": models_step.draw,
+    "Hierarchies": hierarchies_step.draw,
+    "Explore": explore_step.draw,
+    "Release": release_step.draw,
+    "Intruder": release_step.draw_intruder,
+    "Series": series_step.draw,
+    "Places": places_step.draw,
 }
 
 STYLE = """
@@ -75,6 +77,7 @@ class Window:
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
         self.keep = False  # whether the next table is asked the same as this one
+        self.reading: Callable[[], dict[str, Any]] = dict  # how the next file is read
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None
@@ -108,7 +111,7 @@ class Window:
             self.stale.discard(step)
             self.panels[step].clear()
             with self.panels[step]:
-                STEPS[step].draw(self)
+                STEPS[step](self)
 
     def set(self, *steps: str, **values: Any) -> None:
         """Change settings; the line says so at once."""
@@ -182,14 +185,17 @@ class Window:
     async def open_project(self, folder: Path, query: str = "") -> None:
         """A saved project where it was left; with the query, where it was not saved."""
         try:
-            source, settings, step = read_project(folder, query)
+            source, settings, left = read_project(folder, query)
         except (shoal.ShoalError, OSError) as error:
-            self.say(str(error), bad=True)
+            self.say(in_fields(error) if isinstance(error, shoal.ShoalError) else str(error), bad=True)
             return
         if await self.open(source, settings):
-            self.task.project = folder
+            self.task.project, self.task.series = folder, left["series"]
+            self.task.months = None
+            if (Path(left["series"]) / "series.json").is_file():
+                self.task.months = await self.ask("months", long=True, folder=left["series"])
             self.changed(*STEPS)
-            self.go(step if step in STEPS else "Open")
+            self.go(left["step"] if left["step"] in STEPS else "Open")
 
     def draw(self) -> None:
         """The whole page."""
@@ -257,6 +263,14 @@ def pages(bench: Bench) -> None:
         place = Path(made[number]["files"][kind])
         shown = kind == "report"
         return FileResponse(place, filename=place.name, content_disposition_type="inline" if shown else "attachment")
+
+    @app.get("/w/{name}/months/{number}/{kind}")
+    def month(name: str, number: int, kind: str) -> Response:
+        held = (bench.tasks[name].months or {"parts": []})["parts"] if name in bench.tasks else []
+        if not 0 < number <= len(held) or kind not in ("release", "certificate"):
+            return Response("There is no such file.", 404)
+        place = Path(held[number - 1][kind])
+        return FileResponse(place, filename=f"month-{number}.{place.name}")
 
     @app.post("/w/{name}/upload")
     async def upload(name: str, request: Request) -> Response:

@@ -38,6 +38,8 @@ class Worker:
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
         self._stopped = False
+        self._asked = 0
+        self._asked = 0
 
     async def start(self) -> asyncio.subprocess.Process:
         """The running child."""
@@ -53,14 +55,17 @@ class Worker:
         """The answer of a job; JobError where it is refused, Stopped where it is stopped."""
         async with self._lock:
             self._stopped = False
+            self._asked += 1
             child = await self.start()
             assert child.stdin is not None
             assert child.stdout is not None
             try:
-                child.stdin.write(json.dumps([job, arguments]).encode() + b"\n")
+                child.stdin.write(json.dumps([self._asked, job, arguments]).encode() + b"\n")
                 await child.stdin.drain()
                 while line := await child.stdout.readline():
-                    what, value = json.loads(line)
+                    number, what, value = json.loads(line)
+                    if number != self._asked:  # of a question whose window went before it was answered
+                        continue
                     if what == "told":
                         if told is not None:
                             told(*value)
@@ -98,20 +103,21 @@ def _serve() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints must not break the lines
 
     def send(what: str, value: Any) -> None:
-        out.write(json.dumps([what, value], default=_plain) + "\n")
+        out.write(json.dumps([number, what, value], default=_plain) + "\n")
         out.flush()
 
     from shoal.workbench.jobs import JOBS
 
     for line in sys.stdin:
-        job, arguments = json.loads(line)
+        number, job, arguments = json.loads(line)
         try:
             send("answer", JOBS[job](lambda words, share=None: send("told", [words, share]), **arguments))
         except Exception as error:  # the page says it; a message of ours holds no row, others are withheld
             import shoal
+            from shoal.workbench.projects import in_fields
 
             if isinstance(error, shoal.ShoalError):
-                send("refused", [str(error), getattr(error, "exit_status", 2)])
+                send("refused", [in_fields(error), error.exit_status])
             elif isinstance(error, OSError):
                 send("refused", [error.strerror or type(error).__name__, 2])
             else:

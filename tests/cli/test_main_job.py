@@ -112,7 +112,7 @@ def test_statuses_and_json(folder: Path, status: int, words: list[str]) -> None:
     assert "Infinity" not in out
     if status > 1:
         assert facts["status"] == status
-        assert facts["error"] in err
+        assert facts["error"]["message"] in err
         assert {p.name for p in folder.iterdir()} == set(before)
     for name, content in before.items():
         assert (folder / name).read_bytes() == content
@@ -172,7 +172,7 @@ def test_an_unforeseen_error_shows_no_row(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("shoal.problems.tables.group", fail)
     status, out, err = run("anonymize", "people.csv", *BASE, "--k", "2", "--json")
     assert status == 1
-    assert "RuntimeError" in json.loads(out)["error"]
+    assert "RuntimeError" in json.loads(out)["error"]["message"]
     assert "zq" not in out + err
 
 

@@ -235,7 +235,7 @@ def test_a_column_without_a_role_is_refused_in_flags(folder: Path) -> None:
     table.write_csv("m.csv")
     words = ["anonymize", "m.csv", "--quasi", "q", "--sensitive", "s", "--k", "2", "--effort", "fast", "--json"]
     status, out, err = run(*words)
-    said = json.loads(out)["error"]
+    said = json.loads(out)["error"]["message"]
     assert status == 2
     assert "'contact': 24 of 24 values looked at have the form of e-mail addresses" in said
     for flag in ("--identifiers", "--quasi", "--sensitive", "--insensitive"):

@@ -198,7 +198,7 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
 def test_refusals(points, tmp_path, arguments, status, says):
     done = run(points, *arguments, "--json", cwd=tmp_path)
     assert done.returncode == status
-    assert says in json.loads(done.stdout)["error"]
+    assert says in json.loads(done.stdout)["error"]["message"]
     assert "n17" not in done.stdout + done.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.errors import Sentence
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "messages.md"
 HOLES = r"\.\.\.|\b[A-Z][A-Z0-9]*\b(?! LF)|\bB4\b|#REF!"  # what differs from message to message
@@ -33,7 +35,7 @@ def sources() -> list[str]:
                 found.append(node.value)
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
                 found.append("".join(t for t in (_text(node.left), _text(node.right)) if t))
-    return found
+    return [Sentence(text) for text in found]
 
 
 def _text(node: ast.expr) -> str:

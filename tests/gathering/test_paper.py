@@ -183,9 +183,7 @@ def test_who_stands_in_is_no_smaller_and_nobody_pays_for_two_that_are_kept(seed,
     rng = np.random.default_rng(seed)
     table = Distances(shoal.problems.gathering.space.space_of(rng.integers(0, 9, (n, 2))))
     witness, center, radius, alpha = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
-    m, _ = duals.tighten(
-        table.distances, table.ranked, r, rng.random(n) * 5, share * r, 0, np.inf, witness, center, radius, alpha
-    )
+    m, _ = duals.tighten(table.openings(r, rng.random(n) * 5, share * r), 0, witness, center, radius, alpha)
     center, radius = center[:m], radius[:m]
     chosen, stand_in, payer = np.zeros(m, np.bool_), np.zeros(m, np.int64), np.zeros(n, np.int64)
     duals.independent(table.distances, center, radius, alpha, chosen, stand_in, payer)

@@ -118,4 +118,4 @@ def test_a_missing_hierarchy_is_asked_for_in_the_callers_own_words(tmp_path: Pat
     with pytest.raises(shoal.InputError) as refused:
         shoal.verify(out, record, source)
     assert str(refused.value).endswith("hand it over: hierarchies['zip']=FILE")
-    assert in_flags(str(refused.value)).endswith("hand it over: --hierarchy zip=FILE")
+    assert in_flags(refused.value.sentence).endswith("hand it over: --hierarchy zip=FILE")

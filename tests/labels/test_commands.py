@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shoal.report.pictures import as_svg, as_text
-from tests.commands import run
+from tests.commands import run, told
 
 ROWS = [("Smith", 9), ("Ng", 2), ("Adams", 3), ("Baker", 3), ("Ng", 1), ("", 2), ("Zoe", 0)]
 
@@ -111,7 +111,7 @@ def test_refusals_have_their_status(table, more, status, words):
     got, out, err = run("labels", table, "--label", "name", "--count", "count", *more, "--json")
     assert got == status
     assert words in err
-    assert words in json.loads(out)["error"]
+    assert words in json.loads(out)["error"]["message"]
 
 
 @pytest.mark.parametrize("name", ["*", "^n$"])
@@ -205,7 +205,7 @@ def test_an_unknown_experiment(tmp_path):
 @pytest.mark.skipif(find_spec("names") is None, reason="the package names, which carries the lists, is not installed")
 def test_figure_7(tmp_path):
     status, out, _ = run("reproduce", "names", "-o", tmp_path, "--json")
-    answer = json.loads(out)
+    answer = told(out)
     assert status == 0
     assert set(answer["proved_optimal"].values()) == {1.0}
     assert len(answer["observations"]) == 15

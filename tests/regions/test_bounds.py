@@ -137,7 +137,7 @@ def test_a_separator_bounds_every_packing(instance, steps):
     out = np.zeros(n, np.bool_)
     state = np.array([12345], np.uint64)
     column = np.array(weights)[:, None]
-    value = separator(g.indptr, g.indices, column, np.array([k]), out, steps, 10**6, 0.15, state)
+    value = separator(Areas(g.indptr, g.indices, column, np.array([k]), 1), out, (steps, 10**6, 0.15), state)
     rest, _ = listed(n, edges, weights, k, 1)
     assert most_disjoint(rest) <= value
     left = [v for v in range(n) if not out[v]]

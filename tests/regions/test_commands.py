@@ -258,13 +258,13 @@ def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
     (tmp_path / "crosswalk.certificate.json").unlink()
     again = run(*asked)
     assert again.returncode == 4
-    assert "level2" in json.loads(again.stdout)["error"]
+    assert "level2" in json.loads(again.stdout)["error"]["message"]
 
 
 def test_polygons_alone_and_several_thresholds(folder):
     done = run(folder / "map.geojson", "--weight", "population", "--weight", "population", "--k", 9, "--k", 4, "--json")
     assert done.returncode == 2
-    assert "area '11' is not a whole number" in json.loads(done.stdout)["error"]
+    assert "area '11' is not a whole number" in json.loads(done.stdout)["error"]["message"]
     nodes = folder / "nodes.csv"
     done = run(
         nodes,

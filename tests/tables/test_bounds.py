@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from shoal.clock import clock
-from shoal.kernels.tables.multipliers import Classes, Tight
+from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.kernels.tables.near_cells import far_slack
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
@@ -20,7 +20,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables.bounds import bounds as module
 from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
-from shoal.problems.tables.bounds.bounds import Ascent, BoundedRows, Sweeper, climb, lower_bounds
+from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
 from tests.oracles.exact import group_loss
@@ -382,7 +382,7 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         near, far, _ = boxes.nearest_cells(p, 2, None)
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
-        far_slack(p.cells, p.columns(order), 0, table.cells, price, order, base, near, far, found)
+        far_slack(p.cells, p.around.column, p.columns(order), 0, table.cells, price, order, base, near, far, found)
         rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]

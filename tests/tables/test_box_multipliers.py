@@ -75,7 +75,7 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes):
     expected = anchored(ordered, p, at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(box_multipliers, "NODES", nodes)
-        excess, found, groups = box_multipliers._sweep(p, at, None)
+        excess, found, groups, _ = box_multipliers._sweep(p, at, None)
     assert (excess >= expected - 1e-9).all()  # also where the nodes ran out
     if nodes == 2000:
         np.testing.assert_allclose(excess, expected, atol=1e-9)

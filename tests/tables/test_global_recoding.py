@@ -83,7 +83,7 @@ def test_the_cheapest_node_of_a_larger_lattice(seed, monkeypatch):
     best = every_node(histogram, need, recoding)
     for pairs in (True, False):
         if not pairs:  # the chains alone decide
-            monkeypatch.setattr(global_recoding._Tried, "pair", lambda *_: True)
+            monkeypatch.setattr(global_recoding.Nodes, "pair", lambda *_: True)
         found = group(histogram, need, "global_recoding", recoding=recoding).certificate.details
         assert found["uniform_cost"] == pytest.approx(best)
 

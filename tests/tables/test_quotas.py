@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.tables.subsets import deal
+from shoal.kernels.tables.eligible import Triples
+from shoal.kernels.tables.subsets import Quotas, deal
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, TCloseness, requirement
 from shoal.model.recoding import Recoding
@@ -30,8 +31,8 @@ def test_groups_dealt_are_close_disjoint_and_of_the_sizes_asked(held: list[int],
     share, left = np.array([3, 3, 2, 1, 1][: whole.size], float), whole.copy()
     share /= share.sum()
     cells = np.arange(whole.size)
-    out = tuple(np.zeros(int(whole.sum()) + 1, np.int64) for _ in range(3))
-    groups, written = deal(cells, np.array([0, whole.size]), cells, left, share, t, k, 3 * k, 0, *out)
+    out = Triples.empty(int(whole.sum()) + 1)
+    groups, written = deal(cells, np.array([0, whole.size]), cells, left, Quotas(share, t, k, 3 * k), 0, out)
     cell, label, count = (a[:written] for a in out)
     assert (np.bincount(cell, weights=count, minlength=whole.size) + left == whole).all()
     assert (left >= 0).all()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.close_classes import Classes, covering, settle
+from shoal.kernels.tables.close_classes import Classes, Placed, covering, settle
 from shoal.kernels.tables.eligible import prices
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
@@ -223,7 +223,8 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     held = np.bincount(classes.pair[at], minlength=key.size).astype(np.int64)
     size = np.bincount(key // 4, weights=held, minlength=len(state)).astype(np.int64)
     cell = rows.cell.astype(np.int64)
-    beyond = settle(classes, cell, at, held, size, 0.3, 1.0, 20_000, np.array([5], np.uint64))
+    placed = Placed(cell, at, held, size)
+    beyond = settle(classes, placed, 0.3, 1.0, 20_000, np.array([5], np.uint64))
     assert ((first[cell] <= at) & (at < first[cell + 1])).all()
     assert (held == np.bincount(classes.pair[at], minlength=key.size)).all()
     total = 0.0
@@ -235,10 +236,10 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
             total += max(0.0, over - limit.t * here.size + spare) + max(0, 3 - here.size)
     assert abs(beyond - total) < 1e-6
     for turn in range(300):  # few moves at a time: what one of them leaves wrong no later one covers up
-        told = settle(classes, cell, at, held, size, 0.3, 1.0, 10, np.array([turn + 1], np.uint64))
-        again = settle(classes, cell, at, held, size, 0.0, 1.0, 0, np.array([1], np.uint64))
+        told = settle(classes, placed, 0.3, 1.0, 10, np.array([turn + 1], np.uint64))
+        again = settle(classes, placed, 0.0, 1.0, 0, np.array([1], np.uint64))
         assert abs(told - again) < 1e-6
-    cold = settle(classes, cell, at, held, size, 0.0, 1e6, 20_000, np.array([6], np.uint64))
+    cold = settle(classes, placed, 0.0, 1e6, 20_000, np.array([6], np.uint64))
     assert cold <= beyond + 1e-6
 
 
@@ -340,7 +341,7 @@ def test_rows_have_moved_when_the_clock_says_so(monkeypatch: pytest.MonkeyPatch,
     close, limit = program(2)
     count, now, moved = close.program.arcs.count, [100.0], []
 
-    def settle(classes: Classes, cell: np.ndarray, *given: object) -> float:
+    def settle(classes: Classes, *given: object) -> float:
         moved.append(int(given[-2]))
         now[0] += each * moved[-1]
         return 0.0
@@ -381,6 +382,7 @@ def test_rows_of_classes_that_lack_something_move_first() -> None:
         at[0], at[3] = 1, 7  # a row of value 0 and one of value 1 have changed sides
         held = np.bincount(pair[at], minlength=cells).astype(np.int64)
         size = np.bincount(owner, weights=held, minlength=2 * pairs).astype(np.int64)
-        left = settle(classes, np.arange(cells), at, held, size, 1e-9, 1e5, 100, np.array([seed], np.uint64))
+        placed = Placed(np.arange(cells), at, held, size)
+        left = settle(classes, placed, 1e-9, 1e5, 100, np.array([seed], np.uint64))
         mended += left == 0
     assert mended >= 8

@@ -11,11 +11,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 WAIT = 120
+done: list[str] = []  # what was clicked and filled in, in order
+
+
+class Site(NamedTuple):
+    """A workbench that all walks share: its address, and where it puts what is temporary."""
+
+    address: str
+    private: Path
+    telling: tuple[str, ...] = ("Zebedee", "Quixotis", "chosen")  # values of tables, and their names
 
 
 @contextmanager
@@ -57,6 +66,7 @@ def chromium(downloads: Path | None = None, size: tuple[int, int] = (1280, 1000)
         "--headless=new",
         "--no-sandbox",
         "--disable-dev-shm-usage",
+        "--disable-gpu",
         f"--window-size={size[0]},{size[1]}",
         *quiet,
         *flags,
@@ -88,7 +98,14 @@ def addresses(page: Any) -> set[str]:
 
 def see(page: Any, text: str, seconds: float = WAIT) -> None:
     """Wait until a text stands on the page."""
-    until(lambda: text in page.find_element("tag name", "body").text, f"{text!r} is not on the page", seconds)
+    asked = "return document.body.innerText.includes(arguments[0])"
+    until(lambda: page.execute_script(asked, text), f"{text!r} is not on the page", seconds)
+
+
+def line(page: Any, text: str) -> None:
+    """Wait until the line on top has a text."""
+    asked = "return document.querySelector('.wb-line').innerText.includes(arguments[0])"
+    until(lambda: page.execute_script(asked, text), f"{text!r} is not in the line on top", 30)
 
 
 def until(holds: Any, words: str, seconds: float = WAIT) -> Any:
@@ -116,10 +133,27 @@ def click(page: Any, text: str, within: str = "//*") -> None:
             page.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
             if found.is_displayed():
                 found.click()
+                done.append(text)
                 return True
         return False
 
     until(tried, f"nothing to click that says {text!r}", 30)
+
+
+def fill(page: Any, label: str, text: str) -> None:
+    """Write into the field with a label, in place of what stands there, and leave it."""
+    from selenium.webdriver.common.keys import Keys
+
+    field = until(lambda: next((e for e in _fields(page, label) if e.is_displayed()), None), f"no field {label!r}")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(text, Keys.TAB)
+    done.append(label)
+
+
+def _fields(page: Any, label: str) -> list[Any]:
+    named = f"//label[.//*[normalize-space(.)={_quoted(label)}]]//input | //input[@aria-label={_quoted(label)}]"
+    return page.find_elements("xpath", named)
 
 
 def _quoted(text: str) -> str:

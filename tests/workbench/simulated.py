@@ -1,18 +1,63 @@
-"""A page of the workbench without a browser: NiceGUI's simulation of a user, over the real jobs in real processes."""
+"""A page of the workbench without a browser: NiceGUI's simulation of a user, over the real jobs in real processes.
+
+All walks share two processes, as the windows of one workbench do not: what they load is loaded once for all tests.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import gc
 import sys
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 SECONDS = 400
+_loop: list[asyncio.Runner] = []
+_workers: list[Any] = []
+
+
+def _shared() -> asyncio.Runner:
+    """The loop in which all walks run: the processes that they ask belong to it."""
+    if not _loop:
+        gc.freeze()  # NiceGUI collects at both ends of a walk; what was loaded before need not be looked through
+        _loop.append(asyncio.Runner())
+        atexit.register(_end)
+    return _loop[0]
+
+
+def _end() -> None:
+    async def close() -> None:
+        for worker in _workers:
+            await worker.close()
+
+    _loop[0].run(close())
+    _loop[0].close()
+
+
+def _pair() -> Callable[[], Any]:
+    """In place of ``Worker``: the one that answers questions and the one that does the long work, in turn."""
+    from shoal.workbench.worker import Worker
+
+    class Kept:
+        """A worker that outlives its page."""
+
+        def __init__(self, worker: Worker) -> None:
+            self.start, self.ask, self.stop = worker.start, worker.ask, worker.stop
+
+        async def close(self) -> None:
+            """Nothing ends: the next walk asks it, too."""
+
+    if not _workers:
+        _workers.extend((Worker(), Worker()))
+    made = count()
+    return lambda: Kept(_workers[next(made) % 2])
 
 
 @asynccontextmanager
@@ -23,14 +68,16 @@ async def bench(folder: Path, **first: Any) -> AsyncIterator[tuple[Any, Any]]:
         warnings.simplefilter("ignore")  # of nicegui and what it stands on
         from nicegui.testing import user_simulation
 
+        from shoal.workbench import window
         from shoal.workbench.projects import Bench
-        from shoal.workbench.window import pages
 
         modules, made = dict(sys.modules), Bench(folder, **first)
         try:
-            async with user_simulation() as user:
-                pages(made)
-                yield user, made
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(window, "Worker", _pair())
+                async with user_simulation() as user:
+                    window.pages(made)
+                    yield user, made
         finally:
             sys.modules.update(modules)  # the simulation forgets the modules of the pages it served
 
@@ -42,7 +89,7 @@ def run(walk: Callable[[Any, Any], Awaitable[None]], folder: Path, **first: Any)
         async with bench(folder, **first) as (user, made):
             await asyncio.wait_for(walk(user, made), SECONDS)
 
-    asyncio.run(whole())
+    _shared().run(whole())
 
 
 async def until(holds: Callable[[], Any], words: str, seconds: float = 200) -> None:

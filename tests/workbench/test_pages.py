@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -121,14 +122,14 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
         task = await opened(user, bench)
         go(user, "4 Hierarchies")
         field(user, "Column").set_value("zip")
-        field(user, "Wizard").set_value("order")
+        field(user, "How it is made").set_value("order")
         button(user, "Show the tree").click()
         await see(user, "01230 to 01232")
         await see(user, "of the rows")
         for value in ("01230", "01233"):
             (mark,) = (e for e in _all(user, ui.checkbox) if e.text == value)
             mark.set_value(True)
-        field(user, "Move what is marked to the class (a new name makes a new one)").set_value("west")
+        field(user, "Move the marked values to the class (or a new one)").set_value("west")
         button(user, "Move").click()
         await see(user, "west")
         button(user, "Use this hierarchy").click()
@@ -330,6 +331,155 @@ def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
     run(walk, tmp_path)
 
 
+def test_a_table_of_a_database_and_a_query_are_opened(tmp_path: Path):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    people(tmp_path)
+    place = tmp_path / "held.duckdb"
+    with duckdb.connect(place) as held:
+        held.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path / 'people.csv'}', all_varchar=true)")
+        held.execute("CREATE TABLE staff AS SELECT name FROM visits")
+
+    async def walk(user: Any, bench: Any) -> None:
+        await user.open("/")
+        (task,) = bench.tasks.values()
+
+        def named(**fields: str) -> None:
+            field(user, "Path of a table, or of a project's folder").set_value(str(place))
+            for label, text in fields.items():
+                field(user, {"table": "Table of a database (DuckDB, SQLite)", "query": "Or a query: SELECT ..."}[label]
+                      ).set_value(text)  # fmt: skip
+            button(user, "Open").click()
+
+        named()
+        await until(lambda: user.notify.messages, "nothing was said")
+        assert user.notify.messages[-1].endswith("say which table, or give a query, under 'How it is read'")
+        named(table="visits")
+        await see(user, "held.duckdb: 120 rows, 4 columns")
+        field(user, "Table of a database (DuckDB, SQLite)").set_value("")
+        named(query="SELECT age, zip, disease FROM visits WHERE zip = '01230'")
+        await see(user, "held.duckdb: 18 rows, 3 columns")
+        assert task.source["query"].startswith("SELECT")
+
+    run(walk, tmp_path)
+
+
+def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_path: Path):
+    january, february = people(tmp_path), people(tmp_path, 90, "february.csv")
+    both = pl.read_csv(february, infer_schema=False)
+    both.with_columns(name=pl.col("name").str.replace("Person", "Other")).write_csv(february)
+    place = tmp_path / "months"
+
+    def named(user: Any, label: str, text: object, press: str) -> None:
+        field(user, label).set_value(str(text))
+        button(user, press).click()
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(k=3, l=None, sensitive=[], insensitive=["disease"], alpha_k=None, effort="fast")
+        go(user, "8 Series")
+        named(user, "Folder of the series", tmp_path, "Show the series, or begin one")
+        await see(user, "This folder holds other files")
+        named(user, "Folder of the series", place, "Show the series, or begin one")
+        await see(user, "Begin a series in this folder")
+        button(user, "Begin the series").click()
+        await see(user, "0 months, 0 people")
+        button(user, "Add people.csv as month 1").click()
+        await see(user, "people.csv is month 1")
+        await see(user, "1 month, 120 people")
+        button(user, "Add people.csv as month 2").click()
+        await until(lambda: "stand in an earlier part" in user.notify.messages[-1], "twice the same people")
+        await user.open(f"/w/{task.name}")  # the same window, loaded anew
+        go(user, "6 Release")
+        named(user, "Folder of the project", tmp_path / "kept", "Save the project")
+        await see(user, "The project is saved.")
+
+        bench.first = str(tmp_path / "kept")
+        task = await opened(user, bench)
+        await until(lambda: task.months is not None, "the series is not known again")
+        go(user, "1 Open")
+        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same.set_value(True)
+        named(user, "Path of a table, or of a project's folder", february, "Open")
+        await see(user, "february.csv: 90 rows, 4 columns")
+        go(user, "8 Series")
+        button(user, "Add february.csv as month 2").click()
+        await see(user, "2 months, 210 people")
+        await see(user, "Verified: every month, and all together")
+        assert [(m["number"], m["rows"]) for m in task.months["parts"]] == [(1, 120), (2, 90)]
+        answer = await user.http_client.get(f"/w/{task.name}/months/2/release")
+        assert answer.content == (place / "0002" / "release.csv").read_bytes()
+        for number, kind in ((0, "release"), (3, "release"), (1, "private")):
+            assert (await user.http_client.get(f"/w/{task.name}/months/{number}/{kind}")).status_code == 404
+
+    from nicegui import ui
+
+    run(walk, tmp_path, first=str(january))
+    assert shoal.Series(place).verify().holds
+
+
+def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_path: Path):
+    def square(x: int) -> dict[str, Any]:
+        ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]
+        return {"type": "Feature", "properties": {"id": f"0123{x}", "people": 30},
+                "geometry": {"type": "Polygon", "coordinates": [ring]}}  # fmt: skip
+
+    areas = tmp_path / "areas.geojson"
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": [square(x) for x in range(7)]}))
+
+    async def walk(user: Any, bench: Any) -> None:
+        from nicegui import ui
+
+        task = await opened(user, bench)
+        go(user, "9 Places")
+        label = "Path of the areas: GeoJSON or TopoJSON with outlines, or a table"
+        field(user, label).set_value(str(tmp_path / "nowhere"))
+        button(user, "Merge the areas").click()
+        await see(user, "There is no file of that name.")
+        field(user, label).set_value(str(areas))
+        field(user, "Column with the people of an area").set_value("nobody")
+        button(user, "Merge the areas").click()
+        await until(lambda: "nobody" in user.notify.messages[-1], "a column that is not there")
+        field(user, "Column with the people of an area").set_value("people")
+        field(user, "Least people in a region; more numbers, more levels").set_value("60, 90")
+        button(user, "Merge the areas").click()
+        await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
+        maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
+        assert len(maps) == 2
+        assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
+        button(user, "Use the regions as its hierarchy").click()
+        assert task.asked()["publish"] == "hierarchy"
+        tree = [line.split(";") for line in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()]
+        assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
+        assert len({row[1] for row in tree}) == 3
+        task.change(effort="fast", l=None, k=3)
+        go(user, "6 Release")
+        button(user, "Make the release").click()
+        await see(user, "Verified: it was read back")
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_rows_of_a_class_stand_beside_the_rows_of_the_table_that_fit_it(tmp_path: Path):
+    from shoal.workbench.jobs import groups
+
+    table, tree = tmp_path / "before.csv", tmp_path / "tree.csv"
+    table.write_text("age,zip,day,ill\n" + "".join(
+        f"{age},{zip},2024-0{month}-01,x\n"
+        for age, zip, month in ((20, "01", 1), (25, "02", 2), (31, "01", 3), (44, "03", 4), (22, "03", 1))
+    ))  # fmt: skip
+    tree.write_text("01;west;*\n02;west;*\n03;east;*\n")
+    release = tmp_path / "after.csv"
+    shown = ["[20, 31],west,*,x", "[20, 31],west,*,x", "[20, 31],west,*,x"]
+    shown += ["44,03,[2024-01-01, 2024-04-01],x", "44,03,[2024-01-01, 2024-04-01],x"]
+    release.write_text("age,zip,day,ill\n" + "\n".join(s.replace("[", '"[').replace("]", ']"') for s in shown) + "\n")
+    settings = {"quasi_identifiers": ["age", "zip", "day"], "hierarchies": {"zip": str(tree)}}
+    one, two = (groups(lambda *_: None, {"path": str(table)}, str(release), settings, n) for n in (0, 1))
+    assert (one["size"], one["fit"], one["before"]) == (2, 1, [["44", "03", "2024-04-01", "x"]])
+    assert (two["size"], two["fit"]) == (3, 3)
+    assert [row[0] for row in two["before"]] == ["20", "25", "31"]
+    assert groups(lambda *_: None, {"path": str(table)}, str(release), settings, 99)["number"] == 1
+
+
 def test_two_windows_do_not_mix(tmp_path: Path):
     async def walk(user: Any, bench: Any) -> None:
         from nicegui.testing import User
@@ -362,70 +512,71 @@ def test_two_windows_do_not_mix(tmp_path: Path):
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
-@pytest.mark.parametrize(
-    ("name", "held", "said"),
-    [
-        ("empty.csv", b"", "empty"),
-        ("torn.parquet", b"PAR1 not a parquet file", "torn.parquet"),
-        ("torn.xlsx", b"no zip", "torn.xlsx"),
-        ("picture.csv", bytes(range(256)) * 4, "picture.csv"),
-    ],
-)
-def test_a_wrong_file_is_refused_in_words_and_the_page_lives_on(tmp_path: Path, name: str, held: bytes, said: str):
-    (tmp_path / name).write_bytes(held)
+WRONG = {
+    "empty.csv": b"",
+    "torn.parquet": b"PAR1 not a parquet file",
+    "torn.xlsx": b"no zip",
+    "picture.csv": bytes(range(256)) * 4,
+}
 
+
+def test_a_wrong_file_is_refused_in_words_and_the_page_lives_on(tmp_path: Path):
     async def walk(user: Any, bench: Any) -> None:
         await user.open("/")
-        await until(lambda: user.notify.messages, "nothing was said")
-        assert said in user.notify.messages[-1]
-        assert "defect" not in user.notify.messages[-1]
         (task,) = bench.tasks.values()
-        assert task.source == {}
-        field(user, "Path of a table, or of a project's folder").set_value(str(people(tmp_path)))
-        button(user, "Open").click()
+
+        async def named(name: str) -> None:
+            field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / name))
+            button(user, "Open").click()
+
+        await until(lambda: user.notify.messages, "nothing was said")
+        assert "nowhere.csv" in user.notify.messages[-1]
+        await named("nowhere.csv")
+        await see(user, "There is no file or folder of that name.")
+        for name, held in WRONG.items():
+            (tmp_path / name).write_bytes(held)
+            said = len(user.notify.messages)
+            await named(name)
+            await until(lambda said=said: len(user.notify.messages) > said, "nothing was said")
+            assert name.split(".")[0] in user.notify.messages[-1]
+            assert "defect" not in user.notify.messages[-1]
+            assert task.source == {}
+        people(tmp_path)
+        await named("people.csv")
         await see(user, "120 rows, 4 columns")
 
-    run(walk, tmp_path, first=str(tmp_path / name))
+    run(walk, tmp_path, first=str(tmp_path / "nowhere.csv"))
 
 
-def test_a_place_where_nothing_is_says_so(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        await user.open("/")
-        field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "nowhere.csv"))
-        button(user, "Open").click()
-        await see(user, "There is no file or folder of that name.")
+NAMES = {
+    "people.csv": "people.csv",
+    "../../people.csv": "people.csv",
+    "C:\\fakepath\\people.csv": "people.csv",
+    "/etc/passwd": "passwd",
+    "..": "table.csv",
+    "": "table.csv",
+    ".hidden.csv": "hidden.csv",
+    "a\x00b\n.csv": "ab.csv",
+    "Zähler 1.csv": "Zähler 1.csv",
+}
 
-    run(walk, tmp_path)
 
-
-@pytest.mark.parametrize(
-    ("told", "kept"),
-    [
-        ("people.csv", "people.csv"),
-        ("../../people.csv", "people.csv"),
-        ("C:\\fakepath\\people.csv", "people.csv"),
-        ("/etc/passwd", "passwd"),
-        ("..", "table.csv"),
-        ("", "table.csv"),
-        (".hidden.csv", "hidden.csv"),
-        ("a\x00b\n.csv", "ab.csv"),
-        ("Zähler 1.csv", "Zähler 1.csv"),
-    ],
-)
-def test_a_chosen_file_lies_under_a_plain_name_in_the_windows_own_folder(tmp_path: Path, told: str, kept: str):
+def test_a_chosen_file_lies_under_a_plain_name_in_the_windows_own_folder(tmp_path: Path):
     from urllib.parse import quote
 
     async def walk(user: Any, bench: Any) -> None:
-        await user.open("/")
-        (task,) = bench.tasks.values()
-        headers = {"X-File-Name": quote(told)}
-        answer = await user.http_client.post(f"/w/{task.name}/upload", content=b"a,b\n1,2\n", headers=headers)
-        assert (answer.status_code, answer.text) == (200, kept)
-        assert [p.relative_to(task.folder).as_posix() for p in task.folder.rglob("*") if p.is_file()] == [
-            f"upload/{kept}"
-        ]
-        assert (task.folder / "upload" / kept).read_bytes() == b"a,b\n1,2\n"
-        assert (task.folder / "upload" / kept).stat().st_mode & 0o077 == 0
+        for told, kept in NAMES.items():
+            known = set(bench.tasks)
+            await user.open("/")
+            (name,) = set(bench.tasks) - known
+            folder = bench.tasks[name].folder
+            headers = {"X-File-Name": quote(told)}
+            answer = await user.http_client.post(f"/w/{name}/upload", content=b"a,b\n1,2\n", headers=headers)
+            assert (answer.status_code, answer.text) == (200, kept)
+            files = [p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()]
+            assert files == [f"upload/{kept}"]
+            assert (folder / "upload" / kept).read_bytes() == b"a,b\n1,2\n"
+            assert (folder / "upload" / kept).stat().st_mode & 0o077 == 0
         assert (await user.http_client.post("/w/other/upload", content=b"1")).status_code == 404
 
     run(walk, tmp_path)

@@ -37,11 +37,12 @@ def test_a_project_comes_back_as_it_was_left(tmp_path: Path):
     task = opened(tmp_path)
     tree = task.folder / "tree.csv"
     tree.write_text("".join(f"{age};{'young' if age < 40 else 'old'};*\n" for age in (34, 35, 61, 62, 47, 48)))
+    task.series = "/of/months"
     task.change(publish="hierarchy", hierarchies={"age": str(tree)}, k=3, range_step={}, l=None, alpha_k=[0.5, 3])
     assert projects.save_project(task, tmp_path / "kept", "Models") == ""
-    source, settings, step = projects.read_project(tmp_path / "kept")
+    source, settings, left = projects.read_project(tmp_path / "kept")
     assert source == task.source
-    assert step == "Models"
+    assert left == {"step": "Models", "series": "/of/months"}
     copied = settings["hierarchies"]["age"]
     assert Path(copied).read_text() == tree.read_text()
     assert tmp_path / "kept" in Path(copied).parents

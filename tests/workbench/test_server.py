@@ -32,7 +32,10 @@ def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[i
 
 
 def test_nothing_is_answered_without_the_token_nor_outside_this_machine(tmp_path: Path):
-    with served(str(people(tmp_path)), folder=tmp_path) as address:
+    said = list[str]()
+    with served(str(people(tmp_path)), folder=tmp_path, said=said) as address:
+        (room,) = left(tmp_path)
+        assert (tmp_path / room).stat().st_mode & 0o077 == 0
         parts = urlsplit(address)
         port, token = parts.port, parts.query.removeprefix("token=")
         assert parts.hostname == "127.0.0.1"
@@ -56,10 +59,15 @@ def test_nothing_is_answered_without_the_token_nor_outside_this_machine(tmp_path
         line.sendall(f"GET {way} HTTP/1.1\r\n{asked}\r\n".encode())
         assert b" 101 " in line.recv(4096)
         line.close()
-        assert answer(port, "/", Cookie=cookie)[0] == 303
+        status, headers, _ = answer(port, "/", Cookie=cookie)
+        assert status == 303
+        assert answer(port, f"{headers['location']}/upload", "POST", Cookie=cookie, X_File_Name="chosen.csv")[0] == 200
+        assert list((tmp_path / room).rglob("chosen.csv")) != []
         assert answer(port, "/", Cookie=cookie, Host=f"evil.example:{port}")[0] == 403
         with pytest.raises(OSError):  # a server bound to all addresses would answer at this one, too
             socket.create_connection(("127.0.0.2", port), 5).close()
+    assert left(tmp_path) == []  # what was chosen is gone with the server
+    assert "chosen" not in said[0]
 
 
 def test_a_port_that_is_taken_is_refused_in_words(tmp_path: Path):
@@ -78,12 +86,7 @@ def left(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.glob("shoal-workbench-*"))
 
 
-def test_what_is_temporary_goes_with_the_server_and_what_a_killed_one_left_with_the_next(tmp_path: Path, monkeypatch):
-    with served(str(people(tmp_path)), folder=tmp_path):
-        (room,) = left(tmp_path)
-        assert (tmp_path / room).stat().st_mode & 0o077 == 0
-    assert left(tmp_path) == []
-
+def test_what_a_killed_server_left_goes_with_the_next(tmp_path: Path, monkeypatch):
     from shoal.workbench import server
 
     ended = started("-c", "pass")
@@ -111,6 +114,27 @@ def test_a_worker_leaves_when_its_server_is_killed(tmp_path: Path):
         return await asyncio.wait_for(child.wait(), 60)
 
     assert asyncio.run(walk()) == 0
+
+
+def test_an_answer_that_nobody_waits_for_any_more_is_not_taken_for_the_next(tmp_path: Path):
+    import asyncio
+
+    from shoal.workbench.worker import Worker
+
+    async def walk() -> tuple[int, int]:
+        worker = Worker()
+        left = asyncio.create_task(worker.ask("look", source={"path": str(people(tmp_path))}))
+        await asyncio.sleep(0)
+        while worker._process is None:
+            await asyncio.sleep(0.01)
+        left.cancel()  # as when its window is closed
+        source = {"path": str(people(tmp_path, 60, "others.csv"))}
+        found = await worker.ask("look", source=source)
+        rows = await worker.ask("rows", source=source, offset=0, limit=100)
+        await worker.close()
+        return found["rows"], len(rows)
+
+    assert asyncio.run(walk()) == (60, 60)
 
 
 def test_without_nicegui_one_sentence_says_what_to_install(monkeypatch):
@@ -149,7 +173,7 @@ def test_a_job_of_an_unforeseen_fault_shows_no_value(tmp_path: Path, monkeypatch
         raise KeyError("Zebedee, 34, flu")
 
     monkeypatch.setitem(jobs.JOBS, "look", faulty)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(["look", {}]) + "\n"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps([1, "look", {}]) + "\n"))
     read, write = os.pipe()
     kept = os.dup(1)
     os.dup2(write, 1)

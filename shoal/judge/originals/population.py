@@ -285,7 +285,7 @@ def presence(found: Covered) -> float:
     if pairs > EDGES:
         raise InputError(
             "too many classes cover the same people for delta-presence to be judged; publish one level per column "
-            "(global_recoding), whose classes cover different people"
+            "(⟨global_recoding⟩), whose classes cover different people"
         )
     one = np.concatenate([np.repeat(classes, inside.size) for classes, inside in found.fits])
     other = np.concatenate([np.tile(inside, classes.size) for classes, inside in found.fits])
@@ -436,7 +436,7 @@ def sized(audit: Audit, people: int) -> Audit:
     Raises PolicyError for a population smaller than the table.
     """
     if isinstance(people, bool) or not isinstance(people, int) or people < max(audit.rows, 1):
-        raise PolicyError(f"population_size={people!r}: a whole number, at least the {audit.rows} rows of the table")
+        raise PolicyError(f"⟨population_size={people!r}⟩: a whole number, at least the {audit.rows} rows of the table")
     population = {"from": "size", "rows": people, "uniques": uniques(audit.sizes, people)._asdict()}
     return replace(audit, population=population)
 

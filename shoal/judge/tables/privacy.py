@@ -178,7 +178,7 @@ def _checks(
     if model.speaks == "rows":
         return [check(sizes)]
     if not columns:
-        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say sensitive=[...]")
+        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say ⟨sensitive=[...]⟩")
     if model.speaks == "tuples":
         return [check((np.column_stack([codes(frame[name]) for name in columns]), group))]
     if model.column is not None and model.column not in columns:

@@ -1,8 +1,9 @@
-"""Loops around the search for cellular clusterings: a greedy start, points joining and leaving, better centers.
+"""The loops of cellular clustering around its search, and smallest enclosing balls.
 
-A cluster costs its size times its radius, plus the set-up cost of its center.
-
-Smallest enclosing balls of clusters, and the smallest disc that holds a point and r - 1 others."""
+A cluster costs its size times its radius, plus the set-up cost of its center.  Clusters open greedily, points join and
+leave them, and centers move to where a cluster is cheapest.  A ball encloses a cluster; the smallest disc that holds a
+point and r - 1 others bounds every radius.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Loops of gathering: disjoint cores, clusters for the remote points, deficits filled along paths.
+"""The loops of gathering: distances of coded records, lists of nearest ones, and clusters made from them.
 
-Distances between coded records, and lists of nearest ones in which equal records share their work."""
+Equal records share the work of a list.  Clusters open at cores that share no point and at the points that few centers
+can serve; deficits of a cluster are filled along shortest chains of others.
+"""
 
 from __future__ import annotations
 
@@ -257,6 +259,13 @@ class Longer(NamedTuple):
     far: np.ndarray
 
 
+class Opened(NamedTuple):
+    """The clusters there are: owner int64[n] of each point, -1 while it is free; center int64[n] of each cluster."""
+
+    owner: np.ndarray
+    center: np.ndarray
+
+
 @njit(**INNER)
 def _served(points, lists, p, v, r, reach, owner):
     """(free points within reach, remote ones among them, radius, whether the list ended) of a cluster at v for p."""
@@ -278,19 +287,19 @@ def _served(points, lists, p, v, r, reach, owner):
 
 
 @njit(cache=True, nogil=True)
-def open_remote(points, lists, order, r, reach, owner, center, wanted, opened):
+def open_remote(points, lists, order, r, reach, clusters, wanted, opened):
     """Clusters of radius at most reach for points that few centers can serve, most remote first.
 
     points, lists  ``Near``, ``Longer``
     order     int64[c]      the points to serve, by falling tau
-    owner     int64[n]      in and out: cluster of a point, -1 while free
-    center    int64[n]      in and out: the point at the center of each cluster
+    clusters  ``Opened``, in and out
     wanted    bool[l]       out: lists that ended too early, of points that no center could serve
     opened    clusters open at the start; returns clusters open at the end
 
     Among the centers of a point the one with the most remote free points within reach opens, ties by the smaller
     radius; it takes its r nearest free points, the point itself among them.  O(c r w) time for lists of length w.
     """
+    owner, center = clusters
     served = np.zeros(owner.size, np.bool_)
     short = np.empty(points.near.shape[1], np.int64)
     for p in order:

@@ -1,8 +1,13 @@
-"""Dual bounds of cellular clustering: prices raised one point at a time, and the event-driven primal-dual method.
+"""Dual prices of points in cellular clustering: raised, moved along subgradients, or paid event by event.
 
-Prices of points moved along subgradients against all balls of their lists, and made feasible again."""
+Prices are feasible where no cluster costs less than its members' prices add up to; then they bound the cost from below.
+They rise one point at a time, or move against all balls of the points' lists and are made feasible again.  The
+event-driven primal-dual method raises all of them alike, and opens the clusters that they pay for.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,14 +15,29 @@ from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.patience import rises
 
 
+class Balls(NamedTuple):
+    """The balls that may become clusters, by the list of every center.
+
+    near   int64[n, w], far float64[n, w]  the list of each center: its nearest points; -1 and inf after the last
+    start  int64[n + 1]  the centers whose lists hold point i are holder[start[i] : start[i + 1]]
+    holder int64[*], away float64[*]  these centers, and how far they are from the point
+    r      int64, setup float64[n]  least size of a cluster; cost of a center
+    """
+
+    near: np.ndarray
+    far: np.ndarray
+    start: np.ndarray
+    holder: np.ndarray
+    away: np.ndarray
+    r: int
+    setup: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
+def raise_prices(balls, cap, order, price):
     """Raise each point's price as far as no cluster then pays less than its members' prices.
 
-    near     int64[n, w], far float64[n, w]  the list of each center: its nearest points; -1 and inf after the last
-    start    int64[n + 1]  the centers whose lists hold point i are holder[start[i] : start[i + 1]]
-    holder   int64[*], away float64[*]: their distances from the point
-    r        least size; setup float64[n] cost of a center
+    balls    ``Balls``
     cap      float64[n]    prices never rise above it: for every center v, cap[i] <= max(d(i, v), end of v's list)
     order    int64[c]      points whose price is raised, in this order
     price    float64[n]    in and out: feasible
@@ -27,6 +47,7 @@ def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
     more than setup[v] in sum.  Cap settles the balls that reach beyond a list: no price in them exceeds their radius.
     O(c w^2) time as a rule, O(c w^3) at worst; O(n w) space.
     """
+    near, far, start, holder, away, r, setup = balls
     n, w = near.shape
     top = np.empty(w)
     highest = np.zeros(n)  # of the prices above their distance from a center
@@ -80,14 +101,32 @@ def raise_prices(near, far, start, holder, away, r, setup, cap, order, price):
     return total
 
 
+class Openings(NamedTuple):
+    """Which clusters may open, and at what cost.
+
+    table  float64[n, n] distances;  ranked int32[n, n] the points by distance from each
+    r      int64      clusters with fewer points within their radius do not exist
+    fixed  float64[n] set-up cost of a center;  share float64 set-up cost per unit of radius besides
+    widest float64    clusters of larger radius do not exist
+    """
+
+    table: np.ndarray
+    ranked: np.ndarray
+    r: int
+    fixed: np.ndarray
+    share: float
+    widest: float
+
+
 @njit(**INNER)
-def _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha, paying):
+def _next_opening(openings, v, now, status, alpha, paying):
     """(time, position) at which the next cluster around v fills its set-up cost if nobody freezes before; inf: none.
 
     Cluster (v, j) is the prefix of v's ranking up to position j, of radius d.  Free members (status 0) pay alpha - d
     each as alpha grows, frozen ones (1) what they paid when they froze; a dead one (2) that pays shuts it down.
     paying is scratch space.
     """
+    table, ranked, r, fixed, share, widest = openings
     n = table.shape[0]
     free, dead, best, where, many = 0, -1.0, np.inf, -1, 0
     for j in range(n):
@@ -120,12 +159,10 @@ def _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha,
 
 
 @njit(cache=True, nogil=True)
-def procedure_one(table, ranked, r, fixed, share, owner, center, alpha):
+def procedure_one(openings, owner, center, alpha):
     """Procedure 1 of Aggarwal et al. 2006, from event to event.
 
-    table   float64[n, n] distances; ranked int32[n, n] the points by distance from each
-    r       clusters with fewer points within their radius do not exist
-    fixed   float64[n] set-up cost of a center; share: set-up cost per unit of radius besides
+    openings  ``Openings``
     owner   int64[n] out: cluster of each point
     center  int64[n] out: center of each cluster
     alpha   float64[n] out: the dual
@@ -134,16 +171,17 @@ def procedure_one(table, ranked, r, fixed, share, owner, center, alpha):
     The time at which a center's next cluster opens only grows while points freeze, so the least of the old times,
     checked again, is the next event.  O(n^2) per event at worst, O(n) as a rule; O(n^2) space.
     """
+    table, ranked, r = openings.table, openings.ranked, openings.r
     n = table.shape[0]
     status = np.zeros(n, np.int64)  # 0 unassigned, 1 idle, 2 dead
     key, scratch = np.empty(n), np.empty(n)
     for v in range(n):
-        key[v], _ = _next_opening(v, 0.0, ranked, table, r, fixed, share, np.inf, status, alpha, scratch)
+        key[v], _ = _next_opening(openings, v, 0.0, status, alpha, scratch)
     opened, now, free = 0, 0.0, n
     fresh, settled = np.empty(n, np.int64), np.empty(n, np.int64)
     while free > 0:
         v = int(np.argmin(key))
-        when, j = _next_opening(v, now, ranked, table, r, fixed, share, np.inf, status, alpha, scratch)
+        when, j = _next_opening(openings, v, now, status, alpha, scratch)
         if when > key[v]:
             key[v] = when
             continue
@@ -193,12 +231,11 @@ def procedure_one(table, ranked, r, fixed, share, owner, center, alpha):
 
 
 @njit(cache=True, nogil=True)
-def tighten(table, ranked, r, fixed, share, enough, widest, witness, center, radius, alpha):
+def tighten(openings, enough, witness, center, radius, alpha):
     """Raise all prices alike; a cluster whose set-up cost is paid freezes its points; until few are left.
 
-    table, ranked, r, fixed, share as in ``procedure_one``
+    openings ``Openings``
     enough   stop when at most this many points are free
-    widest   clusters of larger radius do not exist
     witness  int64[n] out: the cluster that froze each point, -1 where none did
     center   int64[n] out, radius float64[n] out: the clusters, in the order of freezing
     alpha    float64[n] out: the prices; those still free hold the last time
@@ -207,18 +244,19 @@ def tighten(table, ranked, r, fixed, share, enough, widest, witness, center, rad
     Nothing is shut down: frozen points go on paying for larger clusters what they pay already.  O(n^2) per event at
     worst, O(n) as a rule.
     """
+    table, ranked = openings.table, openings.ranked
     n = table.shape[0]
     status = np.zeros(n, np.int64)
     key, scratch = np.empty(n), np.empty(n)
     for v in range(n):
         witness[v] = -1
-        key[v], _ = _next_opening(v, 0.0, ranked, table, r, fixed, share, widest, status, alpha, scratch)
+        key[v], _ = _next_opening(openings, v, 0.0, status, alpha, scratch)
     opened, now, free, last = 0, 0.0, n, 0
     while free > enough:
         v = int(np.argmin(key))
         if key[v] == np.inf:
             break
-        when, j = _next_opening(v, now, ranked, table, r, fixed, share, widest, status, alpha, scratch)
+        when, j = _next_opening(openings, v, now, status, alpha, scratch)
         if when > key[v]:
             key[v] = when
             continue
@@ -345,10 +383,10 @@ def _paid(near, far, r, price, v, top, who, kept):
 
 
 @njit(cache=True, nogil=True)
-def climb(near, far, r, scale, cap, price, best, passes, aim, gap, state):
+def climb(balls, scale, cap, goal, passes, price, best, state):
     """Some passes of a subgradient method for the prices whose sum, less what clusters are overpaid, is largest.
 
-    near, far  as for ``raise_prices``;  r at least 2 points a cluster, no set-up costs
+    balls  ``Balls`` of at least 2 points, without set-up costs;  goal  (aim, gap)
     scale float64[n]  what a price is reckoned in: steps are in units of it
     price float64[n]  in and out, at most ``cap``;  best float64[n] out: those of the largest value so far
     state float64[3]  in and out: largest value so far, length of steps, passes since it rose
@@ -356,6 +394,7 @@ def climb(near, far, r, scale, cap, price, best, passes, aim, gap, state):
     A step of Polyak's rule along the smoothed subgradient aims ``gap`` above the value there is, and above ``aim``.
     Every center is overpaid once, by its dearest cluster.  O(passes * n w) as a rule.
     """
+    near, far, r, (aim, gap) = balls.near, balls.far, balls.r, goal
     n, w = near.shape
     top, who, kept = np.empty(w), np.empty(w, np.int64), np.empty(w, np.int64)
     taken, trend = np.empty(n, np.int64), np.zeros(n)
@@ -388,7 +427,7 @@ def climb(near, far, r, scale, cap, price, best, passes, aim, gap, state):
 def excess(near, far, r, price, out):
     """By how much the mean of r points within a radius of a center is above that radius, at most, for each of them.
 
-    near, far, r  as for ``climb``;  price float64[n];  out float64[n] out: 0 where no such mean is above
+    near, far, r  as in ``Balls``;  price float64[n];  out float64[n] out: 0 where no such mean is above
     O(n w^2) as a rule, where many balls are overpaid.
     """
     n, w = near.shape

@@ -1,10 +1,8 @@
-"""Local search for cellular clusterings: two neighboring clusters are cut anew where that is cheapest.
+"""Local search for cellular clusterings: a few neighboring clusters are cut anew where that is cheaper.
 
-A cluster costs its size times its radius, plus the set-up cost of its center, a member.
-
-Clusters in one array, for searches that rewrite a few of them at a time.
-
-Local search for cellular clusterings: a few neighboring clusters are dissolved and cut anew."""
+A cluster costs its size times its radius, plus the set-up cost of its center, a member.  ``search`` takes pairs of
+neighbors, ``recut`` a few at a time.  All clusters lie in one array, whose slices are rewritten.
+"""
 
 from __future__ import annotations
 
@@ -118,6 +116,23 @@ class Rules(NamedTuple):
     excess: float
 
 
+class Points(NamedTuple):
+    """The points that are cut: int64[m] records and float64[m, m] the distances of them."""
+
+    rows: np.ndarray
+    table: np.ndarray
+
+
+class Budget(NamedTuple):
+    """How much is tried: the points of a few clusters that are cut together, and how many clusters (8) at most; how
+    often, a cluster on average or in all; and the seed of what is drawn."""
+
+    largest: int
+    clusters: int
+    looks: int
+    seed: int
+
+
 class Workspace(NamedTuple):
     """What clusters of at most m points are cut on, s sensitive columns.
 
@@ -171,14 +186,15 @@ def order_by(key, k, order):
 
 
 @njit(**LEAN_INNER)
-def prefixes(table, order, m, reverse, rows, rules, d, cost, best):
+def prefixes(points, order, m, reverse, rules, d, cost, best):
     """Cost of the first t points of an order, for every t, and the center that gives it.
 
-    table   float64[*, *] distances, order int64[m]; reverse: count from the end
+    points  ``Points``, order int64[m] some of them; reverse: count from the end
     cost    float64[m + 1] out, best int64[m + 1] out: NEVER and -1 where t points are no cluster
 
     O(m^2 (1 + s)) time.
     """
+    rows, table = points
     s = rules.codes.shape[1]
     wide = 0.0
     cost[0], best[0] = 0.0, -1
@@ -217,7 +233,7 @@ def prefixes(table, order, m, reverse, rows, rules, d, cost, best):
 
 
 @njit(**LEAN_INNER)
-def best_split(table, k, at_a, at_b, rows, rules, d):
+def best_split(points, k, at_a, at_b, rules, d):
     """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); d.chosen: its order.
 
     at_a, at_b  anchors (at_b may be -1); the two points farthest apart and the difference of the distances from
@@ -225,7 +241,7 @@ def best_split(table, k, at_a, at_b, rows, rules, d):
     """
     key, order, chosen = d.key, d.order, d.chosen
     left, left_at, right, right_at = d.left, d.left_at, d.right, d.right_at
-    far_a, far_b, wide = 0, 0, -1.0
+    table, far_a, far_b, wide = points.table, 0, 0, -1.0
     for e in range(k):
         for f in range(e):
             if table[e, f] > wide:
@@ -246,8 +262,8 @@ def best_split(table, k, at_a, at_b, rows, rules, d):
             else:
                 key[e] = table[far_a, e] - table[far_b, e]
         order_by(key, k, order)
-        prefixes(table, order, k, False, rows, rules, d, left, left_at)
-        prefixes(table, order, k, True, rows, rules, d, right, right_at)
+        prefixes(points, order, k, False, rules, d, left, left_at)
+        prefixes(points, order, k, True, rules, d, right, right_at)
         for t in range(max(rules.r, 1), k + 1):
             if left[t] + right[k - t] < least:
                 least, cut, first, second = left[t] + right[k - t], t, left_at[t], right_at[k - t]
@@ -273,7 +289,7 @@ def price_all(coded, pool, rules, largest, d):
         else:
             fill(pool, c, d.rows, 0)
             tabulate(coded, d.rows, k, d.table)
-            prefixes(d.table, d.line, k, False, d.rows, rules, d, d.left, d.left_at)
+            prefixes(Points(d.rows, d.table), d.line, k, False, rules, d, d.left, d.left_at)
             pool.cost[c] = d.left[k]
             if d.left_at[k] >= 0:
                 pool.center[c] = d.rows[d.left_at[k]]
@@ -281,31 +297,33 @@ def price_all(coded, pool, rules, largest, d):
     return total
 
 
-def search(coded, near, rules, largest, looks, owner, center):
+def search(coded, near, rules, budget, owner, center):
     """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost falls.
 
     coded    neighbors.Records
     near     int64[n, w]  nearest points: clusters are neighbors when one holds such a point of the other
-    largest  pairs with more points than this are left alone
-    looks    a cluster is looked at this many times on average, at most
+    budget   ``Budget``: pairs with more points than the largest are left alone
     owner    int64[n]  in and out: cluster of each point, -1 where it is in none
     center   int64[n]  in and out: member at the center of each cluster
     returns  (total cost, pairs improved)
 
     All costs of an order's prefixes take O(m^2) together, so a pair of m points takes O(m^2) time.
     """
-    pool, d = make_pool(owner, center, rules.r), workspace(largest, rules.codes.shape[1])
+    pool, d = make_pool(owner, center, rules.r), workspace(budget.largest, rules.codes.shape[1])
     slots = pool.size.size
     turns = (np.empty(slots, np.int64), np.zeros(slots, np.bool_), np.zeros(slots, np.int64), np.empty(16, np.int64))
-    return _search(coded, near, rules, largest, looks, center, pool, d, turns)
+    return _search(coded, near, rules, budget, center, pool, d, turns)
 
 
 @njit(**LEAN)
-def _search(coded, near, rules, largest, looks, center, pool, d, turns):
-    """The same, in this room; turns: the clusters that wait, which do, where each was seen last, those beside one."""
+def _search(coded, near, rules, budget, center, pool, d, turns):
+    """``search`` in arrays that Python made; turns: the clusters that wait, which do, where each was seen last, and the
+    neighbors of one."""
+    largest, _, looks, _ = budget
     w, slots = near.shape[1], pool.size.size
     queue, waiting, seen, beside = turns
     rows, table, chosen = d.rows, d.table, d.chosen
+    points = Points(rows, table)
     total = price_all(coded, pool, rules, largest, d)
     head, queued = 0, 0
     for c in range(slots):
@@ -350,7 +368,7 @@ def _search(coded, near, rules, largest, looks, center, pool, d, turns):
                 elif b >= 0 and rows[e] == pool.center[b]:
                     at_b = e
             tabulate(coded, rows, k, table)
-            least, cut, first, second, cost_a, cost_b = best_split(table, k, at_a, at_b, rows, rules, d)
+            least, cut, first, second, cost_a, cost_b = best_split(points, k, at_a, at_b, rules, d)
             if cut < 0 or not least < old * (1 - 1e-12):
                 continue
             improved += 1
@@ -378,20 +396,21 @@ def _subtable(table, group, k, sub):
             sub[e, f] = table[group[e], group[f]]
 
 
-def recut(coded, near, rules, largest, most, steps, seed, owner, center):
-    """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper; ``steps`` times.
+def recut(coded, near, rules, budget, owner, center):
+    """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper.
 
-    Arguments as in ``search``; most clusters (at most 8) and largest points at a time.  Returns (total, times kept).
+    Arguments as in ``search``; as often as the budget looks.  Returns (total, times kept).
     Points are carved off around the one farthest from a random one, r to 2 r at a time, then every two of the new
     clusters are re-split.  O(largest^2) time a step.
     """
+    largest = budget.largest
     groups = largest // max(rules.r, 1) + 2
     room = Carved(
         *(np.empty(largest, np.int64) for _ in range(3)), np.empty((largest, largest)), np.empty(8, np.int64),
         np.empty((groups, largest), np.int64), np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups, np.int64),
     )  # fmt: skip
     pool, d = make_pool(owner, center, rules.r), workspace(largest, rules.codes.shape[1])
-    return _recut(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room)
+    return _recut(coded, near, rules, budget, center, pool, d, room)
 
 
 class Carved(NamedTuple):
@@ -422,6 +441,7 @@ def _carve(pivot, k, rules, d, room):
         room.group, room.rest, room.member, room.length, room.cost, room.middle
     )  # fmt: skip
     table, key, order, left, left_at = d.table, d.key, d.order, d.left, d.left_at
+    points = Points(d.rows, table)
     m, free, r = 0, k, max(rules.r, 1)
     for e in range(k):
         rest[e] = e
@@ -436,7 +456,7 @@ def _carve(pivot, k, rules, d, room):
         for e in range(free):
             group[e] = rest[order[e]]
         top = min(2 * r, free - r)
-        prefixes(table, group, top, False, d.rows, rules, d, left, left_at)
+        prefixes(points, group, top, False, rules, d, left, left_at)
         cut, least = -1, NEVER
         for t in range(r, top + 1):
             if left[t] / t < least:
@@ -451,7 +471,7 @@ def _carve(pivot, k, rules, d, room):
         for e in range(free):
             rest[e] = group[cut + e]
         pivot = anchor
-    prefixes(table, rest, free, False, d.rows, rules, d, left, left_at)
+    prefixes(points, rest, free, False, rules, d, left, left_at)
     for e in range(free):
         member[m, e] = rest[e]
     length[m], cost[m], middle[m] = free, left[free], left_at[free]
@@ -475,9 +495,8 @@ def _split_again(m, rules, d, room):
             _subtable(d.table, group, la + lb, room.sub)
             for e in range(la + lb):
                 room.subrows[e] = d.rows[group[e]]
-            least, cut, first, second, cost_a, cost_b = best_split(
-                room.sub, la + lb, 0, la if lb else -1, room.subrows, rules, d
-            )
+            some = Points(room.subrows, room.sub)
+            least, cut, first, second, cost_a, cost_b = best_split(some, la + lb, 0, la if lb else -1, rules, d)
             if cut < 0 or not least < cost[a] + cost[b]:
                 continue
             for e in range(cut):
@@ -490,9 +509,10 @@ def _split_again(m, rules, d, room):
 
 
 @njit(**LEAN)
-def _recut(coded, near, rules, largest, most, steps, seed, owner, center, pool, d, room):
-    """The same, in this room."""
-    n, w = near.shape
+def _recut(coded, near, rules, budget, center, pool, d, room):
+    """``recut`` in arrays that Python made."""
+    (n, w), owner = near.shape, pool.owner
+    largest, most, steps, seed = budget
     picked, member, length, cost, middle, rows, line = (
         room.picked, room.member, room.length, room.cost, room.middle, d.rows, d.line
     )  # fmt: skip

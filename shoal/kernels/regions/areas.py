@@ -1,10 +1,9 @@
-"""What every kernel of regions stands on: the areas with what a part must hold, and chance.
+"""The graph of areas as the kernels of regions take it, what a part of it must hold, and trees of merged parts.
 
-A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``,
-each edge stands in both rows.
-
-The working arrays of a search over partitions: parts gathered, a random spanning tree of them, the tree cut at every
-chance."""
+A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``, each edge stands
+in both rows.  A search over partitions gathers parts, draws a random spanning tree of them, and cuts it wherever both
+sides are eligible; its working arrays are here, as is the generator of random numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Connected sets of vertices: all of them, or the cheapest.
+"""Connected sets of vertices, listed or the cheapest of them, and the vertices that hold a graph together.
 
-Connected sets, each met once: a set grows from its first vertex by vertices of a frontier, level by level.
-
-Connected sets that do not meet the thresholds, and those that just do; only around vertices where they are few.
-
-Vertices that hold a map together: sets of them that bound the number of regions, and what hangs on single ones.
+A set grows from its first vertex by vertices of a frontier, level by level, so that each is met once.  Sets that do not
+meet the thresholds are listed with those that just do, around vertices where they are few.  A separator bounds the
+number of regions; what a single vertex cuts off must share its region.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP, njit
-from shoal.kernels.regions.areas import eligible, uniform
+from shoal.kernels.regions.areas import Areas, eligible, uniform
 
 
 class Frontier(NamedTuple):
@@ -108,8 +106,11 @@ class Listing(NamedTuple):
 
 
 @njit(**LEAN_INNER)
-def _minimal(indptr, indices, features, need, ways, chosen, size, total, spare, reached, queue):
-    """Whether no vertex can go from chosen[:size] and leave a set that is connected and eligible."""
+def _minimal(areas, growing, size):
+    """Whether no vertex can go from the first ``size`` chosen and leave a set that is connected and eligible."""
+    indptr, indices, features, need, ways = areas
+    chosen, spare, reached, queue = growing.chosen, growing.spare, growing.reached, growing.queue
+    total = growing.total[size]
     width = features.shape[1]
     for gone in range(size):
         for f in range(width):
@@ -181,12 +182,12 @@ class _Growing(NamedTuple):
 
 @njit(**LEAN)
 def _connected_sets(areas, prices, listing, members, ends, costs, front, growing):
-    """The same, in this room; how many sets it looked at, -1 when stopped before the end."""
+    """``connected_sets`` in arrays that Python made; how many sets it looked at, -1 when stopped before the end."""
     indptr, indices, features, need, ways = areas
     price, toll, toll_at, tolls_of = prices
     n, width = features.shape
     limit, cap, every, nodes, _ = listing
-    state, held, chosen, cost, total, spare, reached, queue, made = growing
+    state, held, chosen, cost, total, _, _, _, made = growing
     found = 0
     used = 0
     looked = 0
@@ -227,9 +228,7 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
                 total[level + 1, f] = total[level, f] + features[u, f]
             chosen[level] = u
             if eligible(total[level + 1], need, ways):
-                if every == 1 and not _minimal(
-                    indptr, indices, features, need, ways, chosen, level + 1, total[level + 1], spare, reached, queue
-                ):
+                if every == 1 and not _minimal(areas, growing, level + 1):
                     continue
                 if used + level + 1 > members.shape[0]:
                     return -1
@@ -328,9 +327,24 @@ def _room(total, need):
     return most
 
 
+class _Parts(NamedTuple):
+    """What the components of a graph without S are found in.
+
+    kept bool[n] the best S;  queue, mark int64[n];  total int64[t] weights of a component;  pair int64[2]
+    """
+
+    kept: np.ndarray
+    queue: np.ndarray
+    mark: np.ndarray
+    total: np.ndarray
+    pair: np.ndarray
+
+
 @njit(**LEAN_INNER)
-def _component(indptr, indices, weights, out, first, mark, stamp, queue, total):
+def _component(areas, out, first, stamp, room):
     """Mark the component of a vertex outside S and add up its weights; how many vertices it has."""
+    indptr, indices, weights = areas.indptr, areas.indices, areas.features
+    queue, mark, total = room.queue, room.mark, room.total
     for j in range(total.shape[0]):
         total[j] = 0
     queue[0] = first
@@ -351,28 +365,33 @@ def _component(indptr, indices, weights, out, first, mark, stamp, queue, total):
     return s
 
 
-def separator(indptr, indices, weights, need, out, steps, visits, temperature, state):
+def separator(areas: Areas, out: np.ndarray, search: tuple[int, int, float], state: np.ndarray) -> int:
     """Search for a vertex set S with |S| + sum over the components D of G - S of (how many regions D has room for)
     small.
 
     For every S that sum bounds the number of regions: a region meets S, or lies in one component.
 
-    weights  int64[n, t], need int64[t]
+    areas    ``Areas`` whose features are weights alone
     out      bool[n]  S to start from; the S of least sum on return
-    steps    int64, temperature float64, state uint64[1]   annealing: one vertex, or two neighbors, change sides
-    visits   int64    and stop after so many vertices looked at
+    search   (steps, visits, temperature)   annealing: one vertex, or two neighbors, change sides; it ends after so many
+             vertices looked at
+    state    uint64[1]  randomness
     returns  int64    the least sum
 
     O(size of the components touched) a step.
     """
-    n, t = weights.shape
-    room = out.copy(), np.empty(n, np.int64), np.zeros(n, np.int64), np.zeros(t, np.int64), np.empty(2, np.int64)
-    return _separator(indptr, indices, weights, need, out, steps, visits, temperature, state, *room)
+    n, t = areas.features.shape
+    queue, mark, pair = np.empty(n, np.int64), np.zeros(n, np.int64), np.empty(2, np.int64)
+    room = _Parts(out.copy(), queue, mark, np.zeros(t, np.int64), pair)
+    return int(_separator(areas, out, search, state, room))
 
 
 @njit(**LEAN)
-def _separator(indptr, indices, weights, need, out, steps, visits, temperature, state, kept, queue, mark, total, pair):
-    """The same, in this room."""
+def _separator(areas, out, search, state, room):
+    """``separator`` in arrays that Python made."""
+    indptr, indices, weights, need = areas.indptr, areas.indices, areas.features, areas.need
+    steps, visits, temperature = search
+    kept, _, mark, total, pair = room
     n = weights.shape[0]
     stamp = 1
     value = 0
@@ -380,7 +399,7 @@ def _separator(indptr, indices, weights, need, out, steps, visits, temperature, 
         if out[v]:
             value += 1
         elif mark[v] < stamp:
-            _component(indptr, indices, weights, out, v, mark, stamp, queue, total)
+            _component(areas, out, v, stamp, room)
             value += _room(total, need)
     best = value
     if n == 0:
@@ -405,7 +424,7 @@ def _separator(indptr, indices, weights, need, out, steps, visits, temperature, 
                 for e in range(indptr[v] - 1, indptr[v + 1]):
                     x = v if e < indptr[v] else indices[e]
                     if not out[x] and mark[x] != stamp:
-                        visits -= _component(indptr, indices, weights, out, x, mark, stamp, queue, total)
+                        visits -= _component(areas, out, x, stamp, room)
                         sum_ += _room(total, need)
             if turn == 0:
                 before = sum_

@@ -1,7 +1,7 @@
-"""Search over partitions of a graph into connected parts: neighboring parts are merged and cut anew along a random
-tree.
+"""Simulated annealing over partitions of a graph into connected parts: parts merged and cut anew, or areas moved.
 
-What a search lowers is one of six forms, summed over the parts (``scale`` is k, or a unit of inertia):
+Parts are cut anew along a random spanning tree; an area moves across a border between two parts, or two are exchanged
+across it.  What a search lowers is one of six forms, summed over the parts (``scale`` is k, or a unit of inertia):
 
     COUNT    0  raises the number of parts; among equals it raises the squares too, so that what is over gathers in
              one part
@@ -10,8 +10,7 @@ What a search lowers is one of six forms, summed over the parts (``scale`` is k,
     EXCESS   3  (weight / max(scale, heaviest vertex))^8
     INERTIA  4  sum of mass * squared distance from the part's center, / scale, in places or in any other columns
     BORDER   5  edges between parts
-
-Single areas moved across a border between regions, or exchanged across it."""
+"""
 
 from __future__ import annotations
 
@@ -318,7 +317,8 @@ def _relabel(aim, label, d, q, g, s, count):
 
 @njit(**LEAN)
 def _recombine(areas, aim, moments, cooling, label, state, d):
-    """The same, in the room d; ``moments`` None where weights alone decide, which takes out what the others need."""
+    """``recombine`` in arrays that Python made; ``moments`` None where weights alone decide, which takes out what the
+    others need."""
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     n, form, (steps, hot, cold) = features.shape[0], aim.form, cooling
     count = 0
@@ -380,8 +380,9 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
 
 
 @njit(**LEAN_INNER)
-def _joined(indptr, indices, label, start, around, part, mark, stamp, queue):
+def _joined(areas, label, start, around, part, stamp, room):
     """Whether all neighbors of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
+    indptr, indices, mark, queue = areas.indptr, areas.indices, room.mark, room.queue
     wanted = 0
     for e in range(indptr[around], indptr[around + 1]):
         wanted += label[indices[e]] == part and indices[e] != start
@@ -479,14 +480,14 @@ def _whole(areas, label, v, x, p, q, room, stamp):
             if label[indices[e]] == p:
                 start = indices[e]
                 break
-    if start < 0 or not _joined(indptr, indices, label, start, v, p, room.mark, stamp, room.queue):
+    if start < 0 or not _joined(areas, label, start, v, p, stamp, room):
         return False
-    return x < 0 or _joined(indptr, indices, label, v, x, q, room.mark, stamp + 1, room.queue)
+    return x < 0 or _joined(areas, label, v, x, q, stamp + 1, room)
 
 
 @njit(**LEAN)
 def _shift(areas, aim, cooling, label, state, room):
-    """The same, in this room."""
+    """``shift`` in arrays that Python made."""
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     (n, width), (steps, hot, cold) = features.shape, cooling
     sums, less, more = room.sums, room.less, room.more

@@ -1,8 +1,8 @@
-"""Spanning trees of low degree and the cutting of a tree into parts.
+"""Spanning trees of low degree, the cutting of a tree into parts, and Hamiltonian paths.
 
-Graphs are as in ``areas``.  A forest is ``parent`` (-1 at a root) with ``order``, its vertices in preorder.
-
-A Hamiltonian path by rotations, insertions and exchanges."""
+Graphs are as in ``areas``.  A forest is ``parent`` (-1 at a root) with ``order``, its vertices in preorder.  A path is
+found by rotations, insertions and exchanges.
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, njit
-from shoal.kernels.tables.near_cells import AT_ONCE, _apart, _value, apart_by
+from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels.tables.near_cells import AT_ONCE, _value, apart_by, apart_from, part_of, places, write_down
 
 TINY = 1e-13
 
@@ -109,10 +109,12 @@ def _others(rows, d, kinds, search):
 
 
 class Multipliers(NamedTuple):
-    """A multiplier for every row of a cell, float64[m], and the cells by falling multiplier, int64[m]."""
+    """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place,
+    int64[m]."""
 
     price: np.ndarray
     order: np.ndarray
+    rank: np.ndarray
 
 
 class Violated(NamedTuple):
@@ -130,16 +132,16 @@ class Violated(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def separate(cells, column, first, last, multipliers, nodes, out):
+def separate(cells, around, first, last, multipliers, nodes, out):
     """The most violated group of K rows anchored at each of the cells order[first .. last - 1].
 
-    cells       as in ``near_cells``;  column uint32[d, m] their codes in the order of the multipliers
     nodes int64 of the search of one anchor; where it stops, ``out.excess`` is what the open ones allow
-    O((last - first) m d) for the balls, and nodes (r d + r log r) a ball of r rows.
+    Returns how many look-ups it took.
+    O((last - first) m d) for the balls at worst, and nodes (r d + r log r) a ball of r rows.
     """
     price, order, count, group = multipliers.price, multipliers.order, cells.count, cells.group
-    d, m = column.shape
-    axes, rows = 0, 0
+    m, d = cells.code.shape
+    axes, rows, looks = 0, 0, 0
     offset = np.empty(d, np.int64)
     for j in range(d):
         offset[j] = axes
@@ -147,50 +149,93 @@ def separate(cells, column, first, last, multipliers, nodes, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
-    kinds, alike, value = cells.kinds, cells.alike, cells.value
-    others = _others(m, d, kinds, search)
-    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
+    others = _others(m, d, cells.kinds, search)
+    place, size = places(cells)
+    own, ball, lost = np.empty(max(1, size)), np.empty(m, np.int64), np.empty(m)
+    apart, room = np.empty(around.center.shape[1]), np.empty(min(AT_ONCE, m))
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
         if price[a] <= 0.0:
             continue
-        size, helpers, known = 0, 0, 0
-        if count[a] > 1 and alike > 1:
-            search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
-            search.copies[0] = min(count[a] - 1, group - 1, alike - 1)
-            size = 1
-        begin = x + 1 if kinds < 2 else 0  # what a group lacks may be dearer than its anchor
-        while begin < m:
-            here = room[: min(AT_ONCE, m - begin)]
-            _apart(cells, column, a, begin, here, own)
-            for y in range(here.size):
-                if here[y] >= price[a]:
-                    continue
-                c = order[begin + y]
-                if value[c] != value[a]:
-                    if kinds > 1:
-                        others.cell[helpers], others.loss[helpers] = c, here[y]
-                        helpers += 1
-                        if known < kinds - 1 or here[y] < others.least[kinds - 2]:
-                            known = _value(others.values, others.least, known, kinds - 1, value[c], here[y])
-                elif alike == 1:
-                    continue
-                if begin + y > x:
-                    search.cell[size], search.price[size], search.loss[size] = c, price[c], here[y]
-                    search.copies[size] = min(count[c], group - 1, alike)
-                    size += 1
-            begin += here.size
-        if known < kinds - 1:
-            continue
-        if kinds > 1:  # no box around the anchor with the values loses less
-            for y in range(size):
-                search.loss[y] = max(search.loss[y], others.least[kinds - 2])
+        write_down(cells, place, around.column, a, own)
+        apart_from(cells, place, own, around.column, a, around.center, 0, apart)
+        some, looked = _ball(cells, around, multipliers, a, place, own, apart, room, ball, lost)
+        looks += looked
+        size = _members(cells, multipliers, a, ball[:some], lost[:some], search, others)
         size = _shrunk(search, size, price[a], group)
         if size == 0:
             continue
-        others.many[0] = helpers
-        out.excess[a] = _deepest(cells, search, others, size, price[a], nodes, a, offset, out)
+        out.excess[a], looked = _deepest(cells, search, others, size, price[a], nodes, a, offset, out)
+        looks += looked
+    return looks
+
+
+@njit(**LEAN_INNER)
+def _ball(cells, around, multipliers, a, place, own, apart, room, ball, lost):
+    """Cells that a group anchored at cell a can hold, and what each loses together with it, out; and the look-ups.
+
+    With row j a group has at most K - 1 times the multiplier of a and that of j.  The rows whose values it lacks may
+    have any.
+    """
+    price, rank, column, group = multipliers.price, multipliers.rank, around.column, cells.group
+    many, looks = 0, apart.size
+    for b in range(apart.size):
+        begin, end = part_of(around, b, apart[b], price[a])
+        looks += end - begin
+        while begin < end:
+            here = room[: min(end - begin, room.size)]
+            apart_from(cells, place, own, column, a, column, begin, here)
+            for x in range(here.size):
+                c, limit = begin + x, price[a]
+                if here[x] >= limit or c == a:
+                    continue
+                if cells.kinds == 1:
+                    if rank[c] < rank[a]:
+                        continue
+                    limit = ((group - 1) * price[a] + price[c]) / group
+                if here[x] < limit:
+                    ball[many], lost[many] = c, here[x]
+                    many += 1
+            begin += here.size
+    return many, looks * place.size
+
+
+@njit(**INNER)
+def _members(cells, multipliers, a, ball, lost, search, others):
+    """The cells of the ball by falling multiplier, and what each loses, into the search; how many they are.
+
+    0 where the ball lacks the values asked; those of other values than the anchor's into ``others``.
+    """
+    price, rank, count, group = multipliers.price, multipliers.rank, cells.count, cells.group
+    kinds, alike, value = cells.kinds, cells.alike, cells.value
+    size, helpers, known = 0, 0, 0
+    if count[a] > 1 and alike > 1:
+        search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
+        search.copies[0] = min(count[a] - 1, group - 1, alike - 1)
+        size = 1
+    order = np.argsort(rank[ball])
+    for y in order:
+        c = ball[y]
+        if value[c] != value[a]:
+            if kinds > 1:
+                others.cell[helpers], others.loss[helpers] = c, lost[y]
+                helpers += 1
+                if known < kinds - 1 or lost[y] < others.least[kinds - 2]:
+                    known = _value(others.values, others.least, known, kinds - 1, value[c], lost[y])
+        elif alike == 1:
+            continue
+        if rank[c] > rank[a]:
+            search.cell[size], search.price[size], search.loss[size] = c, price[c], lost[y]
+            search.copies[size] = min(count[c], group - 1, alike)
+            size += 1
+    others.many[0] = helpers
+    if known < kinds - 1:
+        return 0
+    if kinds > 1:  # no box around the anchor with the values loses less
+        for y in range(size):
+            search.loss[y] = max(search.loss[y], others.least[kinds - 2])
+    return size
 
 
 @njit(**INNER)
@@ -376,14 +421,16 @@ def _top(search, depth, x, need):
 
 @njit(**INNER)
 def _deepest(cells, search, others, size, own, nodes, a, offset, out):
-    """The excess of the most violated group anchored at cell a, or more where the nodes ran out; the group into out.
+    """The excess of the most violated group anchored at cell a, or more where the nodes ran out; and the look-ups.
+
+    The group goes into ``out``.
 
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
     group, kinds = cells.group, cells.kinds
     heap = np.empty(group)
-    best, seen = 0.0, 0
+    best, seen, looks = 0.0, 0, 0
     n = 0
     for y in range(size):
         for _ in range(search.copies[y]):
@@ -393,7 +440,7 @@ def _deepest(cells, search, others, size, own, nodes, a, offset, out):
     _ready(search, 1)
     depth = 1
     if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
-        return 0.0
+        return 0.0, n
     _asks(cells, search, a, size, offset)
     if kinds > 1:
         _nearest_first(others)
@@ -435,7 +482,7 @@ def _deepest(cells, search, others, size, own, nodes, a, offset, out):
             while depth > 1:
                 depth -= 1
                 _put_back(search, depth)
-            return most
+            return most, looks
         box = search.box[depth] + _more(search, y)
         _take(search, depth, y)
         if kinds > 1:
@@ -448,6 +495,7 @@ def _deepest(cells, search, others, size, own, nodes, a, offset, out):
         for z in range(x + 1, min(x + need - 1, n)):  # the K - 2 dearest others
             rest += search.price[search.member[depth, z]]
         dearest = rest + (search.price[search.member[depth, x + need - 1]] if x + need - 1 < n else 0.0)
+        looks += (n - x) * offset.size
         for z in range(x + 1, n):
             c = np.int64(search.member[depth, z])
             if full and cells.value[search.cell[c]] == v:
@@ -463,4 +511,4 @@ def _deepest(cells, search, others, size, own, nodes, a, offset, out):
             continue
         _ready(search, below)
         depth = below
-    return best
+    return best, looks

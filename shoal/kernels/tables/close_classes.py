@@ -1,6 +1,7 @@
-"""Rows moved one by one between published tuples whose rows are near the table's shares.
+"""Rows moved between published tuples under t-closeness, and the sets of rows that gain most by a tuple of their own.
 
-Rows of the classes of lattice nodes that may be published together under t-closeness, by what they would gain.
+Rows move one by one between tuples whose rows are near the table's shares.  In the classes of lattice nodes those rows
+are looked for that are near the shares together and pay most where they are.
 """
 
 from __future__ import annotations
@@ -98,8 +99,18 @@ def _astray(classes, at, beyond):
     return out
 
 
+class Placed(NamedTuple):
+    """Where rows are: cell int64[n] of each row, rising, at int64[n] the arc that it is on, held int64[p] rows of each
+    pair, size int64[v] of each class."""
+
+    cell: np.ndarray
+    at: np.ndarray
+    held: np.ndarray
+    size: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def settle(classes, cell, at, held, size, heat, price, moves, random):
+def settle(classes, rows, heat, price, moves, random):
     """Rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis et al.
     1953).
 
@@ -107,10 +118,10 @@ def settle(classes, cell, at, held, size, heat, price, moves, random):
     so that classes which have used up all of t exchange values; where it comes from the class entered, they swap.
     Half of the first rows are drawn from those in classes that lacked something at the beginning: late there are few.
 
-    cell int64[n], at int64[n]  cell of each row, rising, and the arc that it is on; at, held int64[p], size int64[v]
-    are updated;  heat, price float64; moves int64 tried; random uint64[1]
+    rows ``Placed``, updated;  heat, price float64; moves int64 tried; random uint64[1]
     returns the rows beyond what is asked, of all classes together.  O(moves values).
     """
+    cell, at, held, size = rows
     beyond = np.empty(classes.loss.size)
     for c in range(beyond.size):
         beyond[c] = _beyond(classes, held, size, c, -1, -1)
@@ -256,18 +267,18 @@ def close_sets(raised, nodes, loss, asked, out):
     """
     m, d = raised.quasi.shape
     total = asked.count.sum()
-    slots, key_at, first_at, of = room_of(m, m)
+    numbering, of = room_of(m, m)
+    key_at, first_at = numbering.key_at, numbering.first_at
     start, member = np.empty(m + 1, np.int64), np.empty(m, np.int64)
     rows = np.empty(m, np.int64)
     held = np.empty(asked.share.size, np.int64)
     first, second = np.empty(total, np.int64), np.empty(total, np.int64)
-    cells, keys, low = np.arange(m), np.zeros(m, np.int64), 0
+    cells = np.arange(m)
     sets, used = 0, 0
     for v in range(nodes.shape[0]):
         if used + total > out.cell.size:
             return v, sets
-        found = classes(raised.quasi, raised.up, raised.at, raised.size, nodes[v], raised.exact, keys, low, cells,
-                        slots, key_at, first_at, of)  # fmt: skip
+        found = classes(raised, nodes[v], cells, numbering, of)
         start[: found + 1] = 0
         rows[:found] = 0
         for i in range(m):

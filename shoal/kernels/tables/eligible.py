@@ -1,6 +1,6 @@
-"""Whether a group meets privacy models, and how far it is from that: one compiled question for every model.
+"""Whether a group meets privacy models, what it publishes, and what that costs: one compiled question for every model.
 
-Size, shares of 1/l and numbers of values are asked where the loops have them at hand; what is here is everything else.
+Size, shares of 1/l and numbers of values are asked where the loops have them at hand; ``group_gap`` asks the rest.
 
 Rules, for s sensitive columns:
 kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE or TREE
@@ -15,15 +15,14 @@ size   int64[s]      values of each column
 
 Where there are none the kernels get None: what only rules need is then not even compiled.
 
-What groups publish, and what a row more would cost.
-
 What a group publishes is kept in *slots*, one int64 per group and slot; everything the kernels know of a recoding is
 how two slot values join and what a value costs a row.
 
 kind 0  a node of a tree, joined by a table of lowest common ancestors
 kind 1  the same for large trees: nodes are numbered level by level, so the lesser number climbs until both are equal
 kind 2  a set, one bit per value (columns of more than 60 values take several slots)
-kind 3  a range of codes, low | high << 32"""
+kind 3  a range of codes, low | high << 32
+"""
 
 from __future__ import annotations
 
@@ -51,6 +50,28 @@ class Rules(NamedTuple):
     at: np.ndarray
     table: np.ndarray
     size: np.ndarray
+
+
+class GroupRequirement(NamedTuple):
+    """What every group must meet: int64 k, int64[s] frequency and distinct of s sensitive columns, other rules."""
+
+    k: int
+    frequency: np.ndarray
+    distinct: np.ndarray
+    rules: Rules | None
+
+
+class Triples(NamedTuple):
+    """Groups as they are written down, int64[..] each: so many rows of a cell are in a group."""
+
+    cell: np.ndarray
+    group: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def empty(cls, size: int) -> Triples:
+        """Room for so many."""
+        return cls(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
 
 
 @njit(**LEAN_INNER)

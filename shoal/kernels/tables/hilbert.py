@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
 from shoal.kernels.tables.eligible import cost, group_gap, join
+
+
+class Queues(NamedTuple):
+    """The rows of each value of a sensitive column, in the order of the curve.
+
+    start  int64[v + 1]  cells of value v are start[v] .. start[v+1]-1, in the order of the curve
+    place  int64[m]      position of each cell on the curve
+    count  int64[m]      rows of each cell that are in no group, updated
+    """
+
+    start: np.ndarray
+    place: np.ndarray
+    count: np.ndarray
+
+
+class Runs(NamedTuple):
+    """Groups one after the other: cell int64[n] of each row, begin int64[g + 1] where each group begins."""
+
+    cell: np.ndarray
+    begin: np.ndarray
 
 
 @njit(**LEAN_INNER)
@@ -26,23 +48,22 @@ def _size(left, rest, target, l):
 
 
 @njit(cache=True, nogil=True)
-def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
+def queues(waiting, size, l, distinct, groups, out):
     """One sensitive column: every group takes the heads of several queues, one queue per sensitive value.
 
-    start     int64[v + 1]  cells of value v are start[v] .. start[v+1]-1, in the order of the curve
-    place     int64[m]      position of each cell on the curve
-    count     int64[m]      rows of each cell; on return those left over
+    waiting   ``Queues``    on return the rows left over
     size      int64         rows of a group at the least, a multiple of l
     l         int64         at most 1/l of a group shares a value
     distinct  int64         at least so many different values
     groups    int64         how many groups to aim at
-    out_cell  int64[n]      out: the cells of the rows, group after group
-    begin     int64[g + 1]  out: where each group begins
+    out       ``Runs``, out
 
     Returns the number of groups made.  Each takes first the rows without which the rest could not be l-diverse, then
     the rows nearest on the curve, at most 1/l of one value, and keeps enough different values for the groups to come.
     O(n v) time.
     """
+    start, place, count = waiting
+    out_cell, begin = out
     values = start.size - 1
     left = np.zeros(values, np.int64)
     rest = np.int64(0)
@@ -125,16 +146,17 @@ def queues(start, place, count, size, l, distinct, groups, out_cell, begin):
 
 
 @njit(cache=True, nogil=True)
-def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell, chosen_group):
+def append(value, waiting, l, found, groups, window, chosen_cell, chosen_group):
     """Rows that no group holds, each into the nearest group that stays l-diverse with it.
 
-    value, place, count  int64[m]  of each cell; count holds the rows left over and is reduced
-    out_cell, begin      as ``queues`` left them; groups of them
+    value, waiting       int64[m] of each cell; ``Queues`` with the rows left over, which are reduced
+    found                ``Runs`` as ``queues`` left them; groups of them
     window               groups tried on either side
     chosen_cell, chosen_group  int64[r]  out: the rows placed
 
     Returns the number of rows placed.  O(r window size).
     """
+    (_, place, count), (out_cell, begin) = waiting, found
     first = np.empty(groups, np.int64)
     far = np.int64(-1)
     for g in range(groups):
@@ -178,18 +200,20 @@ def append(value, place, count, l, out_cell, begin, groups, window, chosen_cell,
 
 
 @njit(cache=True, nogil=True)
-def runs(count, sensitive, k, frequency, distinct, rules, values, out_cell, out_group, out_count):
+def runs(count, sensitive, required, values, out):
     """Consecutive rows of the curve, a group closed as soon as it is eligible.
 
     count      int64[m]     rows of each cell, in the order of the curve
     sensitive  int32[m, s]  sensitive values of each cell
-    k, frequency int64[s], distinct int64[s], rules  what a group must meet
+    required   ``GroupRequirement``
     values     int64        number of codes of the widest sensitive column
-    out_*      int64[n]     out: triples
+    out        ``Triples``, out
 
     Returns (triples, groups).  What is left at the end joins the groups before it until they are eligible together.
     O(n s) time.
     """
+    k, frequency, distinct, rules = required
+    out_cell, out_group, out_count = out
     s = sensitive.shape[1]
     held = np.zeros((s, values), np.int64)
     top = np.zeros(s, np.int64)

@@ -1,4 +1,4 @@
-"""Rows without a group put into groups, each where it costs least."""
+"""Rows without a group (unassigned rows) put into groups, each where it costs least and the group stays eligible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import group_gap, join, joined, names_persons
+from shoal.kernels.tables.eligible import Rules, Slots, group_gap, join, joined, names_persons
 from shoal.kernels.uncompiled import quick
 
 
@@ -26,9 +26,29 @@ class Hosts(NamedTuple):
     order: np.ndarray
 
 
+class RowModels(NamedTuple):
+    """What a group must keep to as rows join it: sensitive int32[n, s] of each row, frequency int64[s] and the other
+    models, as in ``eligible``."""
+
+    sensitive: np.ndarray
+    frequency: np.ndarray
+    rules: Rules | None
+
+
+class Unassigned(NamedTuple):
+    """Rows without a group: rows int64[r]; row i may go to candidate[start[i] : start[i + 1]], int64[..], to any group
+    where start is empty."""
+
+    rows: np.ndarray
+    start: np.ndarray
+    candidate: np.ndarray
+
+
 @njit(**LEAN_INNER)
-def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
+def _takes(hosts, models, room, g, x):
     """Whether group g stays eligible when row x joins it.  O(rows of the group) at worst."""
+    sensitive, frequency, rules = models
+    held, exact = room.held, room.exact
     n = hosts.size[g]
     for j in range(frequency.size):
         if frequency[j] > 1:
@@ -46,7 +66,7 @@ def _takes(hosts, sensitive, frequency, rules, held, exact, room, g, x):
                 return False
     if rules is None:
         return True
-    count, seen, who, many = room
+    count, seen, who, many = room.ask
     together = 1
     who[0] = x
     z = hosts.head[g]
@@ -150,8 +170,9 @@ class InsertionWorkspace(NamedTuple):
 
 
 @njit(**LEAN_INNER)
-def _begin(slots, sensitive, frequency, hosts, rows, room):
+def _begin(slots, models, hosts, rows, room):
     """What the groups lose, and which values they hold."""
+    sensitive, frequency = models.sensitive, models.frequency
     for g in range(hosts.size.size):
         room.price[g] = joined(slots, hosts.state[g], hosts.state[g], np.inf)
         room.each[g] = room.price[g]
@@ -186,13 +207,14 @@ def _runs(hosts, room):
             room.shared[j, y] = held[j, g] if y + 1 == last else held[j, g] & room.shared[j, y + 1]
 
 
-def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, steps=np.inf):
+def insert(
+    slots: Slots, leaf: np.ndarray, cell: np.ndarray, models: RowModels, hosts: Hosts, waiting: Unassigned,
+    steps: float = np.inf,
+) -> np.ndarray:  # fmt: skip
     """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
 
-    leaf int64[m, t] slots of each cell; cell int64[n] of each row; sensitive int32[n, s]; frequency int64[s]
-    rules  the other models, as in ``eligible``
+    leaf int64[m, t] slots of each cell; cell int64[n] of each row
     hosts  the groups; all but their order is updated
-    rows int64[r]; candidate int64[..]  row i may go to candidate[start[i] : start[i + 1]], to any if start is empty
     steps  about how often the innermost loop will run, as ``uncompiled.quick`` wants to know
     returns bool[r]: whether a place was found
 
@@ -203,7 +225,8 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
     O(runs of rows alike * candidates t).  Python makes the room: a kernel that makes none compiles in three quarters
     of the time.
     """
-    g, s = hosts.size.size, frequency.size
+    (rows, _, _), rules = waiting, models.rules
+    g, s = hosts.size.size, models.frequency.size
     most = 1 if rules is None else max(1, *rules.size)
     largest = 1 if rules is None else 1 + int(hosts.size.sum()) + rows.size
     alike = int(np.diff(np.flatnonzero(np.diff(cell[rows], prepend=-1, append=-1))).max(initial=0))
@@ -215,17 +238,17 @@ def insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, c
         (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64), np.ones(largest, np.int64)),
     )  # fmt: skip
     done = np.zeros(rows.size, np.bool_)
-    kernel = quick(_insert, steps)
-    kernel(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, room, done)
+    quick(_insert, steps)(slots, leaf, cell, models, hosts, waiting, room, done)
     return done
 
 
 @njit(**LEAN)
-def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, candidate, room, done):
-    """The same; done bool[r] out."""
+def _insert(slots, leaf, cell, models, hosts, waiting, room, done):
+    """``insert`` in arrays that Python made; done bool[r] out."""
+    (sensitive, frequency, rules), (rows, start, candidate) = models, waiting
     size, state, order = hosts.size, hosts.state, hosts.order
-    now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, ask = room
-    _begin(slots, sensitive, frequency, hosts, rows, room)
+    now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, _ = room
+    _begin(slots, models, hosts, rows, room)
     _runs(hosts, room)
     every = start.size == 0
     free = 0
@@ -271,7 +294,7 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
                         rise = (size[g] + 1) * new - now[g]
                         if rise > least or (rise == least and z >= last):
                             break
-                        if _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, x):
+                        if _takes(hosts, models, room, g, x):
                             many = _keep(best, many, most, rise, z, g)
                             if many == most:
                                 least, last = best.rise[0], best.at[0]
@@ -287,9 +310,7 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
                 continue
             before = g
             rise = (size[g] + 1) * joined(slots, state[g], own, (least + now[g]) / (size[g] + 1)) - now[g]
-            if (rise < least or (rise == least and at < last)) and _takes(
-                hosts, sensitive, frequency, rules, held, exact, ask, g, x
-            ):
+            if (rise < least or (rise == least and at < last)) and _takes(hosts, models, room, g, x):
                 many = _keep(best, many, most, rise, at, g)
                 if many == most:
                     least, last = best.rise[0], best.at[0]
@@ -299,7 +320,7 @@ def _insert(slots, leaf, cell, sensitive, frequency, rules, hosts, rows, start, 
         for kept in range(many):
             g = best.host[kept]
             first = True
-            while i < stop and (first or _takes(hosts, sensitive, frequency, rules, held, exact, ask, g, rows[i])):
+            while i < stop and (first or _takes(hosts, models, room, g, rows[i])):
                 x, first = rows[i], False
                 done[i] = True
                 i += 1

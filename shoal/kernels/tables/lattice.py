@@ -1,14 +1,14 @@
-"""Walks through the lattice of generalizations: which rows agree once every column is raised to its level.
+"""The cascade: walks through the generalization lattice that publish classes of rows which agree at a node's levels.
 
-Layout shared by the kernels, for m cells, d columns and s sensitive columns:
+A class is published as soon as it is eligible, or, led by row prices, as soon as it loses little more than its rows
+must lose.  Layout shared by the kernels, for m cells, d columns and s sensitive columns:
 
 quasi   int32[m, d]   code of every cell in every column
 up      int32[..]     class of a code at a level: up[at[j] + level * size[j] + code]
 at      int64[d], size int64[d]
 levels  int32[v, d]   v lattice nodes, one level per column
 exact   bool          whether a class fits one int64 in mixed radix; otherwise keys are hashes, checked on a match
-
-The cascade led by row prices: a class is published as soon as it loses little more than its rows must lose."""
+"""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.eligible import in_order_of_persons
-from shoal.kernels.tables.subsets import keep_of, part_of
+from shoal.kernels.tables.eligible import GroupRequirement, Triples, in_order_of_persons
+from shoal.kernels.tables.subsets import Scratch, keep_of, part_of
+
+__all__ = ["GroupRequirement", "Loans", "Raised", "Stock", "Triples", "publish", "publish_priced"]
 
 
 class Raised(NamedTuple):
@@ -44,41 +46,55 @@ class Loans(NamedTuple):
     home: np.ndarray
 
 
-class Triples(NamedTuple):
-    """What is published: int64[>= 3 m + 8] each."""
+class Stock(NamedTuple):
+    """The rows of cells: sensitive int32[m, s], left int64[m] rows not yet published, and those held back."""
 
-    cell: np.ndarray
-    group: np.ndarray
-    count: np.ndarray
+    sensitive: np.ndarray
+    left: np.ndarray
+    loans: Loans
 
 
-class Scratch(NamedTuple):
-    """held int64[widest column] 0 between calls, seen int64[the same], largest int64[frequency of the first column]."""
+class Numbering(NamedTuple):
+    """Where classes get their numbers.
 
-    held: np.ndarray
-    seen: np.ndarray
-    largest: np.ndarray
+    slots     int64[w]   table of class numbers, w a power of two above 2 a for a cells; -1 outside a call
+    key_at    int64[>=a]  key of each class;  first_at int64[>=a]  its first cell
+    """
+
+    slots: np.ndarray
+    key_at: np.ndarray
+    first_at: np.ndarray
+
+
+class Sorted(NamedTuple):
+    """Cells by class: rows, lent int64[>= classes] rows of each class still there, and held back; start int64[>=
+    classes] where a class ends in order int64[m], -1 where it is too small."""
+
+    rows: np.ndarray
+    lent: np.ndarray
+    start: np.ndarray
+    order: np.ndarray
 
 
 @njit(**INNER)
-def classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, first_at, of):
+def classes(raised, level, cells, numbering, of):
     """Number the classes of some cells at one lattice node, in order of first appearance; returns how many.
 
+    raised, numbering    ``Raised``, ``Numbering``
     level     int32[d]; cells int64[a]
-    keys      int64[m], low int64   keys of every cell over the columns below low; zeros for low = 0
-    slots     int64[w]   table of class numbers, w a power of two above 2 a; -1 outside the call
-    key_at    int64[>=a]  out: key of each class;  first_at int64[>=a] out: its first cell
     of        int64[a]   out: class of each of the cells
 
     O(a d) expected time.
     """
+    quasi, up, at, size, exact = raised
+    slots, key_at, first_at = numbering
     d = quasi.shape[1]
     mask = slots.size - 1
     found = 0
     for i in range(cells.size):
         c = cells[i]
-        key = keys[c]
-        for j in range(low, d):
+        key = np.int64(0)
+        for j in range(d):
             code = up[at[j] + level[j] * size[j] + quasi[c, j]]
             key = key * size[j] + code if exact else (key ^ code) * np.int64(-7046029254386353131) + (key >> 29)
         h = key * np.int64(-7046029254386353131)
@@ -117,21 +133,21 @@ def classes(quasi, up, at, size, level, exact, keys, low, cells, slots, key_at, 
 
 @njit(**INNER)
 def room_of(cells, active):
-    """(slots, key_at, first_at, of) for ``classes`` of so many of all cells."""
+    """(``Numbering``, of) for ``classes`` of so many of all cells."""
     width = 16
     while width < 2 * active + 2:
         width *= 2
     room = np.empty((3, cells), np.int64)
-    return np.full(width, -1, np.int64), room[0], room[1], room[2]
+    return Numbering(np.full(width, -1, np.int64), room[0], room[1]), room[2]
 
 
 @njit(**INNER)
-def by_class(active, of, found, left, spare, smallest, rows, lent, start, order):
-    """Sort active cells by class, without classes that are too small: their start is -1, else where the class ends.
+def by_class(active, of, found, left, spare, smallest, out):
+    """Sort active cells by class into ``Sorted``, without classes that are too small; whether any class is left.
 
-    rows, lent int64[>= found]  out: rows of each class still there, and held back
-    order      int64[m] out;  returns whether any class is left.  O(active).
+    O(active).
     """
+    rows, lent, start, order = out
     for x in range(found):
         rows[x] = 0
         lent[x] = 0
@@ -165,9 +181,11 @@ def by_class(active, of, found, left, spare, smallest, rows, lent, start, order)
 
 
 @njit(**INNER)
-def _ruled(rules, sensitive, cells, left, k, frequency, distinct, scratch, part, many, group, out, written):
+def _ruled(required, cells, stock, scratch, group, out, written):
     """Publish what ``part_of`` says of a class; returns the triples written now."""
-    if not part_of(rules, sensitive, cells, left, k, frequency, distinct, scratch.held, scratch.seen, many, part):
+    sensitive, left, _ = stock
+    frequency, part, many = required.frequency, scratch.part, scratch.many
+    if not part_of(required, sensitive, cells, left, scratch):
         return written
     for i in range(cells.size):
         c = cells[i]
@@ -183,13 +201,16 @@ def _ruled(rules, sensitive, cells, left, k, frequency, distinct, scratch, part,
 
 
 @njit(**INNER)
-def _allowed(sensitive, cells, left, k, frequency, distinct, smallest, loans, scratch, rows, lent):
+def _allowed(required, cells, stock, scratch, smallest, size):
     """What a class may publish: (whether anything, most rows of a value, rows, the cell it borrows a row of or -1).
 
+    smallest  least rows of a group;  size  the class's rows, and those held back
     The row borrowed is one that loses least by moving: home groups are numbered in order of rising loss.
     """
+    sensitive, left, loans = stock
+    k, frequency, distinct, _ = required
     held, seen = scratch.held, scratch.seen
-    n, s, borrowed = rows, frequency.size, -1
+    (n, lent), s, borrowed = size, frequency.size, -1
     h = np.int64(1) << 60
     lacking = n < k
     fine = s > 0 or not lacking
@@ -233,8 +254,10 @@ def _allowed(sensitive, cells, left, k, frequency, distinct, smallest, loans, sc
 
 
 @njit(**INNER)
-def _dispensable(sensitive, cells, left, k, distinct, common, scratch, n):
+def _dispensable(required, cells, stock, scratch, n):
     """How many rows of values that are not common a class of n rows can do without: one stays, and k rows do."""
+    sensitive, left, common = stock.sensitive, stock.left, stock.loans.common
+    k, distinct = required.k, required.distinct
     held, seen = scratch.held, scratch.seen
     rare = np.int64(0)
     for i in range(cells.size):
@@ -256,20 +279,21 @@ def _dispensable(sensitive, cells, left, k, distinct, common, scratch, n):
 
 
 @njit(**INNER)
-def _whole(sensitive, cells, left, k, frequency, distinct, smallest, loans, scratch, rows, lent, group, out, written):
-    """Publish what a class may; returns the triples written now."""
-    fine, h, n, borrowed = _allowed(
-        sensitive, cells, left, k, frequency, distinct, smallest, loans, scratch, rows, lent
-    )
+def _whole(required, cells, stock, scratch, limits, group, out, written):
+    """Publish what a class may; limits are (least rows of a group, the class's rows and those held back); returns the
+    triples written now."""
+    fine, h, n, borrowed = _allowed(required, cells, stock, scratch, limits[0], limits[1])
     if not fine:
         return written
+    sensitive, left, loans = stock
+    frequency = required.frequency
     back = np.int64(0)
     if borrowed >= 0:
         loans.spare[borrowed] -= 1
         out.cell[written], out.group[written], out.count[written] = borrowed, group, 1
         written += 1
     elif loans.common.size > 0:
-        back = _dispensable(sensitive, cells, left, k, distinct, loans.common, scratch, n)
+        back = _dispensable(required, cells, stock, scratch, n)
     held = scratch.held
     capped = frequency.size == 1 and frequency[0] > 1
     for i in range(cells.size):
@@ -314,34 +338,39 @@ def still(active, left, spare):
 
 
 @njit(cache=True, nogil=True)
-def publish(raised, levels, sensitive, values, left, k, frequency, distinct, rules, loans, group, out):
+def publish(raised, levels, stock, required, values, group, out):
     """The cascade: at each lattice node in turn, publish the eligible part of every class of the rows still there.
 
-    sensitive int32[m, s], values int64[s] (number of codes)
-    left      int64[m]   rows of each cell not yet published, updated
-    k int64, frequency int64[s], distinct int64[s]   the requirement, only of the columns of which something is asked
-    rules     the other models, as in ``eligible``; with one sensitive column a class keeps what ``part_of`` says
+    stock     ``Stock``, updated;  values int64[s]  number of codes of each sensitive column
+    required  ``GroupRequirement``, only of the columns of which something is asked; with other models and one sensitive
+              column a class keeps what ``part_of`` says
     group     int64      number of the next group
     returns (nodes done, triples written, next group); stops early when the output might not suffice
 
     With one sensitive column a class keeps min(count, h) rows of every value, with several all or nothing.
     Space O(m), time O(cells left * d) per node.
     """
+    return _published(required.rules, raised, levels, stock, required, values, group, out)
+
+
+@njit(**INNER)
+def _published(rules, raised, levels, stock, required, values, group, out):
+    """``publish``; rules by themselves, for what an argument that is None asks for is not compiled."""
+    sensitive, left, loans = stock
+    k, frequency, distinct, _ = required
     m, s = left.size, frequency.size
     active = in_order_of_persons(rules, sensitive, m)
     active = active[: still(active, left, loans.spare)]
-    none = np.zeros(m, np.int64)
-    slots, key_at, first_at, of = room_of(m, active.size)
-    rows, lent, start, order = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64),
-                                np.empty(m, np.int64))  # fmt: skip
+    numbering, of = room_of(m, active.size)
+    by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64))
     widest = 1
     for j in range(s):
         widest = max(widest, values[j])
-    scratch = Scratch(
-        np.zeros(widest, np.int64), np.empty(widest, np.int64), np.empty(frequency[0] if s else 1, np.int64)
-    )
     ruled = rules is not None
-    part, many = np.zeros(widest if ruled else 1, np.int64), np.empty(m if ruled else 1, np.int64)
+    scratch = Scratch(
+        np.zeros(widest, np.int64), np.empty(widest, np.int64), np.empty(frequency[0] if s else 1, np.int64),
+        np.zeros(widest if ruled else 1, np.int64), np.empty(m if ruled else 1, np.int64),
+    )  # fmt: skip
     smallest = k
     for j in range(s):
         smallest = max(smallest, frequency[j], distinct[j])
@@ -349,32 +378,32 @@ def publish(raised, levels, sensitive, values, left, k, frequency, distinct, rul
     while v < levels.shape[0]:
         if active.size == 0 or written + 2 * active.size + 2 > out.cell.size:
             break
-        found = classes(raised.quasi, raised.up, raised.at, raised.size, levels[v], raised.exact, none, 0, active,
-                        slots, key_at, first_at, of)  # fmt: skip
+        found = classes(raised, levels[v], active, numbering, of)
         v += 1
-        if not by_class(active, of, found, left, loans.spare, smallest, rows, lent, start, order):
+        if not by_class(active, of, found, left, loans.spare, smallest, by):
             continue
         end = 0
         before = written
         for x in range(found):
-            if start[x] < 0:
+            if by.start[x] < 0:
                 continue
-            begin, end = end, start[x]
-            cells = order[begin:end]
+            begin, end = end, by.start[x]
+            cells = by.order[begin:end]
             if rules is not None:
-                now = _ruled(rules, sensitive, cells, left, k, frequency, distinct, scratch, part, many, group, out,
-                             written)  # fmt: skip
+                now = _ruled(required, cells, stock, scratch, group, out, written)
             else:
-                now = _whole(sensitive, cells, left, k, frequency, distinct, smallest, loans, scratch, rows[x], lent[x],
-                             group, out, written)  # fmt: skip
+                limits = (smallest, (by.rows[x], by.lent[x]))
+                now = _whole(required, cells, stock, scratch, limits, group, out, written)
             group += now > written
             written = now
         if written > before:
             here = still(active, left, loans.spare)
             active = active[:here]
             of = of[:here]
-            while slots.size > 64 and slots.size > 8 * here + 16:
-                slots = slots[: slots.size // 2]
+            width = numbering.slots.size
+            while width > 64 and width > 8 * here + 16:
+                width //= 2
+            numbering = Numbering(numbering.slots[:width], numbering.key_at, numbering.first_at)
     return v, written, group
 
 
@@ -434,25 +463,25 @@ def publish_priced(raised, levels, led, left, floor, group, out):
     out ``Triples``, written as by ``publish``;  returns (nodes done, triples written, next group).
     O(cells left * (d + K)) per node.
     """
-    quasi, up, at, size, exact = raised
+    quasi, _, at, size, _ = raised
     price, group_size, allowance = led.price, led.size, led.allowance
     m, d = left.size, quasi.shape[1]
     active = np.flatnonzero(left > 0)
     none = np.zeros(m, np.int64)  # no row is held back either
-    slots, key_at, first_at, of = room_of(m, active.size)
-    rows, lent, start, order = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64),
-                                np.empty(m, np.int64))  # fmt: skip
+    numbering, of = room_of(m, active.size)
+    by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64))
+    start, order = by.start, by.order
     top, cell, chosen = np.zeros(group_size), np.empty(group_size, np.int64), np.zeros(m, np.int64)
     written, v = 0, 0
     while v < levels.shape[0]:
         if active.size == 0 or written + active.size + 2 > out.cell.size:
             break
         level = levels[v]
-        found = classes(quasi, up, at, size, level, exact, none, 0, active, slots, key_at, first_at, of)
+        found = classes(raised, level, active, numbering, of)
         v += 1
         closest = np.inf
         floor[v - 1] = closest
-        if not by_class(active, of, found, left, none, group_size, rows, lent, start, order):
+        if not by_class(active, of, found, left, none, group_size, by):
             continue
         end = 0
         changed = False
@@ -462,7 +491,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             begin, end = end, start[x]
             cost = 0.0
             for j in range(d):
-                cost += led.loss[at[j] + level[j] * size[j] + quasi[first_at[x], j]]
+                cost += led.loss[at[j] + level[j] * size[j] + quasi[numbering.first_at[x], j]]
             if not _dearest(order[begin:end], left, led, top, cell):
                 continue
             short = group_size * cost

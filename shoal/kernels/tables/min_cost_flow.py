@@ -1,7 +1,8 @@
-"""Minimum-cost flow by cost scaling, push and relabel (Goldberg, Tarjan 1990), with global updates of the prices
-(Goldberg 1997), in whole numbers.
+"""Minimum-cost flow and transportation in whole numbers.
 
-Minimum-cost transportation by shortest augmenting paths, in whole numbers."""
+Flow is by cost scaling, push and relabel (Goldberg, Tarjan 1990), with global updates of the prices (Goldberg 1997);
+transportation by shortest augmenting paths.
+"""
 
 from __future__ import annotations
 
@@ -196,9 +197,20 @@ def prices(cost, u, v):
         u[i] = least
 
 
+class Parcels(NamedTuple):
+    """What is shipped: head int64[b] first parcel of each column, -1 for none, after int64[p] the next one; source,
+    amount int64[p] row and size of each parcel, p the total supply."""
+
+    head: np.ndarray
+    after: np.ndarray
+    source: np.ndarray
+    amount: np.ndarray
+
+
 @njit(**LEAN_INNER)
-def _added(j, r, some, head, after, source, amount, used):
+def _added(j, r, some, parcels, used):
     """More of row r shipped to column j, in its parcel there or in a free or new one; the parcels in use."""
+    head, after, source, amount = parcels
     p = head[j]
     free = -1
     while p >= 0 and source[p] != r:
@@ -217,18 +229,18 @@ def _added(j, r, some, head, after, source, amount, used):
 
 
 @njit(cache=True, nogil=True)
-def ship_by_paths(cost, supply, demand, u, v, head, after, source, amount, used, low, high):
+def ship_by_paths(cost, supply, demand, dual, parcels, used, low, high):
     """Ship the supply of rows low .. high - 1 by shortest augmenting paths; prices stay below every cost throughout.
 
     cost    int32[a, b]
     supply  int64[a], demand int64[b]  what is not shipped yet; both sums are equal at the start
-    u       int64[a], v int64[b]       prices, u[i] + v[j] <= cost[i, j], equal where something is shipped
-    head    int64[b]   first parcel of each column, -1 for none; after int64[p] the next one
-    source  int64[p], amount int64[p]  row and size of each parcel, p the total supply
+    dual    u int64[a], v int64[b]     prices, u[i] + v[j] <= cost[i, j], equal where something is shipped
+    parcels ``Parcels``
     used    int64      parcels in use;  low, high  int64  rows
 
     Returns the parcels in use; parcels may have size 0.  O(a b) time for each path.
     """
+    (u, v), (head, after, source, amount) = dual, parcels
     a, b = cost.shape
     dist = np.empty(b, np.int64)
     through = np.empty(b, np.int64)  # row through which a column was reached
@@ -302,7 +314,7 @@ def ship_by_paths(cost, supply, demand, u, v, head, after, source, amount, used,
             j = end
             while True:
                 r = through[j]
-                used = _added(j, r, some, head, after, source, amount, used)
+                used = _added(j, r, some, parcels, used)
                 if r == i:
                     break
                 amount[parcel[r]] -= some

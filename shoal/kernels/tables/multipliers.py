@@ -176,10 +176,20 @@ def _sort(member, begin, end, price):
         member[y] = i
 
 
+class BoundedRows(NamedTuple):
+    """What is asked of the rows: many int64[m] of each cell, K rows a class, of so many kinds of value int64[m]."""
+
+    many: np.ndarray
+    value: np.ndarray
+    kinds: int
+    group: int
+
+
 @njit(**INNER)
-def _take(classes, t, count, value, kinds, group, price, seen, taken):
+def _take(classes, t, asked, price, seen, taken):
     """The most by which K rows or more of a class, with ``kinds`` values, are above its cost; they are added to
     ``taken`` where that has room.  Members by falling price; rows not above are taken while K or values lack."""
+    count, value, kinds, group = asked
     held, values, over = 0, 0, 0.0
     for x in range(classes.start[t], classes.start[t + 1]):
         i = classes.member[x]
@@ -205,14 +215,13 @@ def _take(classes, t, count, value, kinds, group, price, seen, taken):
 
 
 @njit(cache=True, nogil=True)
-def taken(classes, count, value, kinds, group, price, first, last, rows):
+def taken(classes, asked, price, first, last, rows):
     """The most by which K rows or more of each of the classes first .. last - 1 are above their cost, summed.
 
-    classes  as in ``kernels.tables.multipliers``; their members are put in order here; count int64[m] rows of each cell
-    value int64[m], kinds  sensitive values, of which so many are needed;  group  K;  price float64[m]
-    rows int64[m]  out: those rows
+    classes  as in ``kernels.tables.multipliers``; their members are put in order here
+    asked    ``BoundedRows``;  price float64[m];  rows int64[m]  out: those rows
     """
-    none, seen = np.empty(0, np.int64), np.empty(kinds, np.int64)
+    none, seen = np.empty(0, np.int64), np.empty(asked.kinds, np.int64)
     rows[:] = 0
     total = 0.0
     for t in range(first, last):
@@ -222,9 +231,9 @@ def taken(classes, count, value, kinds, group, price, first, last, rows):
         if highest == classes.cost[t]:  # most classes, and they need no order
             continue
         _sort(classes.member, classes.start[t], classes.start[t + 1], price)
-        over = _take(classes, t, count, value, kinds, group, price, seen, none)
+        over = _take(classes, t, asked, price, seen, none)
         if over > 0.0:
-            total += _take(classes, t, count, value, kinds, group, price, seen, rows)
+            total += _take(classes, t, asked, price, seen, rows)
     return total
 
 

@@ -1,5 +1,8 @@
 """Cells near a cell, and how far those are that are not: where a box around it may end.
 
+What two cells lose together is mostly a metric: of every column a tree's ultrametric, a distance on a line, or one
+price for all that differ.  So cells lie around centers, and the triangle inequality passes over those that are too far.
+
 Near cells of every cell: a graph of nearest neighbors by the loss of publishing two cells together."""
 
 from __future__ import annotations
@@ -112,61 +115,209 @@ def _proved(near, far_of, held, known, least, cells, own):
     return max(out, far_of[y - 1]) if y else out
 
 
+class Around(NamedTuple):
+    """Cells around centers: those of center b are ``start[b] .. start[b + 1] - 1``, by rising loss together with it.
+
+    column uint32[d, m]  codes of the cells
+    center uint32[d, c]  codes of the centers, which need not be those of a cell
+    start int64[c + 1]
+    far   float64[m]     what each cell loses together with its center;  own int32[m] its center
+    rim   float64[c]     the largest of each center's cells, below 0 where it has none
+    next  int32[c, c]    centers by rising loss together with each
+    metric bool          whether losses keep to the triangle inequality; else nothing is passed over
+    """
+
+    column: np.ndarray
+    center: np.ndarray
+    start: np.ndarray
+    far: np.ndarray
+    own: np.ndarray
+    rim: np.ndarray
+    next: np.ndarray
+    metric: bool
+
+
+WIDE = 1024  # codes of a line above which its losses are not written down for every cell
+MARGIN = 1e-9  # by which sums of losses may be off
+ASK = 24  # codes tried for a center in a column, at most
+HEARD = 64  # of its cells that they are compared with, at most
+
+
 @njit(**INNER)
-def _apart(cells, column, i, begin, apart, own):
-    """What cell i loses together with each of the columns' cells from ``begin`` on, float64[..] out.
+def places(cells):
+    """Where the losses of each column's codes together with one code go, int64[d]; -1 for none; and how many."""
+    d = cells.width.size
+    out, total = np.empty(d, np.int64), 0
+    for j in range(d):
+        if cells.shape[j] == 0 or (cells.shape[j] == 1 and cells.width[j] <= WIDE):
+            out[j] = total
+            total += cells.width[j]
+        else:
+            out[j] = -1
+    return out, total
+
+
+@njit(**LEAN_INNER)
+def write_down(cells, place, column, i, own):
+    """What every code of every column loses together with those of column[:, i]: out, float64[..]."""
+    losses, at, width = cells.losses, cells.at, cells.width
+    for j in range(width.size):
+        if place[j] < 0:
+            continue
+        a, here = np.int64(column[j, i]), own[place[j] : place[j] + width[j]]
+        if cells.shape[j] == 0:
+            first = at[j] + a * width[j]
+            for x in range(width[j]):
+                here[x] = losses[first + x]
+        else:
+            for x in range(width[j]):
+                here[x] = abs(losses[at[j] + x] - losses[at[j] + a])
+        here[a] = 0.0
+
+
+@njit(**LEAN_INNER)
+def apart_from(cells, place, own, column, i, others, begin, apart):
+    """What column[:, i], whose losses are written down, loses together with others[:, begin ..], float64[..]: out.
 
     Column by column, without a choice within the loops: the machine then takes several cells at a time.
     """
     losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
-    apart[:] = 0.0
-    for j in range(column.shape[0]):
-        a, end = np.int64(cells.code[i, j]), begin + apart.size
-        code = column[j, begin:end]
-        if shape[j] == 0:
-            row = own[: width[j]]
-            row[:] = losses[at[j] + a * width[j] : at[j] + (a + 1) * width[j]]
-            row[a] = 0.0
+    for c in range(apart.size):
+        apart[c] = 0.0
+    for j in range(place.size):
+        code = others[j, begin : begin + apart.size]
+        if place[j] >= 0:
+            row = own[place[j] : place[j] + width[j]]
             for c in range(apart.size):
                 apart[c] += row[code[c]]
         elif shape[j] == 2:
-            loss, same = losses[at[j]], np.uint32(a)
+            loss, same = losses[at[j]], column[j, i]
             for c in range(apart.size):
                 apart[c] += 0.0 if code[c] == same else loss
         else:
-            place = losses[at[j] : at[j] + width[j]]
+            line = losses[at[j] : at[j] + width[j]]
+            here = line[column[j, i]]
             for c in range(apart.size):
-                apart[c] += abs(place[code[c]] - place[a])
+                apart[c] += abs(line[code[c]] - here)
+
+
+@njit(**LEAN_INNER)
+def first_above(far, first, last, least):
+    """The first place of rising numbers, from one place to another, with a number above."""
+    while first < last:
+        middle = (first + last) // 2
+        if far[middle] > least:
+            last = middle
+        else:
+            first = middle + 1
+    return first
+
+
+@njit(**LEAN_INNER)
+def part_of(around, b, apart, limit):
+    """The cells of center b, ``apart`` from a cell, that may lose less than ``limit`` together with it: from, to."""
+    first, last = around.start[b], around.start[b + 1]
+    if not around.metric or not limit < np.inf:
+        return first, last
+    more = limit + MARGIN * (1.0 + apart)
+    if apart - more > around.rim[b]:
+        return last, last
+    first = first_above(around.far, first, last, apart - more)
+    return first, first_above(around.far, first, last, apart + more)
 
 
 @njit(cache=True, nogil=True)
-def near_cells(cells, column, first, last, near, far, out):
+def nearest_centers(cells, column, center, first, last, own, far):
+    """The nearest center int32[m] of cells, codes uint32[d, m], and what they lose together, float64[m]: out.
+
+    O((last - first) c d).
+    """
+    place, size = places(cells)
+    row, apart = np.empty(max(1, size)), np.empty(center.shape[1])
+    for i in range(first, last):
+        write_down(cells, place, column, i, row)
+        apart_from(cells, place, row, column, i, center, 0, apart)
+        own[i] = np.argmin(apart)
+        far[i] = apart[own[i]]
+
+
+@njit(cache=True, nogil=True)
+def next_centers(cells, center, first, last, following):
+    """Centers by rising loss together with each of some, int32[c, c]: out.  O((last - first) c (d + log c))."""
+    place, size = places(cells)
+    row, apart = np.empty(max(1, size)), np.empty(center.shape[1])
+    for b in range(first, last):
+        write_down(cells, place, center, b, row)
+        apart_from(cells, place, row, center, b, center, 0, apart)
+        following[b, :] = np.argsort(apart)
+
+
+@njit(**LEAN)
+def recentered(cells, column, start, member, center):
+    """Each center moved, column by column, to the code that loses least together with its cells.
+
+    center uint32[d, c]: in and out;  those of b are column[:, member[start[b] .. start[b + 1] - 1]]
+    O(c d) for the cells that are asked.
+    """
+    losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
+    for b in range(center.shape[1]):
+        many = start[b + 1] - start[b]
+        ask, hear = max(1, many // ASK), max(1, many // HEARD)
+        for j in range(center.shape[0]):
+            best = np.inf
+            for y in range(start[b], start[b + 1], ask):
+                x, total = np.int64(column[j, member[y]]), 0.0
+                for z in range(start[b], start[b + 1], hear):
+                    c = np.int64(column[j, member[z]])
+                    if c == x:
+                        continue
+                    if shape[j] == 0:
+                        total += losses[at[j] + x * width[j] + c]
+                    elif shape[j] == 2:
+                        total += losses[at[j]]
+                    else:
+                        total += abs(losses[at[j] + x] - losses[at[j] + c])
+                if total < best:
+                    best, center[j, b] = total, x
+
+
+@njit(cache=True, nogil=True)
+def near_cells(cells, around, first, last, near, far, out):
     """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
 
     cells                first .. last - 1 are asked about;  K is at most one more than ``near`` has places
-    column uint32[d, m]  their codes, those of a column together
     near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
                          infinite where they are among them
     out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
-    O((last - first) m d).
+    O((last - first) m d) at worst.
     """
+    column, center, following = around.column, around.center, around.next
     m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
     far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
-    apart, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
+    place, size = places(cells)
+    own, apart, room = np.empty(max(1, size)), np.empty(center.shape[1]), np.empty(min(AT_ONCE, m))
     for i in range(first, last):
         held, known = 0, _value(values, least, 0, kinds, value[i], 0.0)
-        for begin in range(0, m, AT_ONCE):
-            here = apart[: min(AT_ONCE, m - begin)]
-            _apart(cells, column, i, begin, here, own)
-            for x in range(here.size):
-                c, t = begin + x, here[x]
-                close = most > 0 and (held < most or t < far_of[0])
-                if c == i or not (close or known < kinds or t < least[kinds - 1]):
-                    continue
-                if known < kinds or t < least[kinds - 1]:
-                    known = _value(values, least, known, kinds, value[c], t)
-                if close:
-                    held = _nearer(near[i], far_of, held, most, c, t)
+        write_down(cells, place, column, i, own)
+        apart_from(cells, place, own, column, i, center, 0, apart)
+        for z in range(center.shape[1]):
+            limit, b = np.inf, following[around.own[i], z]
+            if held == most and known == kinds:
+                limit = max(far_of[0] if most else 0.0, least[kinds - 1])
+            begin, end = part_of(around, b, apart[b], limit)
+            while begin < end:
+                here = room[: min(end - begin, room.size)]
+                apart_from(cells, place, own, column, i, column, begin, here)
+                for x in range(here.size):
+                    c, t = begin + x, here[x]
+                    close = most > 0 and (held < most or t < far_of[0])
+                    if c == i or not (close or known < kinds or t < least[kinds - 1]):
+                        continue
+                    if known < kinds or t < least[kinds - 1]:
+                        known = _value(values, least, known, kinds, value[c], t)
+                    if close:
+                        held = _nearer(near[i], far_of, held, most, c, t)
+                begin += here.size
         _rising(near[i], far_of, held)
         near[i, held:] = -1
         far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
@@ -174,18 +325,21 @@ def near_cells(cells, column, first, last, near, far, out):
 
 
 @njit(cache=True, nogil=True)
-def far_slack(cells, column, first, last, price, order, base, near, far, out):
+def far_slack(cells, codes, column, first, last, price, order, base, near, far, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    price float64[m], order int64[m]  the cells by falling price;  column uint32[d, m]  their codes in this order
+    price float64[m], order int64[m]  the cells by falling price
+    codes, column uint32[d, m]  their codes, and in this order
     base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
     O((last - first) m d) at worst.
     """
     m, count, group = column.shape[1], cells.count, cells.group
-    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, cells.width.max()))
+    place, size = places(cells)
+    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
     for i in range(first, last):
+        write_down(cells, place, codes, i, own)
         least, best = max(far[i], base[i]), np.inf
         for y in range(near.shape[1]):  # these first, so that few others have to be looked at
             c = near[i, y]
@@ -194,7 +348,7 @@ def far_slack(cells, column, first, last, price, order, base, near, far, out):
         begin, many = 0, min(AT_FIRST, room.size)
         while begin < m and group * least - (group - 1) * price[order[begin]] - price[i] < best:
             apart = room[: min(many, m - begin)]
-            _apart(cells, column, i, begin, apart, own)
+            apart_from(cells, place, own, codes, i, column, begin, apart)
             for x in range(apart.size):
                 c = order[begin + x]
                 if c != i or count[i] > 1:
@@ -224,15 +378,24 @@ def _offer(near, far, held, b, d):
     return held
 
 
+class Orders(NamedTuple):
+    """Some orders of all cells: order int64[o, m] cells in each, rank int64[o, m] their places; int64 reach, places
+    looked at on each side."""
+
+    order: np.ndarray
+    rank: np.ndarray
+    reach: int
+
+
 @njit(**LEAN)
-def windows(slots, leaf, order, rank, reach, low, high, near, far):
+def windows(slots, leaf, orders, low, high, near, far):
     """Start the graph: of every cell, the nearest of those that stand next to it in some orders of all cells.
 
-    leaf int64[m, t] slots of each cell; order int64[o, m] cells in each order, rank int64[o, m] places of the cells
-    reach int64 places looked at on each side; low, high: the cells asked about
+    leaf int64[m, t] slots of each cell; orders ``Orders``; low, high: the cells asked about
     near int32[m, w], far float64[m, w]   out, by rising loss; -1 and inf after the last
     O((high - low) o reach t).
     """
+    order, rank, reach = orders
     m = leaf.shape[0]
     for a in range(low, high):
         near[a, :] = -1

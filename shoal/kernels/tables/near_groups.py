@@ -1,6 +1,7 @@
-"""A few near groups taken apart: rows put in and taken out, and whether a group stays eligible.
+"""A few near groups of rows taken apart and grouped anew: rows put in and taken out, every group eligible at the end.
 
-Rows of a few near groups grouped from scratch."""
+What a group publishes, costs and holds of each value is kept as rows come and go, and rows can be grouped from scratch.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
-from shoal.kernels.tables.eligible import BAND, EQUAL, Rules, group_gap, join, joined
+from shoal.kernels.tables.eligible import BAND, EQUAL, GroupRequirement, Rules, group_gap, join, joined
 
 
 class Near(NamedTuple):
@@ -53,15 +54,6 @@ class Near(NamedTuple):
     kinds: np.ndarray
     known: np.ndarray
     far: np.ndarray
-
-
-class GroupRequirement(NamedTuple):
-    """What every group must meet: int64 k, int64[s] frequency and distinct of s sensitive columns, other rules."""
-
-    k: int
-    frequency: np.ndarray
-    distinct: np.ndarray
-    rules: Rules | None
 
 
 def few(most: int, parts: int, width: int, asked: GroupRequirement) -> Near:

@@ -1,6 +1,7 @@
 """Published tuples opened and closed, and rows moved between them, while that lowers the loss; k alone is asked.
 
-Tuples that are open, the rows of each, and the open tuples that cover each cell."""
+Of every open tuple its rows are kept, and of every cell the open tuples that cover it, the cheapest first.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class Table(NamedTuple):
     slots, leaf int64[m, t]   trees alone; the cells
     first int64[m + 1]        rows of each cell: first[i] .. first[i + 1] - 1
     cell int64[n]             of each row
-    bits uint64[nodes, w]     cells below each node of each tree, one bit each; words uint64[w] is scratch
+    bits uint64[nodes, w]     cells below each node of each tree, one bit each, 0 at first: ``open_close`` writes them;
+                              words uint64[w] is scratch
     k int64                   least rows of a tuple
     """
 
@@ -455,20 +457,35 @@ def _drawn(table, open_, x, kind, random, new):
             _step_down(table, new, t, leaf[i, t])
 
 
+class Tried(NamedTuple):
+    """Tuples worth a try, the likeliest first: pool int64[p, t], seat int64[p] a cell that each covers; may be none."""
+
+    pool: np.ndarray
+    seat: np.ndarray
+
+
+class Annealing(NamedTuple):
+    """int64 steps, uint64 seed; heat float64: a change up to this times a random number (exponential, mean 1) is
+    carried out although the loss rises."""
+
+    steps: int
+    seed: np.uint64
+    heat: float
+
+
 @njit(cache=True, nogil=True)
-def open_close(slots, leaf, first, cell, bits, k, of, state, cover, pool, seat, steps, seed, heat):
+def open_close(table, of, state, cover, tried, annealing):
     """Open tuples near those there are, close others, move rows; keep what lowers the loss.
 
-    leaf int64[m, t] of trees alone; first int64[m + 1], cell int64[n] rows of each cell, rising
-    bits uint64[nodes, ceil(m / 64)]   cells below each node, written here
+    table, tried, annealing   ``Table``, ``Tried``, ``Annealing``
     of int64[n]   tuple of each row, in and out; state int64[v, t] the tuples, in and out, v more than n / k
     cover int32[m, c]   room for the open tuples that cover a cell
-    pool int64[p, t], seat int64[p]   tuples worth a try, the likeliest first, and a cell that each covers; may be none
-    heat float64  a change up to this times a random number (exponential, mean 1) is carried out as well
     returns the change of the loss, steps done and tuples opened; it ends early where ``cover`` has no room.
 
     A step asks every word of the sets of cells once a column, and every row of the tuple it tries: O(w t + rows there).
     """
+    slots, leaf, first, cell, bits, _, k = table
+    (pool, seat), (steps, seed, heat) = tried, annealing
     n, m, v = cell.size, leaf.shape[0], state.shape[0]
     random = np.empty(1, np.uint64)
     random[0] = seed | ONE
@@ -483,7 +500,6 @@ def open_close(slots, leaf, first, cell, bits, k, of, state, cover, pool, seat, 
                 if up == a:
                     break
                 a = up
-    table = Table(slots, leaf, first, cell, bits, np.empty(bits.shape[1], np.uint64), k)
     none, chain, empty = np.full(n, -1, np.int64), np.empty((2, n), np.int64), np.zeros((2, v), np.int64)
     open_ = Open(none, chain[0], chain[1], np.full(v, -1, np.int64), state, np.zeros(v), empty[0], cover,
                  np.zeros(m, np.int64), empty[1], np.zeros(1, np.int64))  # fmt: skip

@@ -1,10 +1,9 @@
-"""Opening new groups: a row that its group can spare and rows near it that are dear where they are.
+"""New groups opened around scarce sensitive values, and rows put into the groups where the loss rises least.
 
 Where a sensitive value is scarce, dear groups are large because each has a single row of it, and no exchange between
 near groups makes them smaller: what helps is a row of the scarce value from a group that has two.  Proposals are made
 against one fixed state, so any number of cores may make them; they are carried out one by one, each checked again.
-
-Rows put into the groups where the loss rises least; the layout is that of ``scarce_values``."""
+"""
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
-"""Dynamic program over what is left of a table, and greedy cover by published rows.
+"""Sets of rows of a table: exact search over all of them, and the part of an equivalence class that can be published.
 
-A state is how many rows of each kind are left.  It has two names: its number in mixed radix (kind 0 most significant),
-which is subtracted like a number, and a packed word with a guard bit over every field, in which "group <= state" is
-one subtraction.  Both are linear in the counts.
+The dynamic program goes over what is left of a table.  A state is how many rows of each kind are left.  It has two
+names: its number in mixed radix (kind 0 most significant), which is subtracted like a number, and a packed word with a
+guard bit over every field, in which "group <= state" is one subtraction.  Both are linear in the counts.
 
-Least loss of k-anonymity by halves: every part of about half the rows, and what remains, each solved the same way.
+``halve`` gives the least loss of k-anonymity by halves: every part of about half the rows, and what remains, each
+solved the same way (Blocki, Williams 2010, Theorem 1.3).  Rows are bits of an int64, so there are 62 at most.
 
-Blocki, Williams 2010, Theorem 1.3.  Rows are bits of an int64, so there are 62 at most.
-
-Classes of rows alike: whether they meet a requirement, and the largest part of them that does.
-
-Groups of few rows whose values come near a table's shares, taken out of a class one by one."""
+``cover`` covers all rows greedily by published ones.  ``part_of`` is the largest part of a class that meets a
+requirement; ``deal`` takes groups of few rows whose values come near a table's shares out of a class, one by one.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, PERSONS, TREE, group_gap, widest
+from shoal.kernels.tables.multipliers import Types
 
 
 class GroupLimits(NamedTuple):
@@ -164,11 +164,20 @@ def eligible_groups(types, asked, rules, places, found):
     return done
 
 
+class States(NamedTuple):
+    """What is left of a table, as a word: count int64[m] rows of each kind, shift int64[m] their places in the word,
+    guard int64 the guard bits."""
+
+    count: np.ndarray
+    shift: np.ndarray
+    guard: int
+
+
 @njit(cache=True, nogil=True)
-def least_cost(count, shift, guard, found, spared, upper, value, left, book, looks):
+def least_cost(states, found, spared, upper, value, left, book, looks):
     """Least cost at which the whole table can be reduced to every state by groups that hold its first row left.
 
-    count  int64[m], shift int64[m], guard int64   rows of each kind, their places in the word, the guard bits
+    states               ``States``
     found                the groups, those of one first kind by rising cost - spared
     spared int64[groups], upper int64   floor of each group's rows; a cost that is not to be exceeded
     value  int64[states]   out: -1 where a state cannot be reached so; value[0] is the optimum
@@ -179,6 +188,7 @@ def least_cost(count, shift, guard, found, spared, upper, value, left, book, loo
     Some order of the groups of any partition takes the first row left each time.  O(states reached x groups).
     """
     word, number, cost, first, floor = found
+    count, shift, guard = states
     m = count.size
     if book[0] < 0:
         left[:] = count
@@ -266,8 +276,9 @@ def cover(start, member, loss, of_start, of, count, k, pick):
 
 
 @njit(cache=True, nogil=True)
-def group_loss(mask, code, pair, start, size, kind):
-    """Loss per row of the group of the rows in mask; code int32[n, d], the rest as in ``kernels.tables.subsets``."""
+def group_loss(mask, rows):
+    """Loss per row of the group of the rows in mask; rows ``Types``, a line of its own for each row."""
+    code, _, pair, start, size, kind = rows
     total = np.int64(0)
     for j in range(code.shape[1]):
         a, s = start[j], size[j]
@@ -294,31 +305,56 @@ def group_loss(mask, code, pair, start, size, kind):
     return total
 
 
+class Halves(NamedTuple):
+    """Rows that are cut by halves.
+
+    k int64;  rows  ``Types``, a line of its own for each of n rows
+    twin   int64[n]  the row before it that equals a row, -1 for none: of equal rows the first go into a part
+    floor  int64[n]  no group charges a row less
+    """
+
+    k: int
+    rows: Types
+    twin: np.ndarray
+    floor: np.ndarray
+
+
+class Halving(NamedTuple):
+    """How far it has come.
+
+    looked int64[1]  parts looked at;  stop int64[1]  the search ends where another thread makes it 1
+    part   int64[1]  the part that gave the least loss, 0 where the rows are one group or nothing was below ``upper``
+    """
+
+    looked: np.ndarray
+    stop: np.ndarray
+    part: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def halve(mask, upper, k, code, pair, start, size, kind, twin, floor, looked, stop, part):
+def halve(mask, upper, halves, progress):
     """The least loss of cutting the rows in mask into groups of k or more, or ``upper`` where none is below it.
 
     upper  int64     a loss in hand
-    twin   int64[n]  the row before it that equals a row, -1 for none: of equal rows the first go into a part
-    floor  int64[n]  no group charges a row less
-    looked int64[1]  in and out: parts looked at; stop  int64[1]: the search ends where another thread makes it 1
-    part   int64[1]  out: the part that gave the least loss, 0 where the rows are one group or nothing was below upper
+    halves ``Halves``;  progress ``Halving``, in and out
 
     Some union T of groups of an optimum has at least n/2 and at most n/2 + k - 1/2 of the n >= 2k rows: add groups of
     at most 2k - 1 rows until half is reached; the larger side with the last group, or the one without, is that near.
     Where one side is empty, the last group is half of the rows and no more than 2k - 1, and is T itself.
     About 4^n parts; the space of the recursion, n deep.
     """
+    k, rows, twin, floor = halves
+    looked, stop, part = progress
     part[0] = 0
-    member = np.empty(code.shape[0], np.int64)
+    member = np.empty(twin.size, np.int64)
     n, least = np.int64(0), np.int64(0)
-    for i in range(code.shape[0]):
+    for i in range(twin.size):
         if mask >> i & 1:
             member[n] = i
             n += 1
             least += floor[i]
     if n < 2 * k:
-        return min(upper, n * group_loss(mask, code, pair, start, size, kind))
+        return min(upper, n * group_loss(mask, rows))
     best, chosen = upper, np.int64(0)
     for t in range(max(k, (n + 1) // 2), min(n - k, (n + 2 * k - 1) // 2) + 1):
         subset = (np.int64(1) << t) - 1
@@ -335,10 +371,10 @@ def halve(mask, upper, k, code, pair, start, size, kind, twin, floor, looked, st
                 if j >= 0 and half >> member[i] & 1 and mask >> j & 1 and not half >> j & 1:
                     plain = False
             if plain:
-                one = halve(half, best, k, code, pair, start, size, kind, twin, floor, looked, stop, part)
+                one = halve(half, best, halves, progress)
                 if one < best:
                     rest = best - one
-                    two = halve(mask ^ half, rest, k, code, pair, start, size, kind, twin, floor, looked, stop, part)
+                    two = halve(mask ^ half, rest, halves, progress)
                     if two < rest:
                         best, chosen = one + two, half
             low = subset & -subset  # the next number with as many bits
@@ -380,9 +416,22 @@ def keep_of(held, seen, kinds, l, top):
     return h
 
 
+class Scratch(NamedTuple):
+    """held int64[widest column] 0 between calls, seen int64[the same], largest int64[frequency of the first column];
+    part int64[widest column], many int64[cells]  where other models are asked."""
+
+    held: np.ndarray
+    seen: np.ndarray
+    largest: np.ndarray
+    part: np.ndarray
+    many: np.ndarray
+
+
 @njit(**INNER)
-def meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
-    """Whether many[i] rows of cells[i] meet a requirement; held int64[widest column] all 0, seen int64[the same]."""
+def meets(required, sensitive, cells, many, scratch):
+    """Whether many[i] rows of cells[i] meet a requirement."""
+    k, frequency, distinct, rules = required
+    held, seen = scratch.held, scratch.seen
     n = np.int64(0)
     for i in range(cells.size):
         n += many[i]
@@ -406,9 +455,10 @@ def meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
 
 
 @njit(**INNER)
-def _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many):
+def _capped(required, sensitive, cells, left, scratch):
     """Where persons are counted by value, whether a class meets the requirement with at most h rows of each value, for
     the largest h found by bisection; many[i] rows of cells[i]."""
+    rules, held, many = required.rules, scratch.held, scratch.many
     j, high = -1, np.int64(0)
     for i in range(rules.kind.size):
         if rules.kind[i] >= PERSONS:
@@ -433,26 +483,27 @@ def _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, m
         if high - low > 1:
             for i in range(cells.size):
                 held[sensitive[cells[i], j]] = 0
-            if meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen):
+            if meets(required, sensitive, cells, many, scratch):
                 low = h
             else:
                 high = h
 
 
 @njit(**INNER)
-def part_of(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many, part):
+def part_of(required, sensitive, cells, left, scratch):
     """The largest part of a class found that meets the requirement; False when none is.
 
     With one column the part has min(count, h w) rows of each value for the largest h found by bisection; w is the
     value's share in the whole table (or its largest share) where a model has one, else 1.
-    many int64[cells of the table] out: rows of each cell, with several columns; part int64[values] out: rows of each
-    value, with one column
+    scratch.many out: rows of each cell, with several columns; scratch.part out: rows of each value, with one column
     """
+    _, frequency, distinct, rules = required
+    held, seen, _, part, many = scratch
     for i in range(cells.size):
         many[i] = left[cells[i]]
-    whole = meets(rules, sensitive, cells, many, k, frequency, distinct, held, seen)
+    whole = meets(required, sensitive, cells, many, scratch)
     if frequency.size != 1:
-        return whole or _capped(rules, sensitive, cells, left, k, frequency, distinct, held, seen, many)
+        return whole or _capped(required, sensitive, cells, left, scratch)
     values = rules.size[0]
     weight = np.ones(values)
     for i in range(rules.kind.size):
@@ -493,7 +544,7 @@ def part_of(rules, sensitive, cells, left, k, frequency, distinct, held, seen, m
         h = (low + high) / 2
         for y in range(kinds):
             kept[y] = min(had[y], np.int64(h * weight[names[y]] + 1e-9))
-        if meets(rules, line, names, kept, k, frequency, distinct, held, seen):
+        if meets(required, line, names, kept, scratch):
             low, found = h, True
             for y in range(kinds):
                 part[names[y]] = kept[y]
@@ -507,13 +558,24 @@ CLOSE = 1e-9
 ROOM = 0.7  # part of t that a group may use to follow its class's own shares; the rest is for rounding
 
 
+class Quotas(NamedTuple):
+    """What a group is dealt by: share float64[v] of each value in the table, float64 t by which a group may miss them,
+    int64 k and most rows of a group."""
+
+    share: np.ndarray
+    t: float
+    k: int
+    most: int
+
+
 @njit(**INNER_WHOLE)
-def _quota(held, share, t, k, most, quota):
+def _quota(held, quotas, quota):
     """Rows of each value for a group within t of the shares, of k to ``most`` rows; their number, 0 when none is found.
 
-    held int64[v] rows of the class, share float64[v], quota int64[v] out.  The group grows row by row towards shares
+    held int64[v] rows of the class, quota int64[v] out.  The group grows row by row towards shares
     between the class's own and the table's, each time by the value that lacks most.  O(most * values).
     """
+    share, t, k, most = quotas
     total, present = np.int64(0), 0.0
     for v in range(held.size):
         quota[v] = 0
@@ -544,22 +606,22 @@ def _quota(held, share, t, k, most, quota):
 
 
 @njit(cache=True, nogil=True)
-def deal(cells, start, value, left, share, t, k, most, group, cell_out, group_out, count_out):
+def deal(cells, start, value, left, quotas, group, out):
     """Groups taken out of every class for as long as one is found; returns (next group, triples written).
 
     cells int64[a], start int64[c + 1]  the cells of class c are cells[start[c] : start[c + 1]]
     value int64[m], left int64[m]       value of each cell, rows not yet in a group; updated
-    share float64[v]  the table's; t, k, most  as for one group; group int64 number of the first
-    cell_out, group_out, count_out int64[>= rows left of these cells]  triples
+    quotas  ``Quotas``;  group int64 number of the first;  out  ``Triples`` for all rows left of these cells
     O(groups * (most * values + cells of the class)).
     """
+    share = quotas.share
     held, quota = np.zeros(share.size, np.int64), np.empty(share.size, np.int64)
     written = 0
     for c in range(start.size - 1):
         held[:] = 0
         for i in range(start[c], start[c + 1]):
             held[value[cells[i]]] += left[cells[i]]
-        while _quota(held, share, t, k, most, quota) > 0:
+        while _quota(held, quotas, quota) > 0:
             for v in range(share.size):
                 held[v] -= quota[v]
             for i in range(start[c], start[c + 1]):
@@ -568,7 +630,7 @@ def deal(cells, start, value, left, share, t, k, most, group, cell_out, group_ou
                 if give > 0:
                     quota[value[x]] -= give
                     left[x] -= give
-                    cell_out[written], group_out[written], count_out[written] = x, group, give
+                    out.cell[written], out.group[written], out.count[written] = x, group, give
                     written += 1
             group += 1
     return group, written

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
+from shoal.kernels.tables.multipliers import Tight
 
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
 
@@ -55,15 +56,24 @@ class Prices(NamedTuple):
     active: np.ndarray
 
 
+class Least(NamedTuple):
+    """What a pass over the lattice lowers or writes down: out float64[m], at_node float64[nodes], and classes."""
+
+    out: np.ndarray
+    at_node: np.ndarray
+    tight: Tight
+
+
 @njit(**INNER)
-def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen, high):
+def _dearest(inside, b, e, need, price, seen, high):
     """Sum of the K largest prices among some cells (rows of K different values with per_value); cells by falling
     price, enough of them for K.  Returns (sum, the K-th); seen int64[K], high float64[K]
     out with per_value: those values and the price of each."""
+    sensitive, group = need.sensitive, need.group
     held, total, last = 0, 0.0, 0.0
-    for i in range(begin, end):
-        c = order[i]
-        if per_value:
+    for i in range(b, e):
+        c = inside[i]
+        if need.per_value:
             fresh = True
             for y in range(held):
                 if seen[y] == sensitive[c, 0]:
@@ -74,7 +84,7 @@ def _dearest(order, begin, end, price, count, sensitive, group, per_value, seen,
             seen[held], high[held] = sensitive[c, 0], price[c]
             many = 1
         else:
-            many = min(count[c], group - held)
+            many = min(need.count[c], group - held)
         held += many
         last = price[c]
         total += many * last
@@ -99,9 +109,10 @@ def _tops(inside, b, e, sensitive, kinds, tops):
 
 
 @njit(**INNER)
-def _mean(inside, b, e, price, count, group, kinds, tops, own, instead):
+def _mean(inside, b, e, need, price, tops, own, instead):
     """The largest mean price of K rows or more, one of them of cell ``own`` and one of each of the ``tops`` but that
     at ``instead``; cells by falling price."""
+    count, group, kinds = need.count, need.group, need.kinds[0]
     n, total = 1, price[own]
     for y in range(kinds):
         if y != instead:
@@ -123,9 +134,10 @@ def _mean(inside, b, e, price, count, group, kinds, tops, own, instead):
 
 
 @njit(**INNER)
-def _noted(tight, inside, b, e, node, cost, count, sensitive, kinds):
+def _noted(tight, inside, b, e, node, cost, need, kinds):
     """A class is written down with its dearest cells, as many as have ``tight.rows`` rows, and with some of other
     values where such are asked for; False without room."""
+    count, sensitive = need.count, need.sensitive
     t, at, held, lowest = tight.used[0], tight.start[tight.used[0]], 0, inside[b]
     if t == tight.cost.size:
         return False
@@ -249,7 +261,7 @@ def _of_each_value(inside, b, e, need, price, cost, seen, out):
             while own < kinds - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
                 own += 1
             if own == y:
-                slack = need.group * (cost - _mean(inside, b, e, price, need.count, need.group, kinds, seen, c, y))
+                slack = need.group * (cost - _mean(inside, b, e, need, price, seen, c, y))
                 if slack >= 0.0:
                     break
                 out[c] = min(out[c], slack)
@@ -268,11 +280,10 @@ def _awake(inside, b, e, active, count, group):
 
 
 @njit(**INNER)
-def _lower(inside, b, e, need, prices, asleep, dearest, held, out):
+def _lower(inside, b, e, need, prices, asleep, dearest, out):
     """Lowers ``out`` to the least slack with each cell's row, which if it is not among the K dearest replaces the one
-    of its own value, or else the cheapest; dearest (cost, sum, K-th, share), held (values, prices) of the dearest."""
-    cost, dear, kth, share = dearest
-    seen, high = held
+    of its own value, or else the cheapest; dearest (cost, sum, K-th, share, values, prices)."""
+    cost, dear, kth, share, seen, high = dearest
     for i in range(b, e):
         c = inside[i]
         if asleep and not prices.active[c]:
@@ -291,10 +302,11 @@ def _lower(inside, b, e, need, prices, asleep, dearest, held, out):
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
+def sweep(lattice, need, prices, fixed, mode, room, least_of):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
-    lattice, need, prices  ``Lattice``, ``Need``, ``Prices``;  fixed int64[f] levels of the first f columns
+    lattice, need, prices, least_of  ``Lattice``, ``Need``, ``Prices``, ``Least``
+    fixed int64[f]  levels of the first f columns
     room int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
     mode 0: out = cost c of the cheapest class that counts
     mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
@@ -312,6 +324,7 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
     """
     height, columns = lattice.height, lattice.columns
     sensitive, values, count, least, kinds, group, per_value = need
+    out, at_node, tight = least_of
     price, order, active = prices
     m, s, d = count.size, kinds.size, columns.size
     widest, kept = 1, 1
@@ -352,7 +365,7 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
                 share = _awake(inside, b, e, active, count, group)
                 if share == 0.0:
                     continue
-            dear, kth = _dearest(inside, b, e, price, count, sensitive, group, per_value, seen, high)
+            dear, kth = _dearest(inside, b, e, need, price, seen, high)
             bar = group * here_cost - dear
             bar = bar / share if bar > 0 else bar
         lowers = False
@@ -377,7 +390,7 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
         mixes = s > 0 and not per_value and kinds[0] > 1
         if mode >= 4 and mixes:
             _tops(inside, b, e, sensitive, kinds[0], seen)
-            bar = group * (here_cost - _mean(inside, b, e, price, count, group, kinds[0], seen, seen[0], 0))
+            bar = group * (here_cost - _mean(inside, b, e, need, price, seen, seen[0], 0))
         if mode == 5 and mixes:
             _of_each_value(inside, b, e, need, price, here_cost, seen, out)
             continue
@@ -391,8 +404,8 @@ def sweep(lattice, need, prices, fixed, mode, room, out, at_node, tight):
             lowers = False
             for i in range(b, e):
                 lowers = lowers or out[inside[i]] > bar
-            if lowers and not _noted(tight, inside, b, e, node, here_cost, count, sensitive, kinds[0] if mixes else 1):
+            if lowers and not _noted(tight, inside, b, e, node, here_cost, need, kinds[0] if mixes else 1):
                 return -1
             continue
-        _lower(inside, b, e, need, prices, mode == 2, (here_cost, dear, kth, share), (seen, high), out)
+        _lower(inside, b, e, need, prices, mode == 2, (here_cost, dear, kth, share, seen, high), out)
     return room

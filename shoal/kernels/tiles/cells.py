@@ -33,6 +33,14 @@ class CutRule(NamedTuple):
     whole: int
 
 
+class Cell(NamedTuple):
+    """A cell of the plane: places lo .. hi - 1 of both orders, and their weight."""
+
+    lo: int
+    hi: int
+    weight: int
+
+
 class CutWorkspace(NamedTuple):
     """Scratch for cuts: near, far float64[n]; mark bool[n], spare int64[n]; stack int64[..., 7] cells to be cut."""
 
@@ -65,12 +73,13 @@ class CellProgram(NamedTuple):
 
 
 @njit(**INNER)
-def _scan(points, axis, lo, hi, weight, limits, scale, room, best):
+def _scan(points, cell, axis, limits, scale, room, best):
     """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none.
 
     scale  units of x and y, and the cell's half perimeter in them
     """
     x, y, w, ox, oy, _ = points
+    lo, hi, weight = cell
     c, other, order = (x, y, ox) if axis == 0 else (y, x, oy)
     sc, so = (scale[0], scale[1]) if axis == 0 else (scale[1], scale[0])
     k, cap = limits.k, limits.cap
@@ -120,9 +129,10 @@ def _scan(points, axis, lo, hi, weight, limits, scale, room, best):
 
 
 @njit(**INNER)
-def _choose(points, lo, hi, weight, limits, room):
+def _choose(points, cell, limits, room):
     """The best cut of a cell: (axis, position, weight left); axis -1 when it cannot be cut."""
     x, y, _, ox, oy, geographic = points
+    lo, hi, _ = cell
     sx = sy = 1.0
     if geographic:
         sy = KM_PER_DEGREE
@@ -131,9 +141,9 @@ def _choose(points, lo, hi, weight, limits, room):
     if whole <= 0:
         return -1, -1, 0
     scale = (sx, sy, whole)
-    score, at, left = _scan(points, 0, lo, hi, weight, limits, scale, room, np.inf)
+    score, at, left = _scan(points, cell, 0, limits, scale, room, np.inf)
     axis = 0 if at >= 0 else -1
-    score, at_y, left_y = _scan(points, 1, lo, hi, weight, limits, scale, room, score)
+    score, at_y, left_y = _scan(points, cell, 1, limits, scale, room, score)
     if at_y >= 0:
         return 1, at_y, left_y
     return axis, at, left
@@ -179,7 +189,7 @@ def _grow(points, limits, room, sp, made, m, cuts, offset):
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
         axis, at, left = -1, -1, np.int64(0)
         if weight >= 2 * limits.k and weight > limits.whole:
-            axis, at, left = _choose(points, lo, hi, weight, limits, room)
+            axis, at, left = _choose(points, Cell(lo, hi, weight), limits, room)
         if axis < 0:
             _copy(stack, sp, made.out, m)
             m += 1
@@ -230,9 +240,14 @@ def _programmed(points, lo, hi, weight, limits, objective, good, program):
 
 
 @njit(**INNER)
-def _as_rects(points, cells, cell, tiles, nx, ny, room, program, kept, gaps, cuts, offset):
-    """The tiles of the program on the stack and the points in their order; returns how many cuts there are."""
-    lo, hi = cells[cell, 0], cells[cell, 1]
+def _as_rects(points, origin, shape, room, program, kept, gaps, made):
+    """The tiles of the program on the stack and the points in their order; returns how many cuts there are.
+
+    origin  int64[1, 7]  the cell;  shape  how many tiles and bins by x and by y;  made  cuts so far, id of the first
+    """
+    tiles, nx, ny = shape
+    cuts, offset = made
+    lo, hi = origin[0, 0], origin[0, 1]
     bx, by, rects, ends = program.bx, program.by, program.rects, program.ends
     line, slot, stack = kept.line, kept.slot, room.stack
     for i in range(line.shape[1]):
@@ -254,7 +269,7 @@ def _as_rects(points, cells, cell, tiles, nx, ny, room, program, kept, gaps, cut
     at = lo
     for i in range(tiles):
         j = tiles - 1 - i  # the first tile on top of the stack
-        _copy(cells, cell, stack, j)
+        _copy(origin, 0, stack, j)
         stack[j, 0] = at
         at += slot[i]
         stack[j, 1], stack[j, 2] = at, 0
@@ -322,6 +337,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
         else:
             keep_rule = size_rule <= size
         if not keep_rule:
-            cuts = _as_rects(points, cells, cell, tiles, nx, ny, room, program, kept, made.gaps, cuts0, offset)
+            origin, shape = cells[cell : cell + 1], (tiles, nx, ny)
+            cuts = _as_rects(points, origin, shape, room, program, kept, made.gaps, (cuts0, offset))
             m, cuts = _grow(points, limits, room, tiles, made, m0, cuts, offset)
     return made.out[:m].copy(), made.gaps[:cuts].copy()

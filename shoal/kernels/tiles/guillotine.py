@@ -1,15 +1,13 @@
-"""The best guillotine partition of one cell by dynamic programming over its rectangles.
+"""Guillotine partitions: the best one of a cell by dynamic programming, and kd-trees over millions of points.
 
-A guillotine partition cuts a rectangle straight across, then each part again, and so on.
-
-A kd-tree over millions of points by weighted selection: no sorting, points permuted in place.
+A guillotine partition cuts a rectangle straight across, then each part again, and so on.  The program goes over the
+rectangles between the lines of a cell.  The kd-tree cuts by weighted selection: no sorting, points permuted in place.
 
 Every cut lies between two distinct coordinates, so coincident points stay together.  The weighted
 median v of a cell decides whether the cell can be cut on an axis at all: of the cuts below v the one
 right below leaves the most on its left, of those above v the one right above the most on its right,
 and the other side holds at least half the weight.  If neither leaves k on both sides, no cut does.
-
-Slices of the two orders of the points, by x and by y, cut in step."""
+"""
 
 from __future__ import annotations
 
@@ -23,6 +21,32 @@ WIDEST, MEDIAN, MONDRIAN, PROPORTIONAL = 0, 1, 2, 3
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 
 
+class Points(NamedTuple):
+    """n points and their two orders.
+
+    x, y        float64[n]  coordinates
+    weight      int64[n]
+    ox, oy      int64[n]    the points by x and by y, cell after cell
+    geographic  bool        degrees: widths count cos(latitude)
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    ox: np.ndarray
+    oy: np.ndarray
+    geographic: bool
+
+
+class Permuted(NamedTuple):
+    """Points that change places: x, y float64[n], weight int64[n], ids int64[n] where each came from."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    ids: np.ndarray
+
+
 @njit(**INNER)
 def _swap(x, y, w, ids, i, j):
     x[i], x[j] = x[j], x[i]
@@ -32,12 +56,15 @@ def _swap(x, y, w, ids, i, j):
 
 
 @njit(**INNER)
-def _weighted_select(c, x, y, w, ids, lo, hi, target, seed):
-    """Permute [lo, hi) by c into < v, = v, > v, where v is the first value whose cumulated weight reaches target.
+def _weighted_select(points, axis, lo, hi, target, seed):
+    """Permute [lo, hi) by a coordinate into < v, = v, > v, where v is the first value whose cumulated weight reaches
+    target.
 
-    c is x or y itself; returns i, j with = v in [i, j), the weight below v and the weight of v.
-    Expected time proportional to hi - lo.
+    points  ``Permuted``;  axis 0: by x, 1: by y
+    returns i, j with = v in [i, j), the weight below v and the weight of v.  Expected time proportional to hi - lo.
     """
+    x, y, w, ids = points
+    c = x if axis == 0 else y
     a, b = lo, hi
     before = np.int64(0)
     while True:
@@ -72,9 +99,9 @@ def _weighted_select(c, x, y, w, ids, lo, hi, target, seed):
 
 
 @njit(**INNER)
-def _nearest_cut(c, x, y, w, ids, lo, hi, total, k, target, rule):
+def _nearest_cut(points, axis, lo, hi, total, k, target, rule):
     """The feasible cut on one axis nearest the target weight: position (-1: none) and the coordinates next to it."""
-    i, j, below, equal = _weighted_select(c, x, y, w, ids, lo, hi, target, np.int64(hi * 31 + lo))
+    i, j, below, equal = _weighted_select(points, axis, lo, hi, target, np.int64(hi * 31 + lo))
     at = -1
     if rule == MONDRIAN:
         if j < hi and below + equal >= k and total - below - equal >= k:
@@ -89,6 +116,7 @@ def _nearest_cut(c, x, y, w, ids, lo, hi, total, k, target, rule):
                 at = j
     if at < 0:
         return -1, 0.0, 0.0
+    c = points.x if axis == 0 else points.y
     low, high = c[lo], c[at]
     for t in range(lo, at):
         low = max(low, c[t])
@@ -116,6 +144,7 @@ def select_tree(x, y, w, k, rule, geographic):
     """
     n = x.size
     ids = np.arange(n)
+    points = Permuted(x, y, w, ids)
     total = np.int64(0)
     for i in range(n):
         total += w[i]
@@ -155,10 +184,9 @@ def select_tree(x, y, w, k, rule, geographic):
             missed = np.int64(-1)  # imbalance of the wider side's cut, under MEDIAN
             for attempt in range(3):
                 cut_axis = first if attempt != 1 else 1 - first
-                c = x if cut_axis == 0 else y
-                at, low, high = _nearest_cut(c, x, y, w, ids, lo, hi, weight, k, target, rule)
+                at, low, high = _nearest_cut(points, cut_axis, lo, hi, weight, k, target, rule)
                 if at < 0 and rule == PROPORTIONAL:
-                    at, low, high = _nearest_cut(c, x, y, w, ids, lo, hi, weight, k, (weight + 1) // 2, rule)
+                    at, low, high = _nearest_cut(points, cut_axis, lo, hi, weight, k, (weight + 1) // 2, rule)
                 if rule != MEDIAN:
                     if at >= 0 or attempt == 1:
                         break
@@ -229,11 +257,14 @@ class Program(NamedTuple):
 
 
 @njit(**INNER)
-def bins(c, w, order, lo, hi, most, total, bin_of, first, last):
+def bins(points, axis, lo, hi, most, total, bin_of, ends):
     """Runs of distinct coordinates along one axis, at most ``most``, all of them where so few exist.
 
-    Writes bin_of[point], first[bin] and last[bin] (the coordinates at its ends); returns the number of bins.
+    Writes bin_of[point], and the coordinates at the ends of each bin to ends[2 axis] and ends[2 axis + 1]; returns the
+    number of bins.
     """
+    c, order = (points.x, points.ox) if axis == 0 else (points.y, points.oy)
+    w, first, last = points.weight, ends[2 * axis], ends[2 * axis + 1]
     distinct = 1
     for t in range(lo + 1, hi):
         if c[order[t]] != c[order[t - 1]]:
@@ -339,8 +370,8 @@ def guillotine(points, lo, hi, k, cap, objective, most, room):
     total = np.int64(0)
     for t in range(lo, hi):
         total += w[ox[t]]
-    nx = bins(x, w, ox, lo, hi, most, total, bx, ends[0], ends[1])
-    ny = bins(y, w, oy, lo, hi, most, total, by, ends[2], ends[3])
+    nx = bins(points, 0, lo, hi, most, total, bx, ends)
+    ny = bins(points, 1, lo, hi, most, total, by, ends)
     if total < k:
         return 0, nx, ny, np.int64(0), 0.0
     inf = np.inf
@@ -425,23 +456,6 @@ def guillotine(points, lo, hi, k, cap, objective, most, room):
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, nx - 1, 0, ny - 1
     m, heaviest, size = _carved(choice, most, rows, sums, box, (sx, sy), stack, rects)
     return m, nx, ny, heaviest, size
-
-
-class Points(NamedTuple):
-    """n points and their two orders.
-
-    x, y        float64[n]  coordinates
-    weight      int64[n]
-    ox, oy      int64[n]    the points by x and by y, cell after cell
-    geographic  bool        degrees: widths count cos(latitude)
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    ox: np.ndarray
-    oy: np.ndarray
-    geographic: bool
 
 
 @njit(**INNER)

@@ -1,10 +1,10 @@
-"""Cutting cells whose tiles must meet more than a weight: enough different values, none too frequent, no side too long.
+"""Tiles that must meet more than a weight: enough different values, none too frequent, no side too long.
 
 What a tile must hold comes as columns.  Every place lists the values that its records have in them, and a tile is
 eligible when it weighs k, each column has ``need`` different values in it and no value more than 1 / ``share`` of its
-weight.  A sensitive column asks for l of them; one that names persons asks for k.
-
-The best guillotine partition under limits, by looking at every rectangle between the distinct coordinates."""
+weight.  A sensitive column asks for l of them; one that names persons asks for k.  ``limited`` cuts cells one after the
+other; ``limited_guillotine`` finds the best guillotine partition over all rectangles between the distinct coordinates.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +36,23 @@ class ValueColumns(NamedTuple):
     need: np.ndarray
     share: np.ndarray
     unit: np.ndarray
+
+
+class Required(NamedTuple):
+    """What a tile must hold: weight k, and the values of places as the columns ask for them."""
+
+    k: int
+    values: PlaceValues
+    columns: ValueColumns
+
+
+class Ranking(NamedTuple):
+    """How cuts are ranked: rule int64, lam float64 the weight of balance, widest float64 the longest side there may
+    be."""
+
+    rule: int
+    lam: float
+    widest: float
 
 
 class Slice(NamedTuple):
@@ -71,10 +88,11 @@ def long_side(x0, x1, y0, y1, grid, geographic):
 
 
 @njit(**INNER)
-def _sweep(cell, back, w, k, rules, columns, state, able, room):
+def _sweep(cell, back, w, required, state, able, room):
     """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
     order, lo, hi = cell
-    start, code, amount = rules
+    k, values, columns = required
+    start, code, amount = values
     column, need, share, unit = columns
     count, stamp, tick, seen, top = state
     tick[0] += 1
@@ -124,12 +142,13 @@ def _side(cell, c, other, axis, left, grid, geographic, wide):
 
 
 @njit(**INNER)
-def _best(cell, c, w, weight, rule, lam, widest, trim, work):
+def _best(cell, c, w, weight, ranking, trim, work):
     """The best cut along one axis: (score, position, weight left); position -1 when there is none.
 
     trim  only one side need be eligible, and the other is given up: the least weight given up is best
     """
     order, lo, hi = cell
+    rule, lam, widest = ranking
     able, back_able, room, back_room, wide, back_wide = work
     best, at, kept = np.inf, -1, np.int64(0)
     whole = max(back_wide[lo], 1e-300)
@@ -203,6 +222,7 @@ def limited(points, k, rules, columns, rule, lam, sides):
         stack[0, e] = -1
     sp, m, cuts = 1, 0, 0
     limit = widest * (1 + 1e-9) if grid > 0 else widest * (1 - 1e-9)
+    required, ranking = Required(k, rules, columns), Ranking(rule, lam, limit)
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
@@ -216,12 +236,12 @@ def limited(points, k, rules, columns, rule, lam, sides):
             for axis in range(2):
                 order, c, other = (ox, x, y) if axis == 0 else (oy, y, x)
                 cell = Slice(order, lo, hi)
-                _sweep(cell, False, w, k, rules, columns, state, able, room)
-                _sweep(cell, True, w, k, rules, columns, state, back_able, back_room)
+                _sweep(cell, False, w, required, state, able, room)
+                _sweep(cell, True, w, required, state, back_able, back_room)
                 _side(cell, c, other, axis, True, grid, geographic, wide)
                 _side(cell, c, other, axis, False, grid, geographic, back_wide)
                 good = back_able[lo] and (widest <= 0 or back_wide[lo] <= limit)
-                score, position, part = _best(cell, c, w, weight, rule, lam, limit, trim == 1, work)
+                score, position, part = _best(cell, c, w, weight, ranking, trim == 1, work)
                 if rule != WASTE and trim == 0 and position >= 0:  # the wider side first
                     wider = (axis == 0) == (spread_x >= spread_y)
                     if rule == MEDIAN:

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.model.settings import SHORTHANDS
 
 CLOSE = 1e-9  # two levels nearer than this are one; the judge has the same
 LOOKED_AT = 2000  # sizes of a group tried for the least that a model allows
@@ -53,6 +54,11 @@ class Measure:
     number: float = 0.0
     whole: int = 0
     table: tuple[float, ...] = ()
+
+
+def named(short: str, level: Any) -> str:
+    """What would pass, for a sentence: the keyword with its value, where a keyword has that name."""
+    return f"⟨{short}={level}⟩" if short in SHORTHANDS else f"{short}={level}"
 
 
 class Model(ABC):
@@ -122,7 +128,7 @@ class Model(ABC):
         end = "least" if self.weaker is max else "most"
         return (
             f"all rows as one group reach {level} of {name}, so no table in which {self.words()} exists; "
-            f"ask for {self.short}={level} at the {end}"
+            f"ask for {named(self.short, level)} at the {end}"
         )
 
 

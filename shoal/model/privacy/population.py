@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least, said
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least, named, said
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,9 @@ class Charge(Model):
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         most = int(self.level(counts, counts) + CLOSE)
         return (
-            f"the weights of all rows add up to a population of {most}, so no group of k_map = {self.least:g} exists; "
-            f"the largest k_map possible is {most}"
+            f"the weights of all rows add up to a population of {most}, so no group of "
+            f"⟨k_map⟩ = {self.least:g} exists; "
+            f"the largest ⟨k_map⟩ possible is {most}"
         )
 
 
@@ -236,8 +237,9 @@ class OfPersons(Model):
         if isinstance(value, int) and self.weaker is min:
             best = str(int(level + CLOSE))
         return (
-            f"no groups were found that meet {self.short}={value} with each {self.person!r} counted once; all rows as "
-            f"one group reach {said(level, up=self.weaker is max)} of {name}, so {self.short}={best} can be met"
+            f"no groups were found that meet {named(self.short, value)} with each {self.person!r} counted once; "
+            f"all rows as one group reach {said(level, up=self.weaker is max)} of {name}, so "
+            f"{named(self.short, best)} can be met"
         )
 
 

@@ -115,7 +115,7 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
     for model in models:
         refuse_unenforced(model)
         if histogram is not None and model.unbound is not None:
-            raise PolicyError(f"{model.unbound}; say hierarchies={{column: ...}} to shoal.anonymize")
+            raise PolicyError(f"{model.unbound}; say ⟨hierarchies={{column: ...}}⟩ to shoal.anonymize")
         everywhere = model.speaks == "tuples"
         person = getattr(model, "person", None)
         for j in _places(model, sensitive):
@@ -138,9 +138,9 @@ def _places(model: Model, sensitive: Sequence[str]) -> list[int]:
     if model.speaks == "rows":
         return [-1]
     if model.speaks == "population":
-        raise PolicyError(f"{model.name} speaks of a population; hand one over with population= to shoal.anonymize")
+        raise PolicyError(f"{model.name} speaks of a population; hand one over with ⟨population=⟩ to shoal.anonymize")
     if not sensitive:
-        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; set sensitive=[...]")
+        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
     if model.column is None:
         return list(range(len(sensitive)))
     if model.column not in sensitive:

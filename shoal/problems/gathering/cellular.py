@@ -245,7 +245,7 @@ def cellular(
         ([3, 3], 6.0, True)
     """
     if r is None and setup_costs is None:
-        raise PolicyError("give r, the least size of a cluster, or setup_costs, or both")
+        raise PolicyError("give r, the least size of a cluster, or ⟨setup_costs⟩, or both")
     space = space_of(points, metric, cyclic)
     asked, epsilon, _ = check(1 if r is None else r, epsilon, None, "points", method, "cellular")
     hard, begun = Effort.of(effort), clock()

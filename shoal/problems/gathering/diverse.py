@@ -57,7 +57,7 @@ class Diversity:
         if l is None and distinct_l is None and eligible is None:
             return None
         if sensitive is None:
-            raise PolicyError("l, distinct_l and eligible speak of sensitive values; give them as sensitive=")
+            raise PolicyError("l, ⟨distinct_l⟩ and eligible speak of sensitive values; give them as ⟨sensitive=⟩")
         table = array_of(sensitive, "sensitive", "one value, or as many, for each point")
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != n:
@@ -68,7 +68,7 @@ class Diversity:
             each = [1 if value is None else value] * codes.shape[1] if not isinstance(value, Sequence) else list(value)
             says = "a whole number of at least 1 (or one per sensitive column)"
             if len(each) != codes.shape[1]:
-                raise PolicyError(f"{name}={value!r}: {says}")
+                raise PolicyError(f"⟨{name}={value!r}⟩: {says}")
             least.append(tuple(whole_number(name, v, says) for v in each))
         return cls(codes, least[0], least[1], eligible)
 
@@ -107,7 +107,7 @@ class Diversity:
         if self.eligible is not None:
             raise PolicyError(
                 "all points together do not meet the condition given, and of a function nobody can tell which points "
-                "to leave out; leave them out yourself, or ask for l or distinct_l"
+                "to leave out; leave them out yourself, or ask for l or ⟨distinct_l⟩"
             )
         rows, of, count = np.unique(self.codes, axis=0, return_inverse=True, return_counts=True)
         stay = most_kept(rows, count, self.frequency, self.distinct)

@@ -52,7 +52,7 @@ def gather_exact(
     (clusters, bound); the bound equals the radius unless the time ran out.  For at most 200 points.
     """
     if space.n > MOST:
-        raise InputError(f"the exact method takes at most {MOST} points, and there are {space.n}; use method='local'")
+        raise InputError(f"the exact method takes at most {MOST} points, and there are {space.n}; use ⟨method='local'⟩")
     distances = space.matrix()
     values = np.unique(distances)
     values = values[(values >= low * (1 - 1e-9)) & (values <= upper.radius)]

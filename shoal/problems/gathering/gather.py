@@ -231,7 +231,7 @@ def _gathered(
     if diversity is not None:
         r = max(r, diversity.smallest)
         if max_clusters is not None:
-            raise PolicyError("max_clusters together with a condition on sensitive values is not offered; drop one")
+            raise PolicyError("⟨max_clusters⟩ together with a condition on sensitive values is not offered; drop one")
     if space.n < r:
         raise InfeasibleError(
             f"there are {space.n} points, so no cluster of r = {r} exists; the largest r possible is {space.n}"

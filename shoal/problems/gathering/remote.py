@@ -1,14 +1,13 @@
-"""Gathering with a smaller radius: remote points first, wherever somebody is too far from a center.
+"""Gathering with a smaller largest radius: remote points served first, clusters improved, centers anywhere.
 
 ``local`` starts from ``disjoint`` and mends it: for a target, all clusters near the points beyond it are dissolved and
 cut anew, those points served first, then others that few centers can serve, then disjoint balls.  The target falls
 towards the lower bound while that works; never wider than ``disjoint``.
 
-A smaller largest radius from clusters at hand: better centers, points moved, others left out; nothing is proved.
+``improve`` starts from clusters at hand: better centers, points moved, others left out; nothing is proved.
 
-Centers anywhere in Euclidean space: smallest enclosing balls, a bound of its own, and a search on the widest ball.
-
-The bound (not in the paper): a cluster that holds p lies in a disc with p and r - 1 other points, so no radius is
+Centers anywhere in Euclidean space are those of smallest enclosing balls, with a search on the widest ball.  The bound
+(not in the paper): a cluster that holds p lies in a disc with p and r - 1 other points, so no radius is
 under the largest over p of the smallest such disc.  In the plane that disc is found by sweeping its center; in other
 dimensions half of rho(p) stands in for it."""
 
@@ -195,7 +194,7 @@ class _Remote:
             opened = quick(kernels.open_remote, order.size * lists.near.size / space.n * LONGEST * r)(
                 kernels.Near(lists.near, lists.far, lists.rho, lists.tau),
                 kernels.Longer(self.line, self.start, self.stop, self.wide, self.far),
-                order, r, reach, owner, center, wanted, opened,
+                order, r, reach, kernels.Opened(owner, center), wanted, opened,
             )  # fmt: skip
             short = np.flatnonzero(wanted & (self.stop - self.start < min(LONGEST * r, space.n)))
             if not (again and short.size) or self.used > MOST:

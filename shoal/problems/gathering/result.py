@@ -125,12 +125,12 @@ def setup_of(setup_costs: Any, n: int) -> np.ndarray:
         return np.zeros(n)
     setup = coordinates(setup_costs, "setup_costs")
     if setup.ndim and setup.shape != (n,):
-        raise InputError(f"setup_costs has shape {setup.shape}; one number, or one for each of the {n} points")
+        raise InputError(f"⟨setup_costs⟩ has shape {setup.shape}; one number, or one for each of the {n} points")
     setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
     bad = ~np.isfinite(setup) | (setup < 0)
     if bad.any():
         said = "costs are finite and at least 0"
         if np.ndim(setup_costs):  # those of the points stay unsaid
-            raise InputError(f"setup_costs: {said}, and {int(bad.sum()):,} are not")
-        raise InputError(f"setup_costs {float(setup_costs):g}: {said}")
+            raise InputError(f"⟨setup_costs⟩: {said}, and {int(bad.sum()):,} are not")
+        raise InputError(f"⟨setup_costs={float(setup_costs):g}⟩: {said}")
     return setup

@@ -1,10 +1,10 @@
-"""Cellular clusterings found by search: a greedy start, pairs of clusters re-split, a few dissolved and cut anew.
+"""Methods and bounds of cellular clustering: local search, the primal-dual methods, and feasible prices of points.
 
-Nothing is proved here; the bound of ``prices`` says how far the answer is from the optimum at most.
+The search takes a greedy start, re-splits pairs of clusters, dissolves a few and cuts them anew.  It proves nothing;
+``bound`` says how far its answer is from the optimum at most.
 
-Cellular clustering by prices: with set-up costs (factor 3), and with at least r points each in three steps.
-
-Section 3 of Aggarwal et al. 2006.  ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
+The primal-dual methods have factor 3 with set-up costs, and 36 in three steps with at least r points each.  Section 3
+of Aggarwal et al. 2006.  ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
 centers).  ``tight`` departs from it: clusters that are paid freeze their points, nothing is shut down, at the end the
 largest of those that share a paying point are kept, and whoever pays for one of these joins it.  Factor 3, and on real
 points both sides come closer.
@@ -15,27 +15,22 @@ later pay the wider radius.  The family in tests/families/gathering.py makes tha
 Theorem 3.6 is not certified here.  Keeping the largest cluster first repairs it: factor 36, docs/gathering.md,
 Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
 
-Lower bounds of cellular clustering: prices that no cluster undercuts.
-
-A price per point is feasible when every possible cluster costs at least what its members' prices add up to; then no
-clustering costs less than all prices together, and with m points left out none less than all but the m largest.  Not
-in the paper: there the prices (alpha) come from one primal-dual run.  Here they start at the cheapest share any ball
-offers, which without set-up costs is tau, and are raised one after another as far as the clusters around allow; then
-some fall so that more can rise, along subgradients."""
+The lower bounds are prices that no cluster undercuts.  A price per point is feasible when every possible cluster costs
+at least what its members' prices add up to; then no clustering costs less than all prices together, and with m points
+left out none less than all but the m largest.  Not in the paper: there the prices (alpha) come from one primal-dual
+run.  Here they start at the cheapest share any ball offers, which without set-up costs is tau, and are raised one after
+another as far as the clusters around allow; then some fall so that more can rise, along subgradients."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.gathering import cellular as kernels
 from shoal.kernels.gathering import duals, pairs
-from shoal.kernels.gathering import duals as steps
-from shoal.kernels.gathering.pairs import recut
 from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.space import Space
@@ -159,15 +154,13 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
     near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
-    pairs.search(space.coded, near, problem.rules, largest, LOOKS[effort], owner, center)
+    pairs.search(space.coded, near, problem.rules, pairs.Budget(largest, 2, LOOKS[effort], 0), owner, center)
     done(0.5)
     per = STEPS[effort] if steps is None else steps
     if per:
         clusters = max(1, np.unique(owner[owner >= 0]).size)
-        recut(
-            space.coded, problem.near, problem.rules, min(2 * largest, max(LARGEST, 4 * problem.r)), 5,
-            per * clusters, seed, owner, center,
-        )  # fmt: skip
+        budget = pairs.Budget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, per * clusters, seed)
+        pairs.recut(space.coded, problem.near, problem.rules, budget, owner, center)
     return min((start, nearby(problem, finish(space, owner, center))), key=lambda c: penalized(problem, c))
 
 
@@ -270,6 +263,7 @@ def raised(
     n, w = near.shape
     complete = w >= n
     at, holder, away, place = quick(duals.holders, 2 * near.size)(near, far)
+    balls = duals.Balls(near, far, at, holder, away, r, setup)
     offer = far + setup[:, None] / np.arange(1, w + 1)
     offer[:, : r - 1] = np.inf
     offer[:, :-1][far[:, 1:] == far[:, :-1]] = np.inf  # equal distances enter together
@@ -285,27 +279,26 @@ def raised(
     price = np.minimum(price, cap)
     first = float(price.sum())
     if left_out:
-        return _capped((near, far, at, holder, away, r, setup), cap, price, left_out)
+        return _capped(balls, cap, price, left_out)
     if start is not None and (complete or r <= 1) and start.sum() > first:
         price = start.copy()
 
     def higher(price: np.ndarray) -> None:
-        duals.raise_prices(near, far, at, holder, away, r, setup, cap, np.argsort(price, kind="stable"), price)
+        duals.raise_prices(balls, cap, np.argsort(price, kind="stable"), price)
 
     higher(price)
-    climbed = climbed_from(price, near, far, r, cap, effort) if r > 1 and not setup.any() else price
+    climbed = climbed_from(price, balls, cap, effort) if r > 1 and not setup.any() else price
     if climbed.sum() > price.sum():
         price = climbed
         higher(price)
     return price, first
 
 
-def climbed_from(
-    price: np.ndarray, near: np.ndarray, far: np.ndarray, r: int, cap: np.ndarray, effort: str
-) -> np.ndarray:
+def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort: str) -> np.ndarray:
     """Prices of either sign from feasible ones, moved along subgradients and lowered until they are feasible; ``cap``
     as for ``raise_prices``.  Without set-up costs."""
-    passes = min(PASSES[effort], int(CLIMB[effort] / near.size))
+    work = balls.near.size
+    passes = min(PASSES[effort], int(CLIMB[effort] / work))
     aim = float(price.sum())
     if passes < FEWEST or aim <= 0.0:
         return price
@@ -313,24 +306,23 @@ def climbed_from(
     state = np.array([-np.inf, 1.0, 0.0])
     # prices of wide land are a thousand times those of a city: each moves in units between its own and the usual one
     scale = np.sqrt(np.maximum(price, TINY * float(price.max())) * float(np.median(price[price > 0])))
-    quick(steps.climb, passes * near.size)(near, far, r, scale, cap, moved, best, passes, aim, GAP * aim, state)
-    quick(steps.excess, near.size)(near, far, r, best, over)
+    quick(duals.climb, passes * work)(balls, scale, cap, (aim, GAP * aim), passes, moved, best, state)
+    quick(duals.excess, work)(balls.near, balls.far, balls.r, best, over)
     return best - over - TINY * np.abs(best)
 
 
-def _capped(balls: tuple[Any, ...], cap: np.ndarray, price: np.ndarray, left_out: int) -> tuple[np.ndarray, float]:
+def _capped(balls: duals.Balls, cap: np.ndarray, price: np.ndarray, left_out: int) -> tuple[np.ndarray, float]:
     """With points left out only the smaller prices count, so none is raised above a common cap; a few are tried.
 
-    balls  who is near whom, r and the set-up costs, as ``raise_prices`` takes them
+    balls  who is near whom, r and the set-up costs
     """
-    near, far, at, holder, away, r, setup = balls
     first = bound(price, left_out)
     best, level = price, float(np.partition(price, price.size - left_out - 1)[price.size - left_out - 1])
     for factor in (1.0, 1.4, 2.0):
         limit = level * factor
         trial = np.minimum(price, limit)
         order = np.argsort(trial, kind="stable")
-        duals.raise_prices(near, far, at, holder, away, r, setup, np.minimum(cap, limit), order, trial)
+        duals.raise_prices(balls, np.minimum(cap, limit), order, trial)
         if bound(trial, left_out) > bound(best, left_out):
             best = trial
     return best, first
@@ -361,7 +353,7 @@ class Distances:
         if space.n > DENSE:
             raise InputError(
                 f"this method holds all distances, for at most {DENSE} points, and there are {space.n}; "
-                "use method='search'"
+                "use ⟨method='search'⟩"
             )
         self.distances = np.ascontiguousarray(space.matrix())
         self.ranked = np.argsort(self.distances, axis=1, kind="stable").astype(np.int32)
@@ -371,11 +363,15 @@ class Distances:
         """Number of points."""
         return len(self.distances)
 
+    def openings(self, r: int, fixed: np.ndarray, share: float, widest: float = np.inf) -> duals.Openings:
+        """The clusters that may open at a set-up cost of ``fixed`` and ``share`` times the radius."""
+        return duals.Openings(self.distances, self.ranked, r, fixed, share, widest)
+
 
 def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> Priced:
     """The paper's Procedure 1.  O(n^2) space."""
     labels, center, alpha = np.full(table.n, -1), np.zeros(table.n, np.int64), np.zeros(table.n)
-    m = duals.procedure_one(table.distances, table.ranked, r, fixed, share, labels, center, alpha)
+    m = duals.procedure_one(table.openings(r, fixed, share), labels, center, alpha)
     return Priced(labels, center[:m], alpha)
 
 
@@ -388,9 +384,7 @@ def tight(
     """
     n = table.n
     witness, center, radius, alpha = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
-    m, last = duals.tighten(
-        table.distances, table.ranked, r, fixed, share, left_out, widest, witness, center, radius, alpha
-    )
+    m, last = duals.tighten(table.openings(r, fixed, share, widest), left_out, witness, center, radius, alpha)
     center, radius = center[:m], radius[:m]
     chosen, stand_in, payer = np.zeros(m, np.bool_), np.zeros(m, np.int64), np.full(n, -1)
     quick(duals.independent, m * n)(table.distances, center, radius, alpha, chosen, stand_in, payer)

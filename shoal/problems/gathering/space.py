@@ -1,11 +1,10 @@
-"""Points with a metric, ready for questions: who is nearest, who is within reach.
+"""A space of points with a metric: which points are nearest to one, and which lie within reach of it.
 
 A k-d tree answers on an embedding whose distances never exceed the true ones (and equal them for numbers, and for
 categories of few values); the kernels then compute the true distances, and a list is asked for again, longer, until
 nothing outside it can be nearer.  Equal records are one place in the tree.  Only a matrix or a function given by the
 user is ever held as a full matrix, and only up to 20,000 points.
-
-Records as the kernels compare them, and points no farther apart than they are for a tree of their neighbors."""
+``coded`` holds the records as the kernels compare them."""
 
 from __future__ import annotations
 
@@ -452,7 +451,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
         for key, length in mapping("cyclic", cyclic).items():
             name = labels[key] if isinstance(key, int) and 0 <= key < width else str(key)
             known("column of cyclic=", name, labels)
-            period[name] = number("the period", length, "a positive number", lambda x: x > 0)
+            period[name] = number(f"cyclic[{name!r}]", length, "a positive number", lambda x: x > 0)
         return Space(
             Metric(features=tuple(Number(x, period=period[x]) for x in labels), norm=metric), list(table.T), names
         )

@@ -1,4 +1,6 @@
-"""The r-gather of Aggarwal et al. 2006, section 2.2 (factor 2, Theorem 2.2), and with at most k clusters (section 2.4).
+"""Gathering with proved factors: thresholds and flow, points left out, and disjoint nearest-r balls.
+
+The r-gather of Aggarwal et al. 2006, section 2.2 (factor 2, Theorem 2.2), and with at most k clusters (section 2.4).
 
 A threshold D stands for twice the radius.  A test marks the points within D of a still unmarked one, which becomes a
 center, and then asks a flow whether every center can have r points within D.  Departures from the paper: its
@@ -10,19 +12,16 @@ The test is not monotone in D.  It succeeds at every D from the largest cluster 
 failed test proves d* > D and bisection keeps "the lower end failed, the upper end passed": radius at most the upper
 end, and every answer, centers anywhere, has a radius above half the lower end.
 
-Leaving out a share of the points: (r, epsilon)-gather of section 2.3 and (k, r, epsilon)-center of section 2.4.
+With a share of the points left out these are (r, epsilon)-gather of section 2.3 and (k, r, epsilon)-center of section
+2.4.  ``peeling`` is the paper's algorithm, factor 4 with centers anywhere (Theorem 2.3).  ``rounds`` is the factor 6 (5
+with centers at points) that the paper announces for (k, r, epsilon)-center and defers; the proof stands in
+docs/gathering.md, Theorem 3.  The factor 3 for centers at points is ``disjoint``.
 
-``peeling`` is the paper's algorithm, factor 4 with centers anywhere (Theorem 2.3).  ``rounds`` is the factor 6 (5 with
-centers at points) that the paper announces for (k, r, epsilon)-center and defers; the proof stands in
-docs/gathering.md, Theorem 3.  The factor 3 for centers at points is ``local.disjoint``.
-
-Gathering from nearby points: many small clusters around disjoint nearest-r balls, within a proved factor.
-
-Not in Aggarwal et al. 2006.  With rho(v) the distance of the r-th nearest point of v (v itself counts) and
-tau(p) = min over v of max(d(p, v), rho(v)), no clustering with centers at points has a radius under the largest tau.
-
-``disjoint`` opens the nearest-r balls that are free, by rising rho; everyone else joins the nearest center.  At most
-3 tau(p) from p, or, when the balls of all points are looked at, 2 rho(p): docs/gathering.md, Theorem 1."""
+``disjoint`` makes many small clusters around disjoint nearest-r balls.  It is not in Aggarwal et al. 2006.  With
+rho(v) the distance of the r-th nearest point of v (v itself counts) and tau(p) = min over v of max(d(p, v), rho(v)), no
+clustering with centers at points has a radius under the largest tau.  It opens the nearest-r balls that are free, by
+rising rho; everyone else joins the nearest center.  At most 3 tau(p) from p, or, when the balls of all points are
+looked at, 2 rho(p): docs/gathering.md, Theorem 1."""
 
 from __future__ import annotations
 

@@ -1,26 +1,24 @@
-"""At most 5/2 times the optimum: greedy covering in decreasing order, its leftover spread, or Fold.
+"""Approximation algorithms of min-max bin covering: factor 5/2, Fold and Spread, and the schemes of 1 + epsilon.
 
-Du, Eppstein, Goodrich, Lueker 2009, Theorem 9 and Lemma 8.  The paper omits Lemma 8's proof and the case of at
-most three bins, and misprints an inequality (Opt >= 6/5 for <=); docs/labels.md has the completed proof.
+``five_halves`` covers greedily in decreasing order and spreads what is left over, or folds.  Du, Eppstein, Goodrich,
+Lueker 2009, Theorem 9 and Lemma 8.  The paper omits Lemma 8's proof and the case of at most three bins, and misprints
+an inequality (Opt >= 6/5 for <=); docs/labels.md has the completed proof.
 
 Kept from the paper: large (above k / 2, below k), small (at most k / 2), f (largest item of the last bin),
 r (the rest of the last bin), x_1 (first large item).
 Departure: leftover small items go one by one to the least loaded bin, which needs no Lemma 8 and no case
 distinction on the number of bins; ``leftover="thirds"`` follows the paper.
 
-Fold and Spread: one pass, and what is left over is shared out.
-
-Du, Eppstein, Goodrich, Lueker, "On the approximability of geometric and geographic generalization and the
-min-max bin covering problem", arXiv:0904.3756: Fold is the algorithm of Theorem 7, Spread the simplified form of
-Theorem 9's that their section 5 measures.
+Fold and Spread make one pass and share out what is left over.  Du, Eppstein, Goodrich, Lueker, "On the approximability
+of geometric and geographic generalization and the min-max bin covering problem", arXiv:0904.3756: Fold is the algorithm
+of Theorem 7, Spread the simplified form of Theorem 9's that their section 5 measures.
 
 Departure: the paper merges Fold's leftover bin "with some other bin"; here it is the least loaded one, which the
 bound allows and which Theorem 10's preprocessing needs.
 
-The approximation scheme A_epsilon, and the bicriteria one that leaves bins slightly short.
-
-Du, Eppstein, Goodrich, Lueker 2009, Theorems 10 and 11.  The degree of the polynomial grows fast as epsilon falls;
-these are for small instances and for the record, and refuse where the enumeration would not end.
+The schemes are A_epsilon, and the bicriteria one that leaves bins slightly short.  Du, Eppstein, Goodrich, Lueker 2009,
+Theorems 10 and 11.  The degree of the polynomial grows fast as epsilon falls; these are for small instances and for the
+record, and refuse where the enumeration would not end.
 
 Kept from the paper: nominal (below k), oversize (k or more), large (at least epsilon k), configuration (large items
 of one bin, rounded down to epsilon (1 + epsilon)^j k, of at most 3 k), type (a multiset of configurations that uses
@@ -230,7 +228,7 @@ def _fraction(epsilon: float) -> Fraction:
     except ValueError:
         eps = Fraction(0)
     if not 0 < eps <= 1:
-        raise PolicyError(f"epsilon={epsilon!r}: a number above 0 and at most 1")
+        raise PolicyError(f"⟨epsilon={epsilon!r}⟩: a number above 0 and at most 1")
     return eps
 
 
@@ -274,11 +272,11 @@ def _packings(given: Instance, eps: Fraction, least: int, merge: bool) -> Iterat
     weight = [int(steps[c[1]] * scale) for c in classes]
     lead = [c[0] for c in classes]
     counts = [len(m) for m in members]
-    ways = _configurations(weight, counts, 3 * scale, lead if alone else None)
+    configurations = _configurations(weight, counts, 3 * scale, lead if alone else None)
     bins = oversize if alone else most_bins(*distinct(given.sizes), least)
-    _refuse_when_endless(counts, weight, 3 * scale, ways, bins, max(1, min(TYPES, PLACED // len(sizes))))
+    _refuse_when_endless(counts, weight, 3 * scale, configurations, bins, max(1, min(TYPES, PLACED // len(sizes))))
     small = [i for i, x in enumerate(scaled) if x < marks[0]]
-    for chosen in types_of_bins(counts, ways or [], bins):
+    for chosen in types_of_bins(counts, configurations or [], bins):
         for empty in [0] if alone else range(bins - len(chosen) + 1):
             if not chosen and not empty:
                 continue
@@ -319,31 +317,42 @@ def _configurations(
 
 
 def _refuse_when_endless(
-    counts: list[int], weight: list[int], most: int, ways: list[tuple[int, ...]] | None, bins: int, allowed: int
+    counts: list[int],
+    weight: list[int],
+    most: int,
+    configurations: list[tuple[int, ...]] | None,
+    bins: int,
+    allowed: int,
 ) -> None:
     """PolicyError when the types are too many: counted where that is quick, else estimated from above."""
     states = prod(c + 1 for c in counts)
-    if ways is not None and states * len(ways) <= COUNTING:
+    if configurations is not None and states * len(configurations) <= COUNTING:
         number: dict[tuple[int, ...], int] = {(0,) * len(counts): 1}
-        for way in ways:  # as in making change
-            for state in product(*(range(w, c + 1) for w, c in zip(way, counts, strict=True))):
-                before = tuple(s - w for s, w in zip(state, way, strict=True))
+        for each in configurations:  # as in making change
+            for state in product(*(range(w, c + 1) for w, c in zip(each, counts, strict=True))):
+                before = tuple(s - w for s, w in zip(state, each, strict=True))
                 if before in number:
                     number[state] = number.get(state, 0) + number[before]
         digits, shown = 0.0, number.get(tuple(counts), 0) * (bins + 1)
         about = f"about {shown:,}" if shown < 10**15 else f"about 10^{len(str(shown)) - 1}"
     else:  # multisets of at most ``bins`` configurations
-        c = len(ways) if ways is not None else prod(1 + min(n, most // w) for n, w in zip(counts, weight, strict=True))
+        c = (
+            len(configurations)
+            if configurations is not None
+            else prod(1 + min(n, most // w) for n, w in zip(counts, weight, strict=True))
+        )
         digits, shown = bins * log10(c + bins) - lgamma(bins + 1) / log(10), 0
         about = f"at most 10^{ceil(digits)}"
-    if shown > allowed or digits > log10(allowed) or ways is None:
+    if shown > allowed or digits > log10(allowed) or configurations is None:
         raise PolicyError(
             f"there are {about} types to look at for this epsilon, more than the {allowed:,} that can be; "
             f"take a larger epsilon, or method 'auto' or 'exact'"
         )
 
 
-def types_of_bins(counts: list[int], ways: list[tuple[int, ...]], bins: int) -> Iterator[list[tuple[int, ...]]]:
+def types_of_bins(
+    counts: list[int], configurations: list[tuple[int, ...]], bins: int
+) -> Iterator[list[tuple[int, ...]]]:
     """Multisets of at most ``bins`` configurations that use up the counts, each once: in descending order."""
 
     def extend(left: tuple[int, ...], start: int, chosen: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
@@ -353,13 +362,13 @@ def types_of_bins(counts: list[int], ways: list[tuple[int, ...]], bins: int) -> 
             return
         if len(chosen) == bins:
             return
-        for j in range(start, len(ways)):
-            way = ways[j]
-            if not any(way[: first + 1]):
+        for j in range(start, len(configurations)):
+            each = configurations[j]
+            if not any(each[: first + 1]):
                 return  # this and all later ones lack the largest class left
-            if all(w <= c for w, c in zip(way, left, strict=True)):
-                rest = tuple(c - w for c, w in zip(left, way, strict=True))
-                yield from extend(rest, j, [*chosen, way])
+            if all(w <= c for w, c in zip(each, left, strict=True)):
+                rest = tuple(c - w for c, w in zip(left, each, strict=True))
+                yield from extend(rest, j, [*chosen, each])
 
     yield from extend(tuple(counts), 0, [])
 
@@ -369,7 +378,7 @@ def _complete(
 ) -> list[list[int]]:
     """Real items for the rounded ones, then each small item into the least loaded bin."""
     following = [iter(m) for m in members]
-    contents = [[next(following[t]) for t, c in enumerate(way) for _ in range(c)] for way in chosen]
+    contents = [[next(following[t]) for t, c in enumerate(each) for _ in range(c)] for each in chosen]
     contents += [[] for _ in range(empty)]
     heap = [(sum(sizes[i] for i in inside), b) for b, inside in enumerate(contents)]
     heapify(heap)

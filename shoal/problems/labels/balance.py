@@ -97,7 +97,7 @@ def list_fillings(given: Instance, values: np.ndarray, counts: np.ndarray, high:
 
 
 def choose_fillings(
-    ways: Fillings, usable: np.ndarray, counts: np.ndarray, limits: Budget, until: float
+    fillings: Fillings, usable: np.ndarray, counts: np.ndarray, limits: Budget, until: float
 ) -> list[int] | bool | None:
     """Fillings (with repetition) that use every item exactly once; False when none do, None when undecided.
 
@@ -107,9 +107,9 @@ def choose_fillings(
     from shoal.kernels.labels import walk
 
     columns = np.flatnonzero(usable)
-    widths = np.diff(ways.start)[columns]
-    spots = np.repeat(ways.start[columns] - np.cumsum(widths) + widths, widths) + np.arange(int(widths.sum()))
-    kind, times = ways.kind[spots], ways.times[spots]
+    widths = np.diff(fillings.start)[columns]
+    spots = np.repeat(fillings.start[columns] - np.cumsum(widths) + widths, widths) + np.arange(int(widths.sum()))
+    kind, times = fillings.kind[spots], fillings.times[spots]
     if np.count_nonzero(np.bincount(kind, minlength=len(counts))) < len(counts):
         return False
     start = np.concatenate([[0], np.cumsum(widths)])
@@ -164,8 +164,8 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Budget) -> 
     members = np.argsort(index, kind="stable")  # items by distinct size
     cost = given.cost(label)
     proved = low = bound.value
-    ways = list_fillings(given, values, counts, cost - 1, limits.fillings) if low < cost else None
-    sums = np.unique(ways.loads) if ways is not None else None
+    fillings = list_fillings(given, values, counts, cost - 1, limits.fillings) if low < cost else None
+    sums = np.unique(fillings.loads) if fillings is not None else None
     stopped = None
     undecided = 0
     first = True
@@ -181,7 +181,7 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Budget) -> 
         if limits.seconds is not None and left <= 0:
             stopped = f"time limit of {limits.seconds:g} seconds"
             break
-        verdict = _decide(given, values, counts, high, ways, limits, end - left / 2)
+        verdict = _decide(given, values, counts, high, fillings, limits, end - left / 2)
         if isinstance(verdict, list):
             label = _assign(verdict, members, counts, len(values))
             cost = given.cost(label)
@@ -206,21 +206,21 @@ def _decide(
     values: np.ndarray,
     counts: np.ndarray,
     high: int,
-    ways: Fillings | None,
+    fillings: Fillings | None,
     limits: Budget,
     until: float,
 ) -> list[list[int]] | bool | None:
     """Bins as lists of kinds when all loads can lie in k..high, False when they cannot, None when undecided."""
     from shoal.kernels.labels import pack
 
-    if ways is None:
-        ways = list_fillings(given, values, counts, high, limits.fillings)
-    if ways is not None:
-        chosen = choose_fillings(ways, ways.loads <= high, counts, limits, until)
+    if fillings is None:
+        fillings = list_fillings(given, values, counts, high, limits.fillings)
+    if fillings is not None:
+        chosen = choose_fillings(fillings, fillings.loads <= high, counts, limits, until)
         if not isinstance(chosen, list):
             return chosen
-        spans = [slice(ways.start[j], ways.start[j + 1]) for j in chosen]
-        return [np.repeat(ways.kind[s], ways.times[s]).tolist() for s in spans]
+        spans = [slice(fillings.start[j], fillings.start[j + 1]) for j in chosen]
+        return [np.repeat(fillings.kind[s], fillings.times[s]).tolist() for s in spans]
     if len(given.sizes) > SHORT:
         return None
     steps = limits.steps // 100 if given.wide else limits.steps

@@ -1,9 +1,8 @@
-"""What is packed and what comes out: counts checked once, labels certified once.
+"""An instance of min-max bin covering, its answer with a certificate, and lower bounds on the largest bin.
 
-Lower bounds on the largest bin, each with its argument.
-
-Du, Eppstein, Goodrich, Lueker 2009 use max(k, largest item) only; the others are stated and proved here.
-All are evaluated over the distinct sizes in whole numbers, of any length."""
+Counts are checked once, labels certified once; every bound has its argument.  Du, Eppstein, Goodrich, Lueker 2009 use
+max(k, largest item) only; the others are stated and proved here.  All are evaluated over the distinct sizes in whole
+numbers, of any length."""
 
 from __future__ import annotations
 

@@ -1,17 +1,14 @@
-"""An algorithm run on a task, bounded, and put back on all areas.
+"""One task of regions answered: a method run and bounded, small components solved to proved optima, the default method.
 
-As many regions as any objective finds: a search for other ends sometimes meets more regions than one for many.
+As many regions are kept as any objective finds, for a search for other ends sometimes meets more regions than one for
+many.  Where a number of regions is given, as many as can be are merged down to it, then searched at that number.
 
-A given number of regions: as many as can be are merged down to it, then searched at that number.
-
-Proved optima of small graphs: every connected eligible set listed, then chosen by integer programs.
-
-Component by component, the objectives one after the other.  The heaviest region (or the excess) is found by
+Small components are solved exactly: every connected eligible set is listed, then chosen by integer programs, component
+by component, the objectives one after the other.  The heaviest region (or the excess) is found by
 bisection over the values that sets can have; sums (number of regions, squares, compactness) by set partitioning.
 Where listing the sets passes a limit, the number of regions is still decided by ``packing`` on larger graphs, and
 everything else is answered by the search with the bound proved so far.
-
-What is run when no method is named: tree, search, small components exactly, the linear program where it is quick.
+Where no method is named, tree and search run, small components exactly, and the linear program where it is quick.
 """
 
 from __future__ import annotations

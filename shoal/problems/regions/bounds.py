@@ -1,4 +1,4 @@
-"""What every partition into eligible connected regions must look like: how many regions at most, how heavy at least.
+"""Bounds on every partition into eligible connected regions: how many regions at most, how heavy at least.
 
 All bounds look at the thresholds alone, so they hold with l-diversity as well.  H is the set of areas that meet every
 threshold alone, the light components are those of G - H.  Every region holds an area of H or lies in one light
@@ -6,13 +6,11 @@ component; so at most |H| + (sum over the light components of the disjoint eligi
 exist, and where only thresholds count some partition attains it: H's areas alone, the sets, everything else joined
 to a neighbor.
 
-What an area is worth to a region: prices that bound the number of regions, and that tell surplus from waste.
-
-Let every area of a light component (see ``bounds``) have a price so that every connected set which meets the
-thresholds costs at least one.  Then at most so many disjoint ones exist as all prices together make.  The share
-u(v) = w(v) / k is such a price; a linear program finds smaller ones.  Where areas are small beside k there are too many
-connected sets to write down, and little to gain, for they add up to nearly k anyway.  So the sets are listed around
-areas where they are few, and all other areas keep u:
+Dual prices of areas bound the number of regions, and tell surplus from waste.  Let every area of a light component have
+a price so that every connected set which meets the thresholds costs at least one.  Then at most so many disjoint ones
+exist as all prices together make.  The share u(v) = w(v) / k is such a price; a linear program finds smaller ones.
+Where areas are small beside k there are too many connected sets to write down, and little to gain, for they add up to
+nearly k anyway.  So the sets are listed around areas where they are few, and all other areas keep u:
 
     a listed set that meets the thresholds costs at least 1;
     a listed set that does not, and lies next to an area that keeps u, costs at least its own u.
@@ -134,12 +132,13 @@ def separated(task: Districting, bound: CountBound, steps: int | None = None) ->
     open_ = bound.room >= 2
     if not steps or "separator" in bound.table or not open_.any():
         return
+    from shoal.kernels.regions.areas import Areas
     from shoal.kernels.regions.connected import separator
 
     busy, members = induced(task.graph, (bound.nodes >= 0) & open_[bound.nodes])
     need, weights, lies = task.need, np.ascontiguousarray(task.weights[members]), bound.nodes[members]
     out = np.zeros(busy.n, np.bool_)
-    separator(busy.indptr, busy.indices, weights, need, out, steps, _VISITS, 0.15, task.state)
+    separator(Areas(busy.indptr, busy.indices, weights, need, 1), out, (steps, _VISITS, 0.15), task.state)
     better = np.bincount(lies[out], minlength=len(open_))
     rest, stay = induced(busy, ~out)
     pieces, piece = components(rest)
@@ -422,15 +421,12 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
 
     A little too high, so that what is left short is what no row was added for.
     """
-    import highspy
-
     from shoal.problems.programs import Solver
 
     highs = Solver()
     column = np.cumsum(free) - 1
     count = int(free.sum())
-    nothing = np.zeros(count, np.int32)
-    highs.addCols(count, np.ones(count), np.zeros(count), np.ones(count), 0, nothing, nothing[:0], np.zeros(0))
+    highs.add_columns(np.ones(count), np.ones(count))
     price = np.where(free, 0, own)
     added = np.zeros(len(sets.least), np.bool_)
     for _ in range(_ROUNDS):
@@ -439,15 +435,9 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
             break
         added[missed] = True
         rows = [column[sets.of(s)] for s in missed]
-        size = np.array([len(row) for row in rows])
-        index = np.concatenate(rows).astype(np.int32)
-        least = sets.least[missed] / UNIT
-        begin = (np.cumsum(size) - size).astype(np.int32)
-        highs.addRows(len(rows), least, np.full(len(rows), highspy.kHighsInf), len(index), begin, index,
-                      np.ones(len(index)))  # fmt: skip
+        highs.add_rows(sets.least[missed] / UNIT, np.full(len(rows), np.inf), rows)
         highs.run()
-        x = np.array(highs.getSolution().col_value)
-        price[free] = np.clip(np.ceil((x + _SLACK) * UNIT), 0, UNIT).astype(np.int64)
+        price[free] = np.clip(np.ceil((highs.x + _SLACK) * UNIT), 0, UNIT).astype(np.int64)
     return price[free]
 
 

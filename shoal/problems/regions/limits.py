@@ -1,24 +1,21 @@
-"""Regions under maxima: no region above so many people, so many areas, or one of those that are kept apart.
+"""Limits of regions and changes of the graph before they are solved: maxima, fixed and excluded areas, water.
 
-A union of regions may break a maximum, so a partition of everything need not exist: areas may have to stay out.  What
-is asked for is, in this order, the least weight left out, the fewest areas left out, then the objectives.  An area
-that is above a maximum by itself is a region of its own where it meets the thresholds, and no other joins it.
+Maxima: no region is above so many people, so many areas, or one of those that are kept apart.  A union of regions may
+break a maximum, so a partition of everything need not exist: areas may have to stay out.  What is asked for is, in this
+order, the least weight left out, the fewest areas left out, then the objectives.  An area that is above a maximum by
+itself is a region of its own where it meets the thresholds, and no other joins it.
 
 Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
 Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
 
-What is fixed beforehand, taken out of the problem before it is solved: areas fixed together become one, excluded
-ones go, and soft boundaries lose the edges across them that nobody needs.
+Fixed beforehand: areas fixed together become one, excluded ones go, and soft boundaries lose the edges across them that
+nobody needs.  Components too light alone are joined to the nearest one.  All of it changes the graph and nothing else,
+so every method obeys it and every bound holds.
 
-All of it changes the graph and nothing else, so every method obeys it and every bound holds.
-
-Components too light alone, joined to the nearest one.
-
-Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.
-
-A lake that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water
-is taken out before anything is solved, which every method obeys and every bound survives, and goes to a region beside
-it at the end: the one with most areas next to it, then the lightest."""
+Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
+that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is
+taken out before anything is solved, which every method obeys and every bound survives, and goes to a region beside it
+at the end: the one with most areas next to it, then the lightest."""
 
 from __future__ import annotations
 
@@ -103,17 +100,19 @@ def maxima(
     """Largest sums by name, 1 for every value of ``apart`` that two areas have, and the largest distance."""
     values, most = [], []
     if at_most is not None and not isinstance(at_most, Mapping):
-        raise PolicyError("at_most is a mapping from a name to (a number for each area, the largest sum of a region)")
+        raise PolicyError("⟨at_most⟩ is a mapping from a name to (a number for each area, the largest sum of a region)")
     for name, given in (at_most or {}).items():
         if not isinstance(given, Sequence) or len(given) != 2:
             raise PolicyError(f"at_most[{name!r}] is a pair: a number for each area, and the largest sum of a region")
         column, limit = given
         found = np.asarray(column)
         if found.shape != (n,):
-            raise InputError(f"the values of at_most {name!r} have shape {found.shape}; give one for each of {n} areas")
-        whole = coordinates(found, f"the values of at_most {name!r}")
+            raise InputError(
+                f"the values of ⟨at_most⟩ {name!r} have shape {found.shape}; give one for each of {n} areas"
+            )
+        whole = coordinates(found, f"the values of ⟨at_most⟩ {name!r}")
         if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
-            raise InputError(f"the values of at_most {name!r} must be whole numbers of at least 0")
+            raise InputError(f"the values of ⟨at_most⟩ {name!r} must be whole numbers of at least 0")
         values.append(whole.astype(np.int64))
         most.append(whole_number(f"at_most[{name!r}]", limit))
     if apart is not None:

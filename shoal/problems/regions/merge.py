@@ -179,7 +179,7 @@ def _posed(request: Request) -> _Posed:
     joined = np.empty((0, 2), np.int64)
     if request.light == "nearest":
         if places is None:
-            raise PolicyError("light='nearest' needs coordinates; give them, or light='leave'")
+            raise PolicyError("⟨light='nearest'⟩ needs coordinates; give them, or ⟨light='leave'⟩")
         g, joined = join_light(g, features, need, ways, places, border, request.geographic)
     keep = _eligible_components(g, features, need, ways)
     if not keep.any():
@@ -257,7 +257,7 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int, b
         if weight.max() < least:
             return (
                 f"the heaviest set of areas connected {within}weighs {int(weight.max())}, below k = {least}; "
-                "lower k, or join what is apart with light='nearest'"
+                "lower k, or join what is apart with ⟨light='nearest'⟩"
             )
     if ways > 1:
         return (
@@ -285,7 +285,9 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     if options.get("start") is not None:
         raise PolicyError("start goes with one threshold; leave it out where there are levels")
     if options.get("max_diameter") is not None and len(steps) > 1:
-        raise PolicyError("max_diameter looks at single areas, so it goes with one threshold; leave it out, or levels")
+        raise PolicyError(
+            "⟨max_diameter⟩ looks at single areas, so it goes with one threshold; leave it out, or levels"
+        )
     ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     levels: list[Any] = []
     labels: list[np.ndarray] = []
@@ -373,7 +375,9 @@ def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, A
 
     found: dict[str, Any] = {}
     if options.get("at_most"):
-        each = {name: (values, one(f"at_most {name!r}", limit)) for name, (values, limit) in options["at_most"].items()}
+        each = {
+            name: (values, one(f"⟨at_most⟩ {name!r}", limit)) for name, (values, limit) in options["at_most"].items()
+        }
         found["at_most"] = {name: pair for name, pair in each.items() if pair[1] is not None} or None
     if options.get("regions") is not None:
         if levels > 1 and not isinstance(options["regions"], (list, tuple)):
@@ -407,8 +411,8 @@ def check_choices(options: Mapping[str, Any]) -> None:
         raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
     if options.get("similar") is None and options.get("coordinates") is None:
         raise PolicyError(
-            "choices needs something to set against the number of regions: columns to be alike in (similar=), or "
-            "where areas lie: coordinates, or a file of polygons"
+            "choices needs something to set against the number of regions: columns to be alike in (⟨similar=⟩), or "
+            "where areas lie: coordinates, or a file of polygons (⟨shapes=FILE⟩)"
         )
 
 

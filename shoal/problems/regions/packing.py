@@ -1,20 +1,17 @@
-"""How many disjoint connected sets that meet the thresholds a graph has room for: linear program, cuts, integer
-program.
+"""A packing of disjoint connected sets that meet the thresholds, by column generation: how many a graph has room for.
 
 Maximise sum y_R over connected sets R, minimal to meet the thresholds, with every vertex in at most one.  Columns
 are priced by going through all connected sets that cost less than one (``connected_sets``), so the program is solved
 over all of them; the bound is taken in whole numbers from the rounded prices, so no rounding of the solver enters it.
 
 Rows of three (Jepsen, Petersen, Spoorendonk, Pisinger 2008): of the sets that hold two or more of three vertices at
-most one can be chosen.  Their tolls only add to a set's price, so the same enumeration prices them.
+most one can be chosen.  Their dual prices only add to a set's price, so the same enumeration prices them.
 
-A packing from a linear program: sets are taken one after another, dive after dive, as many at a time as there are
-cores.
-
-Which set a dive takes next is drawn, so dives end in different places.  Every other dive sets out from another answer
-of the program, its best at worths of the sets drawn a little off one: from some answers no dive gets there.  Each has
-randomness of its own, and the first in their order that gets there is the answer: the same on any number of cores.
-"""
+A packing comes from the linear program by dives: sets are taken one after another, dive after dive, as many at a time
+as there are cores.  Which set a dive takes next is drawn, so dives end in different places.  Every other dive sets out
+from another answer of the program, its best at worths of the sets drawn a little off one: from some answers no dive
+gets there.  Each has randomness of its own, and the first in their order that gets there is the answer: the same on any
+number of cores."""
 
 from __future__ import annotations
 
@@ -74,8 +71,6 @@ def dived(solved: Any, wanted: int, most: int) -> np.ndarray | None:
 
 def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Dive:
     """One dive.  A set that leaves too little is left out instead; where that leaves too little too, the dive ends."""
-    import highspy
-
     from shoal.problems.programs import Solver
 
     least = wanted - _SHORT
@@ -91,9 +86,8 @@ def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Div
     def shares() -> np.ndarray | None:
         nonlocal programs
         programs += 1
-        highs.run()
-        found = np.array(highs.getSolution().col_value)
-        return found if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal and found.sum() > least else None
+        optimal, found = highs.solved(), highs.x
+        return found if optimal and found.sum() > least else None
 
     held = shares()
     while held is not None and not whole(held) and not stop.is_set():
@@ -289,8 +283,6 @@ class _Master:
     """The linear program over the columns so far."""
 
     def __init__(self, n: int) -> None:
-        import highspy
-
         from shoal.problems.programs import Solver
 
         self.highs = Solver(dual_simplex_cost_perturbation_multiplier=0.0)  # dives end sooner
@@ -301,8 +293,7 @@ class _Master:
         self.value = 0.0
         self.y = np.zeros(0)
         self.dual = np.zeros(n)
-        for _ in range(n):
-            self.highs.addRow(-highspy.kHighsInf, 1.0, 0, np.empty(0, np.int32), np.empty(0))
+        self.highs.add_rows(np.full(n, -np.inf), np.ones(n))
 
     def add_set(self, members: np.ndarray) -> bool:
         """A column for a set of vertices; False when it is there already."""
@@ -313,19 +304,14 @@ class _Master:
         self.sets.append(key)
         inside = set(key.tolist())
         rows = [*key.tolist(), *(self.n + i for i, t in enumerate(self.triples) if len(inside.intersection(t)) >= 2)]
-        self.highs.addCol(-1.0, 0.0, 1e30, len(rows), np.array(rows, np.int32), np.ones(len(rows)))
+        self.highs.add_columns(np.full(1, -1.0), np.full(1, np.inf), [np.array(rows)])
         return True
 
     def solve(self) -> None:
         """Solve, and keep value (0 where nothing is feasible), weights and duals."""
-        import highspy
-
         self.highs.run()
-        solution = self.highs.getSolution()
-        feasible = self.highs.getModelStatus() != highspy.HighsModelStatus.kInfeasible
-        self.y = np.array(solution.col_value)
-        self.dual = np.maximum(0.0, -np.array(solution.row_dual))
-        self.value = float(self.y.sum()) if feasible else 0.0
+        self.y, self.dual = self.highs.x, np.maximum(0.0, -self.highs.duals)
+        self.value = 0.0 if self.highs.infeasible else float(self.y.sum())
 
     def integral(self) -> bool:
         """Whether the program's answer is a packing."""
@@ -350,8 +336,6 @@ class _Master:
 
     def add_tolls(self, most: int = TOLLS) -> int:
         """The most violated rows of three; returns how many were added."""
-        import highspy
-
         live = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
         member = np.zeros((len(live), self.n))
         for i, j in enumerate(live):
@@ -373,10 +357,10 @@ class _Master:
         inside = np.zeros((len(self.sets), self.n), np.int8)
         for i, members in enumerate(self.sets):
             inside[i, members] = 1
-        for triple in fresh:
-            columns = np.flatnonzero(inside[:, list(triple)].sum(axis=1) >= 2)
-            self.highs.addRow(-highspy.kHighsInf, 1.0, len(columns), columns.astype(np.int32), np.ones(len(columns)))
-            self.triples.append(triple)
+        if fresh:
+            columns = [np.flatnonzero(inside[:, list(triple)].sum(axis=1) >= 2) for triple in fresh]
+            self.highs.add_rows(np.full(len(fresh), -np.inf), np.ones(len(fresh)), columns)
+            self.triples += fresh
         return len(fresh)
 
     def model(self) -> Any:
@@ -400,35 +384,24 @@ class _Master:
 
     def rounded(self, plain: Any, wanted: int) -> list[np.ndarray] | None:
         """A packing by an integer program over the columns that stops at its root, or at ``wanted`` sets; or None."""
-        import highspy
-
         from shoal.problems.programs import Solver
 
         highs = Solver(mip_max_nodes=1, mip_abs_gap=0.99, objective_target=-float(wanted))
         highs.passModel(plain)
-        for i in range(plain.lp_.num_col_):
-            highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
+        highs.make_whole()
         highs.run()
-        if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-            return None
-        y = np.array(highs.getSolution().col_value)
-        return [self.sets[i] for i in np.flatnonzero(y > 0.5)]
+        return [self.sets[i] for i in np.flatnonzero(highs.x > 0.5)] if highs.feasible else None
 
     def choose(self, wanted: int, seconds: float) -> tuple[list[np.ndarray] | None, int]:
         """An integer packing of ``wanted`` sets or more over the columns, or None; and a bound on how many exist."""
-        import highspy
-
-        for i in range(len(self.sets)):
-            self.highs.changeColIntegrality(i, highspy.HighsVarType.kInteger)
-        self.highs.setOptionValue("time_limit", seconds)
+        self.highs.make_whole()
+        self.highs.limit(seconds)
         self.highs.setOptionValue("mip_abs_gap", 0.99)
-        self.highs.run()
-        status = self.highs.getModelStatus()
-        info = self.highs.getInfo()
-        y = np.array(self.highs.getSolution().col_value)
-        feasible = info.primal_solution_status == 2 and len(y) == len(self.sets)
+        optimal, y = self.highs.solved(), self.highs.x
+        feasible = self.highs.feasible and len(y) == len(self.sets)
         sets = [self.sets[i] for i in np.flatnonzero(y > 0.5)] if feasible else None
-        if status == highspy.HighsModelStatus.kOptimal and sets is not None:
+        if optimal and sets is not None:
             return sets, max(len(sets), wanted - 1)
-        most = int(np.floor(-info.mip_dual_bound + 1e-6)) if np.isfinite(info.mip_dual_bound) else 2**31
+        bound = self.highs.getInfo().mip_dual_bound
+        most = int(np.floor(-bound + 1e-6)) if np.isfinite(bound) else 2**31
         return sets, max(most, wanted - 1)

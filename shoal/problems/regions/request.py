@@ -179,7 +179,9 @@ def inside(alike: np.ndarray, labels: np.ndarray) -> float:
 def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
     """Points whose distances are those of the places: on a globe (chords, km) when geographic."""
     if places is None:
-        raise PolicyError("max_diameter needs the centers of the areas: coordinates, or a file of polygons")
+        raise PolicyError(
+            "⟨max_diameter⟩ needs the centers of the areas: coordinates, or a file of polygons (⟨shapes=FILE⟩)"
+        )
     if not geographic:
         return places
     x, y = np.radians(places).T
@@ -331,13 +333,14 @@ class Terms:
         """Refuse what contradicts itself, by name."""
         if self.limits is not None and method == "tree":
             raise PolicyError(
-                "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with at_most, apart and max_diameter"
+                "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with ⟨at_most⟩, apart and "
+                "⟨max_diameter⟩"
             )
         if self.limits is not None and self.regions is not None:
-            raise PolicyError("regions goes with none of at_most, apart and max_diameter; leave it or them out")
+            raise PolicyError("regions goes with none of ⟨at_most⟩, apart and ⟨max_diameter⟩; leave it or them out")
         units = self.fixed is not None or self.soft_boundaries is not None
         if units and self.limits is not None and self.limits.diameter != NO_DIAMETER:
-            raise PolicyError("max_diameter looks at single areas; leave fixed and soft_boundaries out")
+            raise PolicyError("⟨max_diameter⟩ looks at single areas; leave fixed and soft_boundaries out")
         if self.in_units and self.start is not None:
             raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
 

@@ -1,16 +1,16 @@
-"""Recombination: neighboring regions merged and cut anew along random spanning trees, then single areas moved.
+"""The methods of regions: trees of low degree cut into regions, and simulated annealing by recombination.
 
-Known from political districting as ReCom (DeFord, Duchin, Solomon 2021), there a sampler, here a search: merges of two
+Recombination merges neighboring regions and cuts them anew along random spanning trees; then single areas move.  Known
+from political districting as ReCom (DeFord, Duchin, Solomon 2021), there a sampler, here a search: merges of two
 or three regions are cut into as many as the drawn tree allows, and among equal numbers what is over is gathered in one
 region until it can be cut.  Starts from any valid partition, by default from the tree method's, so that method's
 promise holds for the heaviest region wherever that is what is asked for first.
 
-Regions cut from a spanning tree of low degree.
-
-Du, Eppstein, Goodrich, Lueker, "On the approximability of geometric and geographic generalization and the min-max bin
-covering problem", WADS 2009, arXiv:0904.3756, section 2: with kappa = max(k, heaviest area), a spanning tree of
-degree d gives regions of at most kappa + d (k - 1) (Lemmas 1 and 2), hence 3 times the least possible on 4-connected
-planar graphs (d = 2) and 4 times on 3-connected ones (d = 3, Theorem 3).
+The tree method cuts regions from a spanning tree of low degree: Du, Eppstein, Goodrich, Lueker, "On the approximability
+of geometric and geographic generalization and the min-max bin covering problem", WADS 2009, arXiv:0904.3756, section 2:
+with kappa = max(k, heaviest area), a spanning tree of degree d gives regions of at most kappa + d (k - 1) (Lemmas 1 and
+2), hence 3 times the least possible on 4-connected planar graphs (d = 2) and 4 times on 3-connected ones (d = 3,
+Theorem 3).
 
 Departures.  The paper cuts off the lightest side of weight at least k in the whole tree, again and again; here any side
 that has no smaller side of weight at least k within it, found going up from the leaves, so that one pass is enough.
@@ -19,11 +19,9 @@ Lemma 2 uses no more than that.  What is left at the root weighs less than k; it
 vertex is cut off where the sum first reaches k.  The tree is not chosen by connectivity alone: depth-first trees
 that keep to long paths, then exchanges of edges; the degree reached enters the certificate, whatever the graph is.
 
-Spanning trees of degree 2 and 3 where connectivity promises them.
-
-Tutte 1956: every 4-connected planar graph has a Hamiltonian cycle, so a path is a spanning tree of degree 2.  Barnette
-1966: every 3-connected planar graph has a spanning tree of degree 3.  The trees are searched for, not constructed after
-those proofs; what is found proves itself.
+Spanning trees of degree 2 and 3 exist where connectivity promises them.  Tutte 1956: every 4-connected planar graph has
+a Hamiltonian cycle, so a path is a spanning tree of degree 2.  Barnette 1966: every 3-connected planar graph has a
+spanning tree of degree 3.  The trees are searched for, not constructed after those proofs; what is found proves itself.
 
 Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990) every vertex takes as its parent an
 earlier neighbor, no vertex more than two children (the root three); a bipartite matching decides whether that can be

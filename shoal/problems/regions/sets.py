@@ -1,8 +1,7 @@
-"""Partitions chosen from lists of sets: all connected eligible sets of a small component, or those a search met.
+"""Partitions chosen from lists of sets by set partitioning: all eligible sets of a small component, or those met.
 
-Regions that no search met: those next to the ones that a linear program likes, again and again.
-
-A region has neighbors, by one area more, one less, or one exchanged.  The program over the regions so far prices areas;
+``grown`` adds regions that no search met: the neighbors of those that a linear program likes, again and again.  A
+region has neighbors, by one area more, one less, or one exchanged.  The program over the regions so far prices areas;
 neighbors that cost less than their areas' prices come into it, until there are none.  What a partition of least worth
 needs is then most often among them, which a search that moves from partition to partition need not meet."""
 
@@ -141,28 +140,21 @@ class _Program:
         from shoal.problems.programs import Solver
 
         self.n, self.highs = n, Solver(time_limit=max(0.1, clock.left))
-        nothing = np.empty(0, np.int32)
-        for _ in range(n):
-            self.highs.addRow(1.0, 1.0, 0, nothing, np.empty(0))
-        self.highs.addRow(number[0] - _ZERO, number[1] + _ZERO, 0, nothing, np.empty(0))
+        once = np.ones(n)
+        self.highs.add_rows(np.append(once, number[0] - _ZERO), np.append(once, number[1] + _ZERO))
 
     def add(self, sets: Iterable[np.ndarray], worth: Iterable[float]) -> None:
         """Columns for sets."""
-        for members, cost in zip(sets, worth, strict=True):
-            rows = np.append(members, self.n).astype(np.int32)
-            self.highs.addCol(cost, 0.0, 1e30, len(rows), rows, np.ones(len(rows)))
+        cost = np.array([*worth])
+        if cost.size:
+            self.highs.add_columns(cost, np.full(cost.size, np.inf), [np.append(members, self.n) for members in sets])
 
     def prices(self, worth: float) -> _Prices | None:
         """Those of its answer, if it has one, beside a partition of this worth."""
-        import highspy
-
-        self.highs.run()
-        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if not self.highs.solved():
             return None
-        solution = self.highs.getSolution()
-        dual = np.array(solution.row_dual)
-        slack = max(_NEAR, worth - self.highs.getInfo().objective_function_value)
-        return _Prices(np.array(solution.col_dual), dual[: self.n], float(dual[self.n]), slack)
+        dual, slack = self.highs.duals, max(_NEAR, worth - self.highs.getInfo().objective_function_value)
+        return _Prices(self.highs.reduced, dual[: self.n], float(dual[self.n]), slack)
 
 
 SETS = 60_000  # so many sets of one component are chosen from at most
@@ -241,29 +233,26 @@ class Sets:
             return np.arange(len(self.sets))
         highs = self._program(cost, np.arange(len(self.sets)))
         highs.run()
-        reduced = np.array(highs.getSolution().col_dual)
+        reduced = highs.reduced
         if len(reduced) != len(self.sets):  # no solution: any choice is as good
             return always
         return np.union1d(np.argsort(reduced, kind="stable")[:most], always)
 
     def _program(self, cost: np.ndarray, sets: np.ndarray) -> Any:
         """The cheapest fractional partition into the given sets that keeps the rows."""
-        import highspy
-
         from shoal.problems.programs import Solver
 
-        highs = Solver(time_limit=max(0.1, self.clock.left))
-        nothing = np.empty(0, np.int32)
-        for _ in self.nodes:
-            highs.addRow(1.0, 1.0, 0, nothing, np.empty(0))
-        for _, most in self.rows:
-            highs.addRow(-highspy.kHighsInf, most, 0, nothing, np.empty(0))
+        highs, once = Solver(time_limit=max(0.1, self.clock.left)), np.ones(len(self.nodes))
+        low = np.append(once, np.full(len(self.rows), -np.inf))
+        highs.add_rows(low, np.append(once, [most for _, most in self.rows]))
         scale = max(1e-12, float(np.abs(cost[sets]).max(initial=0.0)))
-        for s in sets.tolist():
-            members = self.sets[s]
-            index = np.concatenate([members, len(self.nodes) + np.arange(len(self.rows))]).astype(np.int32)
-            entry = np.concatenate([np.ones(len(members)), [c[s] for c, _ in self.rows]])
-            highs.addCol(float(cost[s]) / scale, 0.0, 1.0, len(index), index, entry)
+        more = len(self.nodes) + np.arange(len(self.rows))
+        chosen = [self.sets[s] for s in sets.tolist()]
+        values = [part for s, m in zip(sets.tolist(), chosen, strict=True)
+                  for part in (np.ones(len(m)), [c[s] for c, _ in self.rows])]  # fmt: skip
+        if chosen:
+            rows = [np.concatenate([members, more]) for members in chosen]
+            highs.add_columns(cost[sets] / scale, np.ones(sets.size), rows, np.concatenate(values))
         return highs
 
     def solve(self, cost: np.ndarray, sets: np.ndarray, branches: int | None = None) -> tuple[list[int], float] | None:
@@ -271,21 +260,14 @@ class Sets:
 
         branches  nodes of the search tree at most: then the best partition met, not the cheapest
         """
-        import highspy
-
         highs = self._program(cost, sets)
         highs.setOptionValue("mip_abs_gap", 1e-9)
         if branches is not None:
             highs.setOptionValue("mip_max_nodes", branches)
-        for j in range(len(sets)):
-            highs.changeColIntegrality(j, highspy.HighsVarType.kInteger)
-        highs.run()
-        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal and (
-            branches is None or highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible
-        ):
+        highs.make_whole()
+        if not highs.solved() and (branches is None or not highs.feasible):
             return None
-        y = np.array(highs.getSolution().col_value)
-        chosen = [int(sets[j]) for j in np.flatnonzero(y > 0.5)]
+        chosen = [int(sets[j]) for j in np.flatnonzero(highs.x > 0.5)]
         return chosen, float(cost[chosen].sum())
 
     def number(self, regions: int) -> None:

@@ -99,7 +99,8 @@ def group(
     need, bound = _models(histogram, privacy)
     if max_suppressed and method != "global_recoding":
         raise PolicyError(
-            f"max_suppressed is a budget of 'global_recoding'; {method!r} may star any row whole where this loses least"
+            f"⟨max_suppressed⟩ is a budget of 'global_recoding'; {method!r} may star any row whole where "
+            "this loses least"
         )
     task = Task(
         histogram=histogram, requirement=need, recoding=recoding or Recoding.stars(histogram), seed=_seed(seed),

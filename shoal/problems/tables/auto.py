@@ -1,6 +1,6 @@
 """The default: what fits the effort is run, the cheapest result is returned, and every attempt is told.
 
-Tables of some hundred cells: the integer class program decides whether the partition in hand is of least loss.
+On tables of some hundred cells the integer class program decides whether the partition in hand is of least loss.
 """
 
 from __future__ import annotations

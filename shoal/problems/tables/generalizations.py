@@ -21,6 +21,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -177,19 +178,22 @@ def least_forms(
     held = _program(forms, histogram, k)
     if held is None:
         return None
-    from scipy.optimize import Bounds, LinearConstraint, milp  # takes as long to import as many a table takes
-    from scipy.sparse import coo_matrix
+    from scipy.sparse import coo_array
+
+    from shoal.problems.programs import Constraints, solve  # takes as long to import as many a table takes
 
     codes, count, f = histogram.quasi.astype(np.int64), histogram.count, len(held.levels)
     x, y, shared = held.cell.size, f, held.person.size if high is not None else 0
     paid = forms.loss(codes[held.cell], held.levels[held.form])
     ones, at = np.ones(x), np.arange(x)
-    rows: list[LinearConstraint] = []
+    entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # row, variable, factor
+    lows, tops = np.zeros(0), np.zeros(0)
 
-    def add(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], size: int, low: object, top: object) -> None:
-        """Parts: (row, variable, factor)."""
-        row, column, factor = (np.concatenate([p[i] for p in parts]) for i in range(3))
-        rows.append(LinearConstraint(coo_matrix((factor, (row, column)), shape=(size, x + y + shared)), low, top))
+    def add(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], size: int, low: ArrayLike, top: ArrayLike) -> None:
+        """Rows low <= .. <= top.  Parts: (row, variable, factor)."""
+        nonlocal lows, tops
+        entries.extend((lows.size + row, column, factor) for row, column, factor in parts)
+        lows, tops = (np.append(old, np.broadcast_to(new, size)) for old, new in ((lows, low), (tops, top)))
 
     add([(held.cell, at, ones)], count.size, count, count)
     add([(at, at, ones), (at, x + held.form, -count[held.cell])], x, -np.inf, 0)
@@ -202,17 +206,18 @@ def least_forms(
         add([(held.covers, people, np.full(shared, high)), (held.form, at, -ones)], f, 0, np.inf)
         add([(held.person, people, np.ones(shared))], forms.people.size, -np.inf, forms.people)
     top = np.concatenate([count[held.cell], np.ones(y), np.full(shared, np.inf)])
-    whole = np.concatenate([np.ones(x + y), np.zeros(shared)])
     price = np.concatenate([paid, np.zeros(y + shared)])
-    found = milp(price, integrality=whole, bounds=Bounds(0, top), constraints=rows, options={"time_limit": seconds})
+    row, column, factor = (np.concatenate([part[i] for part in entries]) for i in range(3))
+    rows = Constraints(coo_array((factor, (row, column)), shape=(lows.size, price.size)).tocsr(), lows, tops)
+    whole = np.arange(price.size) < x + y
+    found = solve(price, rows, np.zeros(price.size), top, whole=whole, seconds=seconds)
     if found.x is None:
         return None
     taken = np.round(found.x[:x]).astype(np.int64)
     kept = taken > 0
     used, group = np.unique(held.form[kept], return_inverse=True)
     partition = Partition.of(held.cell[kept], group.reshape(-1), taken[kept])
-    bound = found.mip_dual_bound
-    return Least(partition, held.levels[used], float(paid @ taken), max(bound, 0.0) if math.isfinite(bound) else 0.0)
+    return Least(partition, held.levels[used], float(paid @ taken), max(found.bound, 0.0))
 
 
 def _program(forms: Forms, histogram: Histogram, k: int) -> _Program | None:

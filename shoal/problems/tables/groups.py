@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.kernels.tables.eligible import Rules, Slots, prices
-from shoal.kernels.tables.insertion import Hosts, insert
+from shoal.kernels.tables.insertion import Hosts, RowModels, Unassigned, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
@@ -291,13 +291,11 @@ class Rows:
             begin, candidate = self._near(waiting, member[start], kinds)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
-            hosts = Hosts(head, following, size, state, order)
+            hosts, models = Hosts(head, following, size, state, order), RowModels(sensitive, self.frequency, self.rules)
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             while waiting.size:
-                done = insert(
-                    self.slots, self.leaf, self.cell, sensitive, self.frequency, self.rules, hosts, waiting, begin,
-                    candidate, steps,
-                )  # fmt: skip
+                some = Unassigned(waiting, begin, candidate)
+                done = insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
                     break

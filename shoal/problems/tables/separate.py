@@ -1,6 +1,7 @@
-"""Rows that may not share a group: every part of the table grouped by itself, one certificate for all.
+"""Groups of a table kept to its parts, and groups that fail merged until all meet the models.
 
-Groups that fail merged until all hold, where a union of good groups may be a bad one: models that count persons.
+Rows of different parts never share a group: every part is grouped by itself, with one certificate for all.  A union of
+good groups may be a bad one where models count persons; there groups that fail merge until all hold.
 """
 
 from __future__ import annotations

@@ -8,11 +8,10 @@ the promises of phases one and two carry over, that of phase three does not); k-
 other requirements (several sensitive columns, distinct values, all other models) move whole types until the residue
 is eligible.
 
-From suppressed tuples to stars: Lemma 2 of Xiao, Yi, Tao 2010.
-
-A tuple that is suppressed has at least one star and at most one for each of the d quasi-identifiers.  So for any
-partition tuples <= stars <= d tuples; an optimum in tuples, or an answer within lambda of it, is within d, or lambda d,
-of the fewest stars, and what no partition undercuts in tuples none undercuts in stars."""
+From suppressed tuples to stars it is a step, Lemma 2 of Xiao, Yi, Tao 2010: a tuple that is suppressed has at least one
+star and at most one for each of the d quasi-identifiers.  So for any partition tuples <= stars <= d tuples; an optimum
+in tuples, or an answer within lambda of it, is within d, or lambda d, of the fewest stars, and what no partition
+undercuts in tuples none undercuts in stars."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The plane cut into cells: slices of the places' orders, bounded by numbered cuts, each a gap between coordinates.
+"""Cells of the plane, and the bounds of tiles.
 
-What no partition into tiles can beat: how many there can be, how light the heaviest, how small they are."""
+A cell is a slice of the places' orders, bounded by numbered cuts, each a gap between coordinates.  The bounds say how
+many tiles there can be, how light the heaviest, how small they are."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _in_range(x: np.ndarray, y: np.ndarray) -> None:
     if wrong:
         raise InputError(
             f"latitudes must be within -90..90, and {wrong:,} are not; points are (longitude, latitude), and projected "
-            "coordinates need coordinates='projected'"
+            "coordinates need ⟨coordinates='projected'⟩"
         )
     wrong = int(((x < -180) | (x > 360)).sum())
     if wrong or (x.min() < 0 and x.max() > 180):

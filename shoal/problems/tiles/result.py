@@ -19,13 +19,14 @@ from shoal.model.arguments import keywords, known, number, seed_of, whole_number
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.model.metric import KM_PER_DEGREE
+from shoal.model.settings import TILE_CONDITIONS
 from shoal.problems.tiles.cells import round_cuts
 from shoal.problems.tiles.places import Places, holding, lines_of
 
 __all__ = ["drawn", "longer_side", "trimmed"]
 
 
-EXTENTS, CENTERS, SPARSE = ("plane", "data"), ("mean", "draw"), ("refuse", "leave-out")
+EXTENTS, CENTERS, SPARSE = (TILE_CONDITIONS[name].setting.words for name in ("extent", "center", "sparse"))
 
 
 class Conditions(TypedDict, total=False):
@@ -107,7 +108,7 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[Terms, np.ndarray
         known("extent", extent, EXTENTS)
     if (given.get("sensitive") is None) != (l is None and distinct_l is None):
         raise PolicyError(
-            "sensitive values and l belong together: give sensitive=COLUMN with l=2 or distinct_l=2, or neither"
+            "sensitive values and l belong together: give ⟨sensitive=COLUMN⟩ with ⟨l=2⟩ or ⟨distinct_l=2⟩, or neither"
         )
     l = None if l is None else number("l", l, "a number of at least 1", lambda x: x >= 1)
     distinct_l = None if distinct_l is None else whole_number("distinct_l", distinct_l)
@@ -116,18 +117,19 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[Terms, np.ndarray
     )
     if units and weights is not None:
         raise PolicyError(
-            f"weights= count records, and beside {units[0][:-1]}= each point is one record; leave one out"
+            f"⟨weights=⟩ count records, and beside ⟨{units[0][:-1]}=⟩ each point is one record; leave one out"
         )
     if units and l is not None:
         raise PolicyError(
-            f"l= counts records, and beside {units[0][:-1]}= a person with many rows would count often; use distinct_l="
+            f"⟨l=⟩ counts records, and beside ⟨{units[0][:-1]}=⟩ a person with many rows would count often; "
+            "use ⟨distinct_l=⟩"
         )
     if max_width is not None:
         says = "a width is a number above 0 (km, or units of the coordinates)"
         max_width = number("max_width", max_width, says, lambda x: x > 0)
     if extent == "plane" and (max_width is not None or center == "draw"):
-        which = "max_width" if max_width is not None else "center='draw'"
-        raise PolicyError(f"{which} needs tiles with ends; leave extent= out, or say extent='data'")
+        which = "max_width" if max_width is not None else "⟨center='draw'⟩"
+        raise PolicyError(f"{which} needs tiles with ends; leave ⟨extent=⟩ out, or say ⟨extent='data'⟩")
     extent = extent or ("data" if max_width is not None or center == "draw" else "plane")
     seed = seed_of(given.get("seed"))
     return Terms(l, distinct_l, units, max_width, extent, center, seed, sparse == "leave-out", values), side
@@ -177,7 +179,7 @@ def require_able(places: Places, asked: Terms, k: int) -> None:
     if few:
         raise InfeasibleError(
             f"{few:,} of {len(parts):,} values of the boundary have fewer than k = {k:,} records, {records:,} in all, "
-            "so no tile of one value exists; lower k, join values, or leave those records out with sparse='leave-out'"
+            "so no tile of one value exists; lower k, join values, or leave those records out with ⟨sparse='leave-out'⟩"
         )
     if unable:
         what = [f"at most 1/{asked.l:g} of its records with one sensitive value"] if asked.l else []
@@ -186,7 +188,7 @@ def require_able(places: Places, asked: Terms, k: int) -> None:
         where = "the table as a whole does" if asked.sides is None else f"{unable:,} sides of the boundary do"
         raise InfeasibleError(
             f"{where} not hold what a tile must ({' and '.join(what)}), so no tile exists; lower l or k, or leave "
-            "records out with sparse='leave-out'"
+            "records out with ⟨sparse='leave-out'⟩"
         )
 
 

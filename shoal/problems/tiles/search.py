@@ -1,17 +1,17 @@
-"""Few tiles lost: cut where the rule of least waste says, solve small cells by dynamic programming, keep the best.
+"""The methods of tiles: least waste, kd-trees, Mondrian, the exact guillotine partition, and tiles under limits.
 
-The plane is cut into blocks of some hundred tiles.  Every block is then cut by several strategies (how many records
-to spare per tile, how large the cells for the dynamic program), and each keeps the strategy that served it best.
-All of them end in cells that cannot be cut, so Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009 holds for the result.
+Least waste cuts where the fewest possible tiles are lost, solves small cells by dynamic programming, and keeps the
+best.  The plane is cut into blocks of some hundred tiles.  Every block is then cut by several strategies (how many
+records to spare per tile, how large the cells for the dynamic program), and each keeps the strategy that served it
+best.  All of them end in cells that cannot be cut, so Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009 holds for the
+result.
 
-The paper's algorithm: cut as long as both sides keep at least k; and Mondrian, which looks at one cut per side.
+The paper's algorithm cuts as long as both sides keep at least k; Mondrian looks at one cut per side.  Du, Eppstein,
+Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about the order of the cuts, so it leaves the
+rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
 
-Du, Eppstein, Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about the order of the cuts, so
-it leaves the rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
-
-Tiles that must meet more than a weight: different values, no frequent one, a longest side; records left out.
-
-The best guillotine partition, exact, for places on few distinct coordinates."""
+Tiles under limits meet more than a weight: different values, no frequent one, a longest side; records may be left out.
+The best guillotine partition is exact, for places on few distinct coordinates."""
 
 from __future__ import annotations
 
@@ -379,14 +379,14 @@ def limited(places: Places, k: int, objective: str, method: str, rule: str, aske
     """
     if method == "proportional":
         raise PolicyError(
-            f"method 'proportional' aims at multiples of k and does not know {asked.words()[0]}=; use method='auto'"
+            f"method 'proportional' aims at multiples of k and does not know ⟨{asked.words()[0]}=⟩; use ⟨method='auto'⟩"
         )
     if asked.max_width is not None:
         unfit = alone(places, k, asked.max_width)
         if unfit.any() and not asked.leave_out:
             raise InfeasibleError(
-                f"{int(places.weight[unfit].sum()):,} records have fewer than k = {k:,} within max_width of them, so "
-                "no such tile holds them; raise max_width, lower k, or leave them out with sparse='leave-out'"
+                f"{int(places.weight[unfit].sum()):,} records have fewer than k = {k:,} within ⟨max_width⟩ of them, so "
+                "no such tile holds them; raise ⟨max_width⟩, lower k, or leave them out with ⟨sparse='leave-out'⟩"
             )
         if unfit.any():
             keep = np.flatnonzero(~unfit)
@@ -469,8 +469,8 @@ def _cut_within_limits(places: Places, k: int, objective: str, method: str, rule
     assert best is not None
     if (best[0][0] and not asked.leave_out) or ((best[1].labels < 0).any() and not asked.leave_out):
         raise InfeasibleError(
-            f"method {method!r} found no tiles within max_width for {int(best[0][0]):,} records, which is no proof "
-            "that there are none; raise max_width, lower k, or leave them out with sparse='leave-out'"
+            f"method {method!r} found no tiles within ⟨max_width⟩ for {int(best[0][0]):,} records, which is no proof "
+            "that there are none; raise ⟨max_width⟩, lower k, or leave them out with ⟨sparse='leave-out'⟩"
         )
     return best[1]
 
@@ -537,7 +537,7 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: Terms) -> Pa
         lost, heaviest, rects = program(TILES if objective == "tiles" else PERIMETER, places.total)
     if lost >= NEVER:
         raise InfeasibleError(
-            f"no guillotine partition into such tiles exists for {places.total:,} records; raise max_width, lower k, "
-            "or leave records out with sparse='leave-out'"
+            f"no guillotine partition into such tiles exists for {places.total:,} records; raise ⟨max_width⟩, lower k, "
+            "or leave records out with ⟨sparse='leave-out'⟩"
         )
     return Parts.of_bins(places, rects[rects[:, 4] == 1][:, :4], (bx, by), (xs, xs, ys, ys))

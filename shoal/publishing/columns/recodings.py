@@ -100,7 +100,7 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:
-    return PolicyError(f"range_step[{name!r}] = {step!r}: {why}")
+    return PolicyError(f"⟨range_step[{name!r}] = {step!r}⟩: {why}")
 
 
 def _of_numbers(kind: pl.DataType, zero: int, step: Fraction) -> _Ruler:
@@ -214,7 +214,8 @@ def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
 def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
     if ceiling is not None and ceiling > height:
         raise PolicyError(
-            f"max_level[{name!r}] = {ceiling}: the column is published at levels 0 to {height}, where {height} is the "
+            f"⟨max_level[{name!r}] = {ceiling}⟩: the column is published at levels 0 to {height}, where {height} is "
+            "the "
             "star"
         )
 
@@ -249,7 +250,8 @@ def _generate(
         position = None if column.banded else column.positions()
         if position is None:
             raise PolicyError(
-                f"hierarchies[{column.name!r}] = 'intervals' needs numbers or dates; use 'labels' for unordered values"
+                f"⟨hierarchies[{column.name!r}] = 'intervals'⟩ needs numbers or dates; "
+                "use 'labels' for unordered values"
             )
         rows = interval_levels([position[i] for i in present], counts, ks)
         return [[str(values[i]), *row[1:]] for i, row in zip(present, rows, strict=True)]

@@ -13,7 +13,7 @@ import polars as pl
 from shoal.engines.codes import Coded
 from shoal.engines.recognize import coded_places
 from shoal.engines.table import Counted, Replacement
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, Sentence
 from shoal.model import metric
 from shoal.model.histogram import Partition
 from shoal.model.metric import Category, Feature, Metric, Number
@@ -88,8 +88,10 @@ def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -
     """A sentence for each sensitive column of numbers or dates whose values t-closeness takes for equally far apart."""
     equal = [m for m in models if isinstance(m, TCloseness) and m.distance == "equal"]
     return tuple(
-        f"column {c.name!r} holds numbers or dates, and t-closeness by the equal distance takes all of them for "
-        "equally far apart; t_ordered= goes by their order and asks less"
+        Sentence(
+            f"column {c.name!r} holds numbers or dates, and t-closeness by the equal distance takes all of them for "
+            "equally far apart; ⟨t_ordered=⟩ goes by their order and asks less"
+        )
         for c in columns
         if any(m.column in (None, c.name) for m in equal) and c.size > 2 and c.positions() is not None
     )
@@ -148,7 +150,9 @@ def _other_models(need: Requirement, counted: Counted) -> Callable[..., bool] | 
     wanted = list(need.sensitive_columns)
     for rule in need.rules:
         if rule.model.speaks == "tuples":
-            raise PolicyError(f"publish='centers' cannot keep {rule.model.name}; publish stars, ranges or a hierarchy")
+            raise PolicyError(
+                f"⟨publish='centers'⟩ cannot keep {rule.model.name}; publish stars, ranges or a hierarchy"
+            )
     present = [np.unique(counted.histogram.sensitive[:, j]) for j in wanted]
 
     def holds(*counts: np.ndarray) -> bool:
@@ -173,7 +177,7 @@ def by_centers(
     from shoal.problems.gathering import gather
 
     if asked.method not in ("auto", "local", "disjoint", "threshold"):
-        raise PolicyError.unknown("method for publish='centers'", asked.method, ["local", "disjoint", "threshold"])
+        raise PolicyError.unknown("method for ⟨publish='centers'⟩", asked.method, ["local", "disjoint", "threshold"])
     histogram = counted.histogram
     loss = Recoding(tuple(Ranges.of_column(c.size, c.positions, 1.0) for c in counted.quasi))
     cell = np.repeat(np.arange(histogram.cells), histogram.count)  # rows of a cell are the same point to every engine

@@ -32,8 +32,9 @@ from shoal.model.certificate import Certificate
 from shoal.model.metric import Category, Metric, Number, Place, codes
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
+from shoal.publishing.crosswalks.areas import as_merged, maxima
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.grouped import in_order
+from shoal.publishing.crosswalks.grouped import as_split, in_order
 from shoal.publishing.judging import Sources, form_of
 from shoal.publishing.opening import like, opened
 from shoal.watching import watched
@@ -96,7 +97,7 @@ def release(
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
-        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'{n}=...' for n in lacking)}")
+        raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'⟨{n}=...⟩' for n in lacking)}")
     made = _noted(make(answer, opened(data, separator, encoding), files, **how))
     return replace(made, native=partial(like, data)) if name == "clusters" else made
 
@@ -183,11 +184,8 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
     if record["facts"]["codes_left_out"]:
         kept = ~codes(places, asked["coordinates"] == "geographic")
         frame, places = frame.filter(kept), places[kept]
-    columns = ("boundary", "sensitive", "person", "household")
     weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
-    same = ("objective", "coordinates", "l", "distinct_l", "max_width", "grid", "extent", "center", "sparse")
-    more: dict[str, Any] = {name: asked[name] for name in same}
-    more |= {name: None if asked[name] is None else frame[asked[name]].to_list() for name in columns}
+    more = {"objective": asked["objective"], "coordinates": asked["coordinates"], **as_split(asked, frame)}
     own = how.how if isinstance(how, Run) else {"effort": how.told}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
@@ -269,7 +267,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
         )  # fmt: skip
         edges = np.concatenate([edges, np.array([[place[a], place[b]] for a, b in level["joined"]]).reshape(-1, 2)])
         out = np.array([name == NOWHERE for name in held[i]])
-        now = own | {"regions": level["regions"], "at_most": _most(level, given)}
+        now = own | {"regions": level["regions"], "at_most": maxima(level["at_most"], given) or None}
         now = above(now, below, wet) if i else now
         if out.any():
             now["exclude"] = out if now.get("exclude") is None else out | now["exclude"]
@@ -298,24 +296,10 @@ def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources
     places = None
     if "compact" in wanted or asked["max_diameter"] is not None:
         places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
-    sides = {"boundary": "boundaries", "soft_boundary": "soft_boundaries", "fixed": "fixed", "apart": "apart"}
-    return {
-        "objective": wanted[0] if len(wanted) == 1 else wanted, "l": asked["l"], "geographic": asked["geographic"],
-        "sensitive": np.column_stack([given.whole(n) for n in asked["sensitive"]]) if asked["sensitive"] else None,
-        "similar": np.column_stack([given.number(n) for n in asked["similar"]]) if asked["similar"] else None,
-        "coordinates": None if places is None else np.nan_to_num(places), "max_diameter": asked["max_diameter"],
-        "water": None if asked.get("water") is None else given.says(asked["water"]),
-        **{name: None if asked[key] is None else given.column(asked[key]) for key, name in sides.items()},
+    return as_merged(asked, given) | {
+        "objective": wanted[0] if len(wanted) == 1 else wanted, "geographic": asked["geographic"],
+        "coordinates": None if places is None else np.nan_to_num(places),
     }  # fmt: skip
-
-
-def _most(level: Mapping[str, Any], given: Geography) -> dict[str, Any] | None:
-    n = len(given.ids)
-    found = {}
-    for name, most in dict(level["at_most"]).items():
-        counted = name == "areas" and name not in given.columns
-        found[name] = (np.ones(n, np.int64) if counted else given.whole(name), most)
-    return found or None
 
 
 ASKED: dict[str, Callable[..., Pairs]] = {

@@ -5,12 +5,11 @@ Regions within regions on their way out: columns for every level, a hierarchy, a
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +21,7 @@ from shoal.judge.crosswalk import unmet
 from shoal.judge.places.areas import MEASURES
 from shoal.judge.places.region_outlines import weighed
 from shoal.model.cards import several
+from shoal.model.settings import AREA_CONDITIONS, AreaConditions
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources, tables
 from shoal.publishing.opening import opened
@@ -116,36 +116,46 @@ def hierarchy(ids: Sequence[str], levels: Sequence[Any]) -> Drawing:
     return Drawing(form=HIERARCHY, fill=fill)
 
 
-class AreaConditions(NamedTuple):
-    """What a partition of areas had to keep besides its thresholds: names of columns of the areas.
+def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
+    """Conditions as ``shoal.regions.merge`` takes them.
 
-    at_most  column (or "areas") -> largest sum over a region; where there are levels one for each, or one for all
-    regions  so many and no other number; where there are levels one for each
-    similar  columns of numbers that the areas of a region are alike in
-    max_diameter  largest distance between centers of areas, km or plane units
-    water    column that says which areas are water, and connect no others
-    sums, means  columns added up, or averaged by the first weight, over each region
+    asked  by the names of ``AreaConditions``, or as the certificate of a crosswalk of regions has them
     """
+    read: dict[str, Callable[[Any], Any]] = {
+        "texts": given.column,
+        "says": given.says,
+        "table": lambda names: np.column_stack([given.number(name) for name in names]),
+        "counts": lambda names: np.column_stack([given.whole(name) for name in names]),
+        "maxima": partial(maxima, given=given),
+        "plain": lambda value: value,
+    }
+    held = {name: asked.get(entry.key) for name, entry in AREA_CONDITIONS.items()}
+    return {
+        entry.keyword: read[entry.read](held[name]) if held[name] or entry.read == "plain" else None
+        for name, entry in AREA_CONDITIONS.items()
+        if entry.keyword
+    }
 
-    boundary: str | None = None
-    soft_boundary: str | None = None
-    fixed: str | None = None
-    apart: str | None = None
-    at_most: Mapping[str, Any] = MappingProxyType({})
-    sensitive: Sequence[str] = ()
-    l: int = 1
-    similar: Sequence[str] = ()
-    regions: Any = None
-    max_diameter: float | None = None
-    water: str | None = None
-    sums: Sequence[str] = ()
-    means: Sequence[str] = ()
 
-    def columns(self) -> list[str]:
-        """The columns that the judge looks at."""
-        named = (self.boundary, self.soft_boundary, self.fixed, self.apart, self.water)
-        more = (self.at_most, self.sensitive, self.similar, self.sums, self.means)
-        return [*(n for n in named if n is not None), *(name for own in more for name in own)]
+def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
+    """Largest sums over a region as ``merge`` takes them; "areas" counts areas where no column has that name."""
+    ones = np.ones(len(given.ids), np.int64)
+    counted = {name: name == "areas" and name not in given.columns for name in at_most}
+    return {name: (ones if counted[name] else given.whole(name), most) for name, most in at_most.items()}
+
+
+def _columns_of(asked: AreaConditions) -> list[str]:
+    """The columns that the judge looks at."""
+    held = [(getattr(asked, name), entry.read) for name, entry in AREA_CONDITIONS.items() if entry.read != "plain"]
+    named = [[value] if isinstance(value, str) else list(value) for value, _ in held if value]
+    return [name for own in named for name in own]
+
+
+def _stated(asked: AreaConditions, at_most: Mapping[str, int], number: int | None) -> dict[str, Any]:
+    """What a certificate says of them: of a sequence of levels what the first keeps."""
+    held = asked._asdict() | {"at_most": dict(at_most), "regions": number}
+    plain = {n: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for n, v in held.items()}
+    return {e.key: plain[n] for n, e in AREA_CONDITIONS.items() if e.setting.stated == "always" or plain[n]}
 
 
 def regions(
@@ -174,12 +184,8 @@ def regions(
     k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
     parameters = {
         **_read_as(given, id), "weight": names, "k": k, "objective": _objective(answer, objective, number),
-        "boundary": asked.boundary, "soft_boundary": asked.soft_boundary, "fixed": asked.fixed, "apart": asked.apart,
-        "at_most": at_most, "sensitive": list(asked.sensitive), "l": asked.l, "similar": list(asked.similar),
-        "regions": number, "max_diameter": asked.max_diameter, "geographic": degrees,
+        **_stated(asked, at_most, number), "geographic": degrees,
         "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
-        **({"water": asked.water} if asked.water else {}),
-        **({"sum": list(asked.sums)} if asked.sums else {}), **({"mean": list(asked.means)} if asked.means else {}),
         **({"levels": above} if above else {}),
     }  # fmt: skip
     if odd := unmet(parameters, answer.certificate.details):
@@ -200,7 +206,7 @@ def regions(
         method=answer.method,
         parameters=parameters,
         facts=facts,
-        sources=Sources(*tables(given, [*names, *asked.columns()]), shapes=given.shapes),
+        sources=Sources(*tables(given, [*names, *_columns_of(asked)]), shapes=given.shapes),
         read=read,
         title=title,
         groups=first,

@@ -182,7 +182,7 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
         if not proof.is_file():
             raise InputError(
                 f"there is no certificate {str(proof)!r}; name first the crosswalk that tiles, regions, labels or "
-                "intervals wrote, and its certificate where that lies elsewhere (certificate=...)"
+                "intervals wrote, and its certificate where that lies elsewhere (⟨certificate=...⟩)"
             )
         record = read_json(proof)
     if record.get("kind") not in ("tiles", "regions", "labels", "intervals"):
@@ -203,7 +203,7 @@ def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
     found = next((name for name in options if name in frame.columns), None)
     if found is None:
         sought = " or ".join(repr(name) for name in options if name)
-        raise PolicyError(f"no column {sought} to look up in {kind}; say column=NAME, theirs")
+        raise PolicyError(f"no column {sought} to look up in {kind}; say ⟨column=NAME⟩, theirs")
     return str(found)
 
 
@@ -305,10 +305,11 @@ def _tiles(
     absent = next((n for n in names[:2] if n not in frame.columns), None)
     if absent is not None:
         refusal = PolicyError.unknown("column", absent, frame.columns)
-        raise PolicyError(f"in the new records, {refusal}; say {'xy'[names.index(absent)]}=NAME, their column of it")
+        said = f"say ⟨{'xy'[names.index(absent)]}=NAME⟩, their column of it"
+        raise PolicyError(f"in the new records, {refusal}; {said}")
     points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
     if boundary and names[2] not in frame.columns:
-        raise PolicyError(f"the tiles keep to a boundary; say boundary=NAME, the column that is {boundary!r} there")
+        raise PolicyError(f"the tiles keep to a boundary; say ⟨boundary=NAME⟩, the column that is {boundary!r} there")
     label = locate(
         own.select(kept[1:5]).fill_null(np.nan).to_numpy(), points, around=asked.get("coordinates") == "geographic",
         sides=(_texts(own[boundary]), _texts(frame[str(names[2])])) if boundary else None,

@@ -88,7 +88,7 @@ def publish(
     if (sizes == 0).any():
         raise VerificationError("a cluster without records cannot be published")
     if center == "record" and (np.asarray(center_rows) < 0).any():
-        raise PolicyError("these centers are no records; publish center='mean' or 'medoid'")
+        raise PolicyError("these centers are no records; publish ⟨center='mean'⟩ or 'medoid'")
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     if center == "record":
         center_rows = _shown(labels, np.asarray(center_rows), metric, columns, np.split(member, start[1:]))

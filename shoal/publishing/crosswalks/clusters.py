@@ -13,7 +13,7 @@ from shoal.engines.atomic import GEOJSON, MAP, PICTURE, check_outputs, publish_f
 from shoal.engines.features import FeatureColumns, Features
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, Sentence
 from shoal.model.certificate import digest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
@@ -23,7 +23,9 @@ from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
 ADDED = ("cluster", "records", "radius", "distance")
-REAL = "each center is the unchanged row of a real person or thing; center='mean' publishes averages instead"
+REAL = Sentence(
+    "each center is the unchanged row of a real person or thing; ⟨center='mean'⟩ publishes averages instead"
+)
 
 
 def clusters(
@@ -48,7 +50,7 @@ def clusters(
     _check(answer, frame, request, names)
     features = _belongs(answer, frame, request)
     if tables and center == "mean":
-        raise PolicyError("the mean of places is no code; publish center='record' or 'medoid'")
+        raise PolicyError("the mean of places is no code; publish ⟨center='record'⟩ or 'medoid'")
     held = {name: _plain_texts(frame, name) for name in names}
     texts_of = {name: own.to_list() for name, own in held.items()}
     form = publish(answer.labels, answer.center_rows, features.metric, features.values, texts_of, center)
@@ -89,7 +91,7 @@ def _check(answer: Any, frame: pl.DataFrame, request: FeatureColumns, sensitive:
     wanted = len(answer.details["l"])
     if wanted > len(sensitive):
         raise PolicyError(
-            f"the answer keeps a condition on {wanted} columns of sensitive values; name them with sensitive="
+            f"the answer keeps a condition on {wanted} columns of sensitive values; name them with ⟨sensitive=⟩"
         )
 
 

@@ -18,13 +18,14 @@ from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
 from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
+from shoal.model.settings import TILE_CONDITIONS
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources
 
 SHORT = (
     "groups of method 'bicriteria' may be below k: not k-anonymous, so no crosswalk or hierarchy is written; "
-    "use method='auto'"
+    "use ⟨method='auto'⟩"
 )
 
 
@@ -256,12 +257,22 @@ def tiles(
 
 def _settings(answer: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
     """What the tiles were asked for besides their coordinates."""
-    asked = answer.asked
+    sparse = "leave-out" if answer.asked.leave_out else "refuse"
+    held = {**answer.asked._asdict(), **columns, "grid": answer.grid, "sparse": sparse}
     return {
-        "k": answer.k, "objective": answer.objective, "coordinates": answer.coordinates, "seam": answer.seam, **columns,
-        "l": asked.l, "distinct_l": asked.distinct_l, "max_width": asked.max_width, "grid": answer.grid,
-        "extent": asked.extent, "center": asked.center, "sparse": "leave-out" if asked.leave_out else "refuse",
+        "k": answer.k, "objective": answer.objective, "coordinates": answer.coordinates, "seam": answer.seam,
+        **{entry.key: held[name] for name, entry in TILE_CONDITIONS.items() if entry.setting.stated == "always"},
     }  # fmt: skip
+
+
+def as_split(asked: Mapping[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
+    """Conditions as ``shoal.tiles.split`` takes them; asked: by name, or as the certificate of a crosswalk has them."""
+    held = {name: (entry, asked.get(entry.key)) for name, entry in TILE_CONDITIONS.items()}
+    return {
+        entry.keyword: column_of(frame, value).to_list() if entry.read == "texts" else value
+        for entry, value in held.values()
+        if value is not None
+    }
 
 
 def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:
@@ -345,9 +356,9 @@ def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> Non
     }
     for name, wanted in needed.items():
         if wanted and columns[name] is None:
-            raise PolicyError(f"the tiles were cut with {name}=; name its column, so that it can be judged")
+            raise PolicyError(f"the tiles were cut with ⟨{name}=⟩; name its column, so that it can be judged")
         if not wanted and columns[name] is not None:
-            raise PolicyError(f"the tiles were cut without {name}=; cut them with it, or leave it out here")
+            raise PolicyError(f"the tiles were cut without ⟨{name}=⟩; cut them with it, or leave it out here")
 
 
 def _refuse_names(kept: list[str], added: list[str]) -> None:

@@ -237,7 +237,8 @@ def uncovered(short: str, widest: str, asked: float, level: float) -> Infeasible
     """Why the widest that can be published keeps a model of the population from being met."""
     if short == KMap.short:
         return InfeasibleError(
-            f"{widest} cover {level} rows of the population, so no group of k_map = {asked} exists; the largest k_map "
+            f"{widest} cover {level} rows of the population, so no group of ⟨k_map⟩ = {asked} exists; the "
+            "largest ⟨k_map⟩ "
             f"possible is {level}"
         )
     text = said(level, up=True)

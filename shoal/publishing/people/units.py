@@ -32,7 +32,7 @@ def models_of(policy: Policy) -> Sequence[Model]:
     if not policy.units:
         return [m for m in policy.privacy if m.speaks != "population"]  # those are bound to a population later
     if policy.publish == "centers":
-        raise PolicyError("publish='centers' counts rows; person and household go with stars, hierarchy and ranges")
+        raise PolicyError("⟨publish='centers'⟩ counts rows; person and household go with stars, hierarchy and ranges")
     out: list[Model] = []
     for model in policy.privacy:
         k = getattr(model, "k", 1)
@@ -126,7 +126,7 @@ def flagged(table: Table, policy: Policy) -> Table:
     if policy.missing != "apart":
         return table
     if FLAG in table.columns:
-        raise PolicyError(f"the table has a column {FLAG!r}, which missing='apart' needs itself; rename it")
+        raise PolicyError(f"the table has a column {FLAG!r}, which ⟨missing='apart'⟩ needs itself; rename it")
     return table.with_missing(policy.grouped, FLAG)
 
 
@@ -147,8 +147,8 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
             refuse_infeasible(held, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"the {held.rows:,} rows {words} are grouped apart (missing='apart'), and among them alone: "
-                + str(error).replace("the whole table", "that part")
+                f"the {held.rows:,} rows {words} are grouped apart (⟨missing='apart'⟩), and among them alone: "
+                + error.sentence.marked.replace("the whole table", "that part")
             ) from None
     return lacking.astype(np.int64)
 

@@ -566,7 +566,7 @@ def add(
     value and signature, O(hands x classes) for each round of moves.
     """
     if persons is None:
-        raise InputError("mode 'again' knows people again; name the column of persons with --person (person=...)")
+        raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
     twice = len(persons) - len(set(persons))
     if twice:
         raise InputError(f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person")

@@ -90,7 +90,7 @@ def audit(
     if earlier is not None:
         person = given.pop("person", None) or (policy.person if isinstance(policy, Policy) else None)
     elif original is not None or earlier_originals is not None:
-        raise PolicyError("an original says something of an audit beside an earlier release; name one by earlier=...")
+        raise PolicyError("an original says something of an audit beside an earlier release; name one by ⟨earlier=...⟩")
     asked, trees, wanted = _asked(policy, given)
     scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]
@@ -148,7 +148,7 @@ def _composed(
     tables = several(originals) if originals is not None else [original] * len(earlier)
     if len(tables) != len(earlier):
         raise PolicyError(
-            f"there are {len(earlier)} earlier releases and {len(tables)} earlier_originals; give one for each, in "
+            f"there are {len(earlier)} earlier releases and {len(tables)} ⟨earlier_originals⟩; give one for each, in "
             "the same order"
         )
     given = {n: h for n, h in trees.items() if n not in asked.sensitive}
@@ -158,7 +158,7 @@ def _composed(
         if originals is None and one.original is not None and one.original.height != one.table.height:
             raise InputError(
                 f"the earlier release {i} has {one.table.height:,} rows and the original {one.original.height:,}; "
-                "give the table that it was made from as earlier_originals=..."
+                "give the table that it was made from as ⟨earlier_originals=...⟩"
             )
     return set_against([*old, new], asked.sensitive, k, l, person)
 

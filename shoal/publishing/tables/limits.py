@@ -88,7 +88,7 @@ def _by_larger(limit: float, parts: list[int], need: Requirement, solve: Callabl
         found = solve(replace(need, k=max(need.k, k)))
     if found.partition.groups > allowed:
         raise InfeasibleError(
-            f"no groups were found with a mean risk within max_average_risk={limit}: the fewest found have "
+            f"no groups were found with a mean risk within ⟨max_average_risk={limit}⟩: the fewest found have "
             f"{said(found.partition.groups / rows, up=True)}; ask for that, or leave out what keeps rows apart"
         )
     if found is first:
@@ -114,12 +114,13 @@ def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
     if limit * rows + CLOSE >= groups:
         return
     least = f"the least possible is {said(groups / rows, up=True)}"
-    above = f"a mean risk of {groups / rows:.4g}, above max_average_risk={limit}"
+    above = f"a mean risk of {groups / rows:.4g}, above ⟨max_average_risk={limit}⟩"
     if groups == 1:
         raise InfeasibleError(f"{rows} rows in one group have {above}; {least}")
     raise InfeasibleError(
-        f"rows that lack a value are grouped apart (missing='apart'), and {rows} rows in {groups} groups have {above}; "
-        f"{least}, or {said(1 / rows, up=True)} with missing='category'"
+        f"rows that lack a value are grouped apart (⟨missing='apart'⟩), and {rows} rows in {groups} groups "
+        f"have {above}; "
+        f"{least}, or {said(1 / rows, up=True)} with ⟨missing='category'⟩"
     )
 
 
@@ -160,7 +161,7 @@ def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Poli
     if found > allowed:
         raise InfeasibleError(
             f"the release that was found stars {found:,} of {int(sizes.sum()):,} rows whole, and "
-            f"max_suppressed={asked.max_suppressed:g} allows {allowed:,}; hierarchies and "
+            f"⟨max_suppressed={asked.max_suppressed:g}⟩ allows {allowed:,}; hierarchies and "
             "ranges hide less, as a lower k does"
         )
     facts = {"suppressed_rows": found, "max_suppressed_rows": allowed}
@@ -233,6 +234,6 @@ def on_trees(models: Sequence[Model], policy: Policy, sensitive: Sequence[Coded]
         trees = trees_of(policy)
         for name in policy.sensitive if model.column is None else (model.column,):
             if name not in trees:
-                raise PolicyError(f"{model.unbound}; say hierarchies={{column: ...}}")
+                raise PolicyError(f"{model.unbound}; say ⟨hierarchies={{column: ...}}⟩")
             out.append(model.on(trees[name].resolve(coded[name].texts(), name).node, name))
     return out

@@ -86,10 +86,10 @@ def refuse_common(histogram: Histogram, asked: Policy) -> None:
         held = np.bincount(histogram.sensitive[:, j], weights=histogram.count)
         most = float(held.max() / histogram.rows)
         if asked.minimality is not None and most > asked.minimality + CLOSE:
-            least = f"; ask for minimality={said(most, up=True)} at the least" if most < 1 else ""
+            least = f"; ask for ⟨minimality={said(most, up=True)}⟩ at the least" if most < 1 else ""
             raise InfeasibleError(
                 f"one value of {name!r} is {100 * most:.1f} % of the rows, so whoever knows that much tells it with "
-                f"more than minimality={asked.minimality:g} of some group{least}"
+                f"more than ⟨minimality={asked.minimality:g}⟩ of some group{least}"
             )
 
 

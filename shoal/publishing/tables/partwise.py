@@ -17,13 +17,26 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines import servers
-from shoal.engines.atomic import TABLE, Piece, Wanted, check_folder, check_outputs, check_place, publish_together
+from shoal.engines import lakes, servers
+from shoal.engines.atomic import (
+    TABLE,
+    Piece,
+    Wanted,
+    certificate_path,
+    check_folder,
+    check_outputs,
+    check_place,
+    folder_beside,
+    publish_file,
+    publish_together,
+    record_path,
+)
 from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.source import MANIFEST, ending_of, is_table_name
@@ -57,11 +70,12 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
         raise PolicyError.unknown("kind of parts", parts, ENDINGS)
     if not large:
         raise PolicyError(
-            "a folder of parts is written with engine='duckdb' or engine='spark'; for one file end the output's name "
+            "a folder of parts is written with ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩; for one file end the "
+            "output's name "
             "in .csv or .parquet"
         )
     if is_table_name(path):
-        raise PolicyError(f"parts={parts!r} writes a folder, and {path.name!r} ends as a file does; name a folder")
+        raise PolicyError(f"⟨parts={parts!r}⟩ writes a folder, and {path.name!r} ends as a file does; name a folder")
     return True
 
 
@@ -298,6 +312,54 @@ def write_server(
         server.close()
         shutil.rmtree(room, ignore_errors=True)
     release._later.written = papers.files(facts)
+    return papers.certificate
+
+
+def write_lake(
+    release: Any, place: str, papers: statement.Papers, *, overwrite: bool, tell: Callable[[str, float | None], None]
+) -> Path:
+    """Write a release as a new version of a table of Delta or Iceberg; returns the certificate's path.
+
+    It is written as a Parquet file with its certificate, in a folder that only this user can enter, and judged there;
+    the version names this file alone.  A process killed before the commit leaves a file that no version names, one
+    killed right after it the earlier certificate beside the new version, which ``verify`` then refuses.
+    """
+    closed = check_outputs(papers.wanted(), [*release._read(), papers.sign], overwrite=overwrite)
+    lake = lakes.opened(place)
+    lakes.refuse_taken(lake, overwrite)
+    room = folder_beside(papers.certificate)
+    whole = room / lakes.new_name()
+    try:
+        bound = "ratio" if papers.bound else "none"
+        release.write(whole, sign=papers.sign, record=papers.record is not None, bound=bound, progress=tell)
+        written = release._later.written
+        tell("committing", None)
+        with lakes.in_a_sentence(lake), lake.begun(whole):
+            target = lake.folder / whole.name
+            publish_file(target, partial(shutil.copyfile, whole), closed=closed)
+
+            def settle(_: Path) -> None:
+                if hash_of(target) != written["sha256"]:
+                    raise VerificationError(
+                        "the file in the table is not the one that was judged; nothing was published"
+                    )
+                lake.commit(target, release.rows, written["sha256"])
+
+            proof = certificate_path(whole)
+            pieces = [Piece(papers.certificate, partial(shutil.copyfile, proof))]
+            if papers.record is not None:
+                pieces.append(Piece(papers.record, partial(shutil.copyfile, record_path(proof)), private=True))
+            try:
+                publish_together([*pieces[:-1], pieces[-1]._replace(judge=settle)], closed=closed)
+            except BaseException:
+                if not lake.holds(target):
+                    target.unlink(missing_ok=True)
+                raise
+            if not lake.holds(target):
+                raise VerificationError(f"{lake.shown} does not show the release that was committed; look at it")
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+    release._later.written = papers.files({n: v for n, v in written.items() if n in ("file", "sha256", "bytes")})
     return papers.certificate
 
 

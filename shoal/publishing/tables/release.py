@@ -330,7 +330,7 @@ class Release(Generic[Frame]):
         most, allowed = told_at_most(audit), self.policy.minimality
         if allowed is not None and most > allowed + 1e-9:
             raise VerificationError(
-                f"the release has a value on the share {most:.6g} of a group where minimality={allowed:g} was asked; "
+                f"the release has a value on the share {most:.6g} of a group where ⟨minimality={allowed:g}⟩ was asked; "
                 "nothing was published. This is a defect of shoal: please report it"
             )
         for found in audit.checks:
@@ -363,7 +363,7 @@ class Release(Generic[Frame]):
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
                      manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
                      or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
-                     ~/.my.cnf
+                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table
         certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
         table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
                      rows read back are judged; it takes the place of a release, never of another table
@@ -378,21 +378,25 @@ class Release(Generic[Frame]):
         All files appear under their names only after the judge has read the table back; raises VerificationError
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
+        from shoal.engines import lakes
         from shoal.engines.atomic import TABLE, Piece, check_outputs, check_place, publish_together
         from shoal.engines.source import is_server
         from shoal.engines.store import store
         from shoal.publishing import signing
-        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_partwise
+        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_lake, write_partwise
 
         if is_server(path):
             if table is None or parts is not None:
-                raise PolicyError("a server of databases holds a table: say table=... and leave parts out")
+                raise PolicyError("a server of databases holds a table: say ⟨table=...⟩ and leave parts out")
             from shoal.publishing.tables.partwise import write_server
 
             papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
             return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
         if table is not None:
-            raise PolicyError("table=... names a table of a server of databases; the path is of a file")
+            raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
+        if lakes.is_target(path):
+            papers = statement.Papers.of(self, lakes.folder_of(path), certificate, record, bound, sign)
+            return write_lake(self, str(path), papers, overwrite=overwrite, tell=progress)
         path = Path(path)
         if is_partwise(self, path, parts):
             papers = statement.Papers.of(self, path, certificate, record, bound, sign)

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines import servers
+from shoal.engines import lakes, servers
 from shoal.engines.atomic import certificate_of
 from shoal.engines.recognize import by_name
 from shoal.engines.safe_harbor import recoded
@@ -219,8 +219,8 @@ def verify(
 ) -> Verdict:
     """Check a written release, of a table or of any other problem, against its certificate.
 
-    release      the published file or folder, or the address of the server with the table that it became. Tuples are
-                 counted where they are, so a file can be larger than memory
+    release      the published file or folder, the address of the server with the table that it became, or the table
+                 of Delta or Iceberg. Tuples are counted where they are, so a file can be larger than memory
     certificate  the JSON file next to it; RELEASE.certificate.json if None
     original     the table from which it was made, a path or a frame. With it, every row is matched, and loss and cost
                  are computed again, in memory. For a crosswalk, the source or a list of sources; for clusters, the
@@ -251,20 +251,25 @@ def verify(
                 held_there, certificate, original, record=record, population=population, separator=separator,
                 encoding=encoding, hierarchies=hierarchies, signer=signer, table=table, query=query, progress=progress,
             )  # fmt: skip
-    path, beside_it = Path(release), certificate_of(release, certificate)
+    beside_it = certificate_of(lakes.folder_of(release), certificate)
+    path = _in_lake(release, beside_it) if lakes.is_lake(release) else Path(release)
     given = (hierarchies or {}, beside_it.parent)
     named = table is not None or query is not None
     if original is None and named:
-        raise PolicyError("table=... and query=... say which table the original is; say original=... beside them")
+        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ beside them")
     if original is None and (separator is not None or encoding is not None):
-        raise PolicyError("separator=... and encoding=... say how the original is read; say original=... beside them")
+        raise PolicyError(
+            "⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ beside them"
+        )
     progress("reading", None)
     raw = read_record(beside_it)
     audit, known = None, None
     kept = None if record is None else read_record(record, private=True)
     if raw.get("kind", "table") != "table":
         if named:
-            raise PolicyError("table=... and query=... speak of the original of a release of a table; leave them out")
+            raise PolicyError(
+                "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
+            )
         findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept)
     else:
         sheet = path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))
@@ -290,6 +295,17 @@ def verify(
     return Verdict(
         holds=all(f.holds for f in findings), findings=tuple(findings), audit=audit, certificate=stated, record=known
     )
+
+
+def _in_lake(place: str | Path, certificate: Path) -> Path:
+    """The one file of the current version of a table; InputError where it is not the one that was certified."""
+    said = read_record(certificate).get("release")
+    files = lakes.current(place).files
+    if not isinstance(said, Mapping) or [p.name for p in files] != [said.get("file")]:
+        raise InputError(
+            f"the current version of {str(place)!r} is not the release that {certificate.name!r} speaks of"
+        )
+    return files[0]
 
 
 def _public(record: Record) -> PublicCertificate:

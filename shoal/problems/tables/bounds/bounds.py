@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.clock import clock
-from shoal.kernels.tables.multipliers import Classes, Tight
+from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
@@ -26,15 +26,6 @@ from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threa
 FADE, PATIENCE = 0.7, 10.0
 NOWHERE = 1e-200  # squared length of a direction that leads nowhere
 PARTS = 2  # of the classes, which cores may share
-
-
-class BoundedRows(NamedTuple):
-    """What is asked of the rows: many int64[m] of each cell, K rows a class, of so many kinds of value int64[m]."""
-
-    many: np.ndarray
-    value: np.ndarray
-    kinds: int
-    group: int
 
 
 class Ascent(NamedTuple):
@@ -68,7 +59,7 @@ def climb(
     parts, rows = even(classes.start, PARTS), np.zeros((PARTS, price.size), np.int64)
 
     def over(h: int) -> float:
-        return float(taken(classes, *asked, price, *parts[h], rows[h]))
+        return float(taken(classes, asked, price, *parts[h], rows[h]))
 
     for _ in range(passes):
         proved = float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
@@ -311,10 +302,8 @@ class Sweeper:
                     return True
                 if stop.is_set() or (until is not None and clock() > until):
                     return False
-                room[worker] = kernel(
-                    table, need, prices, np.array(levels, np.int64), mode, room[worker], found[worker], at_node[worker],
-                    tight[worker] if tight else NONE,
-                )  # fmt: skip
+                least = sweep.Least(found[worker], at_node[worker], tight[worker] if tight else NONE)
+                room[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, room[worker], least)
                 if room[worker] < 0:
                     return False
 

@@ -25,7 +25,8 @@ from shoal.problems.tables.groups import ancestors
 from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.near_cells import Cells
+    from shoal.kernels.tables.box_separation import Multipliers, Violated
+    from shoal.kernels.tables.near_cells import Around, Cells
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -36,6 +37,9 @@ BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
+FEW = 1500  # cells below which every pair is looked at
+CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
+PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
@@ -57,13 +61,14 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """What two rows lose together, as the kernels ask it; cells sorted so that like ones stand near each other.
+    """What two rows lose together, as the kernels ask it; cells sorted around centers.
 
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     uneven          whether a step of a grid costs some codes more than others by themselves
     """
 
     cells: Cells
+    around: Around
     order: np.ndarray
     alone: np.ndarray
     uneven: bool
@@ -79,7 +84,7 @@ class Pairs:
 
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
-        place, alone, uneven = 0, np.zeros(h.cells), False
+        place, alone, uneven, metric = 0, np.zeros(h.cells), False, True
         for j, column in enumerate(task.recoding.columns):
             values, small = np.unique(h.quasi[:, j], return_inverse=True)
             n = values.size
@@ -92,6 +97,7 @@ class Pairs:
                     low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
                     own = pure[values]
                     uneven |= bool(np.ptp(own) > 0)
+                    metric = False  # a step that two ranges share is paid for once
                     beyond = column.width(low, high) - (own[:, None] if of_one else own.max())
                     flat = np.maximum(beyond, 0.0).reshape(-1) * column.weight
                     alone += (pure * column.weight)[h.quasi[:, j]]
@@ -105,6 +111,7 @@ class Pairs:
                 flat = np.array([low])
             else:
                 parent, loss, of = column.nodes()
+                metric &= bool((loss[parent] >= loss).all())
                 leaf = of[values]
                 flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
             width.append(n)
@@ -134,7 +141,9 @@ class Pairs:
             group=need.smallest,
             alike=alike,
         )
-        return cls(cells, order, alone, uneven)
+        around, sort = around_centers(cells, metric)
+        cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
+        return cls(cells, around, order[sort], alone, uneven)
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
@@ -145,6 +154,42 @@ class Pairs:
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
+
+
+def around_centers(cells: Cells, metric: bool) -> tuple[Around, np.ndarray]:
+    """The cells around centers, and in which order, int64[m]; all around one where these are few or no metric.
+
+    metric  whether losses keep to the triangle inequality
+    Some steps of a search for medians (Lloyd 1982, column by column) over part of the cells, the same on any number of
+    cores.  O(m c d) for c centers.
+    """
+    from shoal.kernels.tables.near_cells import Around, nearest_centers, next_centers, recentered
+
+    column = np.ascontiguousarray(cells.code.T, dtype=np.uint32)
+    m, metric = column.shape[1], metric and column.shape[1] >= FEW
+    many = max(1, min(int(CENTERS * np.sqrt(m)), MOST_CENTERS)) if metric else 1
+    center = np.ascontiguousarray(column[:, np.linspace(0, max(m - 1, 0), many).astype(np.int64)])
+
+    def nearest(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own, far = np.zeros(column.shape[1], np.int32), np.zeros(column.shape[1])
+        if metric:
+            over_cells(own.size, None, lambda a, b: nearest_centers(cells, column, center, a, b, own, far))
+        return own, far
+
+    some = np.ascontiguousarray(column[:, :: max(m // (PART * many), 1)])
+    for _ in range(STEPS if metric else 0):
+        own, _ = nearest(some)
+        member = np.argsort(own, kind="stable")
+        recentered(cells, some, np.searchsorted(own[member], np.arange(many + 1)), member, center)
+    own, far = nearest(column)
+    order = np.lexsort((far, own))
+    own, far = own[order], far[order]
+    rim, following = np.full(many, -1.0), np.zeros((many, many), np.int32)
+    np.maximum.at(rim, own, far)
+    if metric:
+        over_cells(many, None, lambda a, b: next_centers(cells, center, a, b, following))
+    start = np.searchsorted(own, np.arange(many + 1))
+    return Around(np.ascontiguousarray(column[:, order]), center, start, far, own, rim, following, metric), order
 
 
 def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
@@ -190,8 +235,7 @@ def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray,
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    column = p.columns(np.arange(m))
-    done = over_cells(m, until, lambda a, b: near_cells(p.cells, column, a, b, near, far, out))
+    done = over_cells(m, until, lambda a, b: near_cells(p.cells, p.around, a, b, near, far, out))
     return (near, far, out) if done else None
 
 
@@ -220,7 +264,7 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
             first: int, last: int, order: Any = order, column: Any = column, prices: Prices = prices, rise: Any = rise
         ) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, column, first, last, prices.price, order, prices.base, near, far, limit)
+            far_slack(p.cells, p.around.column, column, first, last, prices.price, order, prices.base, near, far, limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
@@ -252,6 +296,9 @@ DAMPING = 0.5  # share of the way to the best multipliers for the columns known 
 NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
+ASKED = 250  # anchors that tell what a factor would prove
+FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # by which the first multipliers are raised
+MORE = 1.2  # times as much as the last sweep the next one takes, about
 
 
 def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
@@ -356,13 +403,15 @@ class Columns:
         return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
 
 
-def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tuple[np.ndarray, np.ndarray] | None:
+def raised(
+    p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float = np.inf
+) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns.
 
     start   float64[m] feasible multipliers
-    sweeps  over all anchors, at most;  until  moment at which the last one ends
-    None where time ran out before a sweep proved more than ``start``.
-    A sweep takes O(m^2 d) and the search of each ball.
+    sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
+    None where time or look-ups did not suffice for a sweep that proves more than ``start``.
+    A sweep takes O(m^2 d) at worst and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
     free = (p.cells.count < group) | (p.cells.kinds > 1)  # K rows alike lose nothing
@@ -371,21 +420,27 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
-    columns, at = Columns.none(group), (1 + reach / 2) * best
+    columns, (scale, next_looks, next_seconds) = Columns.none(group), _scale(p, best)
+    at = scale * best
     for _ in range(sweeps):
         began = clock()
+        if next_looks > looks or (until is not None and began + next_seconds > until):
+            break
         swept = _sweep(p, at, until)
         if swept is None:
             break
-        excess, found, groups = swept
+        excess, found, groups, looked = swept
         total = float(count @ at) - float(count @ excess)
         reach *= FURTHER if total > proved else NEARER
         if total > proved:
             best, proved, shown = at, total, at - excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
-        # The next sweep takes about as long as this one; a program that leaves no time for it is of no use.
-        left = None if until is None else until - clock() - 1.2 * (clock() - began)
+        looks, next_looks, next_seconds = looks - looked, MORE * looked, MORE * (clock() - began)
+        # A program that leaves no time for the next sweep is of no use.
+        if next_looks > looks:
+            break
+        left = None if until is None else until - clock() - next_seconds
         moved = columns.multipliers(count, np.where(free, np.maximum(best + reach * (best + mean), 0.0), 0.0), left)
         if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
@@ -393,15 +448,57 @@ def raised(p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> tup
     return None if shown is None or proved <= first else (shown, columns.cells)
 
 
-def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The most violated group of every anchor; None when time ran out before the last."""
-    from shoal.kernels.tables.box_separation import Multipliers, Violated, separate
+def _scale(p: Pairs, start: np.ndarray) -> tuple[float, float, float]:
+    """By how much feasible multipliers are best multiplied before the first sweep; its look-ups and seconds, about.
 
-    m = at.size
+    Anchors at even distances among the dear and the cheap tell what each factor would prove.  Whatever they tell, only
+    a sweep over all anchors proves.
+    """
+    from shoal.kernels.tables.box_separation import separate
+
+    m, count = start.size, p.cells.count.astype(np.float64)
+    anchors = int((start > 0.0).sum())
+    some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
+    best, most, told = 1.0, -np.inf, (0.0, 0.0)
+    for factor in FACTORS if anchors else ():
+        asked, out = _asked(factor * start), _nothing(m, p.cells.group)
+        began, here = clock(), asked.order[some]
+        looks = [separate(p.cells, p.around, x, x + 1, asked, NODES, out) for x in some]
+        proved = factor * float(count @ start) - float(count[here] @ out.excess[here]) * anchors / some.size
+        if proved <= most:
+            break
+        share = anchors / some.size
+        best, most, told = factor, proved, (sum(looks) * share, (clock() - began) * share / cores(float(m) ** 2))
+    return best, *told
+
+
+def _asked(at: np.ndarray) -> Multipliers:
+    """The multipliers as the kernels take them."""
+    from shoal.kernels.tables.box_separation import Multipliers
+
     order = np.argsort(-at, kind="stable")
-    out = Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, p.cells.group), np.int32))
-    column, asked = p.columns(order), Multipliers(at, order)
+    rank = np.empty(at.size, np.int64)
+    rank[order] = np.arange(at.size)
+    return Multipliers(at, order, rank)
+
+
+def _nothing(m: int, group: int) -> Violated:
+    """Nothing found yet."""
+    from shoal.kernels.tables.box_separation import Violated
+
+    return Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, group), np.int32))
+
+
+def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
+    """The most violated group of every anchor, and the look-ups; None when time ran out before the last."""
+    from shoal.kernels.tables.box_separation import separate
+
+    asked, out, looks = _asked(at), _nothing(at.size, p.cells.group), []
     anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
-    done = over_cells(anchors, until, lambda a, b: separate(p.cells, column, a, b, asked, NODES, out), whole=True)
+
+    def some(first: int, last: int) -> None:
+        looks.append(separate(p.cells, p.around, first, last, asked, NODES, out))
+
+    done = over_cells(anchors, until, some, whole=True)
     # rounding may have hidden as much
-    return (out.excess + 1e-12 * (1.0 + at), out.found, out.group) if done else None
+    return (out.excess + 1e-12 * (1.0 + at), out.found, out.group, float(sum(looks))) if done else None

@@ -80,7 +80,7 @@ def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool 
         if above.any():
             raise PolicyError(
                 f"{method} would publish {int(partition.sizes[above].sum())} rows of {task.histogram.quasi_names[j]!r} "
-                f"above {column.limit}; raise its max_level, or use a method that heeds it, for example 'cascade'"
+                f"above {column.limit}; raise its ⟨max_level⟩, or use a method that heeds it, for example 'cascade'"
             )
 
 

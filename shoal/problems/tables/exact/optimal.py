@@ -188,7 +188,7 @@ def by_vectors(
 
     upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
     """
-    from shoal.kernels.tables.subsets import Found, GroupLimits, Places, eligible_groups, least_cost
+    from shoal.kernels.tables.subsets import Found, GroupLimits, Places, States, eligible_groups, least_cost
 
     deadline = clock() + seconds
     layout = _layout(kinds.count)
@@ -228,8 +228,8 @@ def by_vectors(
     order = np.lexsort((cost[:found] - spared, of))
     groups = Found(word[order], number[order], cost[order], first, floor)
     left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
-    around = (kinds.count, layout.shift, layout.guard, groups, spared[order], upper, value, left, book)
-    while not least_cost(*around, SLICE):
+    states = States(kinds.count, layout.shift, layout.guard)
+    while not least_cost(states, groups, spared[order], upper, value, left, book, SLICE):
         if clock() > deadline:
             return None
     if value[0] < 0:
@@ -276,7 +276,7 @@ def halving(task: Task) -> Grouping:
     ``details``: "parts" that were looked at, "stopped" is None or "seconds".  PolicyError for sensitive columns and for
     more than 62 rows.  O(4^n) time at worst, O(n^2) space.
     """
-    from shoal.kernels.tables.subsets import halve
+    from shoal.kernels.tables.subsets import Halves, Halving, halve
 
     histogram, k = task.histogram, task.requirement.k
     k_only(task.requirement, "halving")
@@ -291,12 +291,12 @@ def halving(task: Task) -> Grouping:
     lower = int(least @ costs.count)
     code = np.ascontiguousarray(costs.code[of])
     twin = np.where(np.diff(of, prepend=-1) == 0, np.arange(of.size) - 1, -1)
-    table = (k, code, costs.pair, costs.start, costs.size, costs.kind, twin, least[of])
-    looked, stop, part = (np.zeros(1, np.int64) for _ in range(3))
+    table = Halves(k, costs.in_kernels()._replace(code=code), twin, least[of])
+    looked, stop, part = progress = Halving(*(np.zeros(1, np.int64) for _ in range(3)))
 
     def split(mask: int, upper: int) -> _Split:
         """(least loss of the rows in mask, its groups); (upper, []) where nothing is below."""
-        found = int(halve(mask, upper, *table, looked, stop, part))
+        found = int(halve(mask, upper, table, progress))
         if found >= upper or stop[0]:
             return upper, []
         half = int(part[0])

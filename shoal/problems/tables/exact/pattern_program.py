@@ -13,7 +13,7 @@ The integer program over some columns of a class program, by HiGHS."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Event
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from shoal.clock import clock
 from shoal.model.histogram import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
-from shoal.problems.programs import Solver
+from shoal.problems.programs import Constraints, Solver, written
 from shoal.problems.tables.exact.pattern_model import (
     Model,
     Places,
@@ -50,19 +50,11 @@ NEARBY = ("rins", "rens", "root_reduced_cost")  # programs of their own around t
 
 
 def program_of(
-    model: Model, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: Sequence[bool] | np.ndarray
+    model: Model, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: bool | np.ndarray
 ) -> highspy.HighsLp:
     """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = cols.size, rows.size
-    program.col_cost_, program.col_lower_, program.col_upper_ = model.cost[cols], np.zeros(cols.size), model.most[cols]
-    program.row_lower_, program.row_upper_ = model.low[rows], model.high[rows]
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = lines.indptr, lines.indices
-    program.a_matrix_.value_ = lines.data
-    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-    program.integrality_ = [kinds[int(w)] for w in whole]
-    return program
+    kept = Constraints(lines, model.low[rows], model.high[rows])
+    return written(model.cost[cols], kept, np.zeros(cols.size), model.most[cols], whole)
 
 
 def decide(
@@ -104,19 +96,15 @@ def decide(
         solver.cbMipInterrupt += lambda event: event.interrupt() if stop.is_set() else None
     solver.passModel(program)
     if begin is not None:
-        solution = highspy.HighsSolution()
-        solution.col_value = begin.tolist()
-        solver.setSolution(solution)
-    solver.run()
-    status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
+        solver.start_from(begin.tolist())
+    optimal, info = solver.solved(), solver.getInfo()
+    if solver.infeasible:
         return None, math.inf
-    info = solver.getInfo()
     bound = float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -math.inf
-    if info.primal_solution_status != 2:
+    if not solver.feasible:
         return None, bound
-    y = np.array(solver.getSolution().col_value)
-    if status == highspy.HighsModelStatus.kOptimal:
+    y = solver.x
+    if optimal:
         bound = max(bound, float(info.objective_function_value) - gap)
     return flowed(model, program, cols, y), bound
 
@@ -130,11 +118,10 @@ def flowed(model: Model, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarr
     low[fixed] = high[fixed] = np.rint(y[fixed])
     program.col_lower_, program.col_upper_ = low, high
     program.integrality_ = []
-    solver = Solver()
-    solver.setOptionValue("solver", "simplex")
+    solver = Solver(solver="simplex")
     solver.passModel(program)
     solver.run()
-    return np.array(solver.getSolution().col_value)
+    return solver.x
 
 
 VARIABLES = 400_000
@@ -370,15 +357,14 @@ def relaxation(
     violated  lines that a solution violates; the model comes back with those added, turn by turn
     """
     solver = Solver()
-    solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), ()))
+    solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), False))
     found, began = None, clock()
     for _ in range(TURNS):
         since = clock()
         if since >= deadline:
             break
-        solver.setOptionValue("time_limit", solver.getRunTime() + deadline - since)
-        solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        solver.limit(deadline - since)
+        if not solver.solved():
             break
         found = solver.getSolution()
         lines, low = violated(model, np.array(found.col_value)) if violated is not None else NOTHING

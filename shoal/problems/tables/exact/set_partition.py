@@ -24,7 +24,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import highspy
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
@@ -82,10 +81,8 @@ def entries(columns: np.ndarray, types: int, member: np.ndarray) -> tuple[np.nda
 def program(costs: Costs, columns: np.ndarray, member: np.ndarray) -> Solver:
     """The program over these columns and odd sets, costs in the recoding's unit; variables are at least 0."""
     model = Solver()
-    t, s = costs.types, len(member)
-    low = np.concatenate([costs.count, np.ones(s)]).astype(float)
-    high = np.concatenate([costs.count, np.full(s, highspy.kHighsInf)])
-    model.addRows(t + s, low, high, 0, np.zeros(t + s, np.int32), np.empty(0, np.int32), np.empty(0))
+    s = len(member)
+    model.add_rows(np.append(costs.count, np.ones(s)), np.append(costs.count, np.full(s, np.inf)))
     add_columns(model, costs, columns, member)
     return model
 
@@ -94,7 +91,7 @@ def add_columns(model: Solver, costs: Costs, columns: np.ndarray, member: np.nda
     """Variables for these columns, at least 0."""
     n = len(columns)
     start, row, value = entries(columns, costs.types, member)
-    top = np.full(n, highspy.kHighsInf)
+    top = np.full(n, np.inf)
     model.addCols(n, charge(costs, columns) / costs.scale, np.zeros(n), top, row.size, start, row, value)
 
 
@@ -138,13 +135,11 @@ class Relaxation:
         if left <= 0:
             return False
         if left < UNLIMITED:
-            self.model.setOptionValue("time_limit", self.model.getRunTime() + left)
-        self.model.run()
-        if self.model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            self.model.limit(left)
+        if not self.model.solved():
             return False
-        solution = self.model.getSolution()
-        self.x = np.array(solution.col_value)
-        dual = np.rint(np.array(solution.row_dual) * (self.costs.scale * self.fine)).astype(np.int64)
+        self.x = self.model.x
+        dual = np.rint(self.model.duals * (self.costs.scale * self.fine)).astype(np.int64)
         self.price, self.bonus = dual[: self.costs.types], np.maximum(dual[self.costs.types :], 0)
         return True
 
@@ -166,10 +161,9 @@ class Relaxation:
             found = found[[m.tobytes() not in known for m in found]]
         if not len(found):
             return 0
-        for m in found:
-            a, b, c = self.columns.T
-            odd = np.flatnonzero(m[a] ^ m[b] ^ np.where(c < 0, 0, m[c])).astype(np.int32)
-            self.model.addRow(1.0, highspy.kHighsInf, odd.size, odd, np.ones(odd.size))
+        a, b, c = self.columns.T
+        odd = [np.flatnonzero(m[a] ^ m[b] ^ np.where(c < 0, 0, m[c])) for m in found]
+        self.model.add_rows(np.ones(len(odd)), np.full(len(odd), np.inf), odd)
         self.member = np.concatenate([self.member, found])
         return len(found)
 
@@ -266,10 +260,7 @@ def solve(
         needed = FINE * (upper - step) - search.lower
         beyond = -(-(search.lower + window + 1) // FINE)  # what a partition with a column outside the window costs
         beyond = -(-beyond // step) * step
-        if stopped is None:
-            whole = max(whole, min(upper, beyond))
-        else:
-            whole = max(whole, min(bound, beyond))
+        whole = max(whole, min(bound, upper, beyond))
         if window >= needed:
             break
         window = min(needed, max(FINE * step, 2 * window))
@@ -479,22 +470,18 @@ def integer(
     columns = np.unique(np.concatenate([columns, best[0]]), axis=0)
     model = program(costs, columns, member)
     n = len(columns)
-    kind = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
-    model.changeColsIntegrality(n, np.arange(n, dtype=np.int32), kind)
+    model.make_whole()
     model.setOptionValue("mip_abs_gap", 0.5 * step / costs.scale)
     if deadline - clock() < UNLIMITED:
-        model.setOptionValue("time_limit", max(0.1, deadline - clock()))
+        model.limit(max(0.1, deadline - clock()))
     held = {tuple(c): u for c, u in zip(best[0].tolist(), best[1].tolist(), strict=True)}
-    start = highspy.HighsSolution()
-    start.col_value = [float(held.get(tuple(c), 0)) for c in columns.tolist()]
-    model.setSolution(start)
-    model.run()
-    ended = None if model.getModelStatus() == highspy.HighsModelStatus.kOptimal else "seconds"
+    model.start_from([float(held.get(tuple(c), 0)) for c in columns.tolist()])
+    ended = None if model.solved() else "seconds"
     bound = lower
     dual = model.getInfo().mip_dual_bound
     if math.isfinite(dual):
         bound = max(lower, math.ceil((dual * costs.scale - 1e-4) / step) * step)
-    x = np.array(model.getSolution().col_value)
+    x = model.x
     uses = np.rint(x).astype(np.int64)
     covered = np.zeros(costs.types + 1, np.int64)
     if x.size == n:

@@ -1,32 +1,31 @@
-"""Global recoding: one level per column for the whole table, the cheapest such choice where it can be proved.
+"""Global recoding: one level of every column for the whole table, rows starred whole within a budget.
 
-The generalization lattice of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any
-monotone requirement: above an eligible node all are eligible, below an ineligible one none is, and a node can be
-eligible only if it is on every pair of columns.
+The cheapest choice is found, and proved where it can be.  Without a budget: the generalization lattice of Samarati
+(2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any monotone requirement: above an eligible
+node all are eligible, below an ineligible one none is, and a node can be eligible only if it is on every pair of
+columns.
 
 The search takes the cheapest node not yet decided, walks up a chain from it and bisects: the highest ineligible node of
 the chain decides all below it, the lowest eligible one all that cost more.
 
-Global recoding with a budget of rows starred whole: one level per column for the rest, the cheapest choice proved.
-
-A node of the lattice stars whole the groups that do not meet the requirement, as Samarati (2001) and LeFevre, DeWitt,
-Ramakrishnan (2005) suppress outliers; the block they form is a group as well and must meet the requirement itself, so
-where it does not, groups that could stay join it.  The budget bounds its rows.
+With a budget of rows starred whole: a node of the lattice stars whole the groups that do not meet the requirement, as
+Samarati (2001) and LeFevre, DeWitt, Ramakrishnan (2005) suppress outliers; the block they form is a group as well and
+must meet the requirement itself, so where it does not, groups that could stay join it.  The budget bounds its rows.
 
 Branch and bound.  A row in a group that is too small is starred there and, since groups only split further down, at
 every node below.  So a node looked at rules out all nodes below when such rows pass the budget, and otherwise raises
 what each of them costs by the difference to a whole star.  The cheapest node left is looked at next, together with the
 first one on a chain above it that keeps the budget.
 
-Global recoding at levels that were chosen before: groups, and a block of rows starred whole within a budget.
-
-What is asked is only whether the groups at these levels meet the requirement.  Where they do not, the refusal says how
-many rows are in the way, the least budget that would pass and the least change of one level."""
+At levels that were chosen before (``at_levels``) what is asked is only whether the groups at these levels meet the
+requirement.  Where they do not, the refusal says how many rows are in the way, the least budget that would pass and the
+least change of one level."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from math import inf, prod
 
@@ -55,7 +54,7 @@ def global_recoding(task: Task) -> Grouping:
     O(m log m) for each node looked at, O(nodes d) for each chain.
     """
     levels, block, facts = search(task)
-    label = _label(task, levels)
+    label = Nodes(task).label(levels)
     label[block] = task.histogram.cells  # behind every other number
     partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
     return certified(task, partition, "global_recoding", details=facts, starred=bool(block.any()))
@@ -78,9 +77,8 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
         facts["suppressed_rows"] = int(histogram.count[found.block].sum())
         facts["max_suppressed_rows"] = task.spare
         return found.levels, found.block, facts
-    tried = _Tried(task)
-    cost = _costs(task)
-    if not tried.eligible(top):
+    nodes = Nodes(task)
+    if not nodes.eligible(top):
         held = [n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held]
         if not held and not task.requirement.closed:
             raise none_found(task)
@@ -91,11 +89,10 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
     if not top.size:
         best, bound = top, 0.0
     elif prod(int(t) + 1 for t in top) <= MOST_NODES:
-        best, bound = _decide(task, tried, cost, top)
+        best, bound = _decide(task, nodes, top)
     else:
-        best, bound = _descend(tried, cost, top), 0.0
-    total = float(sum(cost[j][h] for j, h in enumerate(best)))
-    return best, block, _facts(task, best, total, bound, tried.made)
+        best, bound = _descend(nodes, top), 0.0
+    return best, block, _facts(task, best, nodes.cost(best), bound, nodes.made)
 
 
 def _facts(task: Task, levels: np.ndarray, total: float, bound: float, looked_at: int) -> dict[str, object]:
@@ -120,122 +117,6 @@ def _in_unit(recoding: Recoding, total: float, rows: int) -> float:
     return total / max(rows * len(recoding.columns), 1)
 
 
-def _costs(task: Task) -> list[np.ndarray]:
-    """Per column, the loss of the whole table at every level."""
-    out = []
-    for j, column in enumerate(task.recoding.hierarchies or ()):
-        held = np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=column.size)
-        out.append((column.loss[: column.ceiling + 1] @ held) * column.weight)
-    return out
-
-
-def _label(task: Task, levels: np.ndarray) -> np.ndarray:
-    """int64[m]: the group of every cell at a node."""
-    columns = task.recoding.hierarchies or ()
-    code = [c.node[h][task.histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(columns, levels, strict=True))]
-    if task.apart is not None:
-        code.append(task.apart)
-    if not code:
-        return np.zeros(task.histogram.cells, np.int64)
-    sizes = [int(c.max(initial=0)) + 1 for c in code]
-    return np.unique(mixed_radix(np.stack(code, 1), sizes), return_inverse=True)[1].reshape(-1)
-
-
-class _Tried:
-    """Whether nodes are eligible, and how many were looked at."""
-
-    def __init__(self, task: Task) -> None:
-        self.task, self.made = task, 0
-        self.cells = np.arange(task.histogram.cells)
-
-    def eligible(self, levels: np.ndarray) -> bool:
-        """A node of the lattice.  O(m log m)."""
-        self.made += 1
-        task = self.task
-        if not good_groups(task.histogram, task.requirement, self.cells, _label(task, levels)).all():
-            return False
-        return task.admits is None or bool(task.admits(levels).all())
-
-    def pair(self, i: int, j: int, a: int, b: int) -> bool:
-        """Columns i at level a and j at level b, all others left out."""
-        columns, quasi = self.task.recoding.hierarchies or (), self.task.histogram.quasi
-        left, right = columns[i].node[a][quasi[:, i]], columns[j].node[b][quasi[:, j]]
-        group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
-        return bool(good_groups(self.task.histogram, self.task.requirement, self.cells, group.reshape(-1)).all())
-
-
-def _decide(task: Task, tried: _Tried, cost: list[np.ndarray], top: np.ndarray) -> tuple[np.ndarray, float]:
-    """The cheapest eligible node and the least cost that is not ruled out."""
-    d = top.size
-    node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
-    total = np.zeros(len(node))
-    for j in range(d):
-        total += cost[j][node[:, j]]
-    undecided = np.ones(len(node), bool)
-    for i, j in combinations(range(d), 2):  # eligible on every pair of columns, or not at all
-        for a in range(int(top[i]) + 1):
-            low, high = 0, int(top[j]) + 1  # the least level of j that is eligible beside level a of i
-            while low < high:
-                middle = (low + high) // 2
-                low, high = (low, middle) if tried.pair(i, j, a, middle) else (middle + 1, high)
-            undecided &= ~((node[:, i] == a) & (node[:, j] < low))
-    order = np.flatnonzero(undecided)
-    order = order[np.argsort(total[order], kind="stable")]
-    node, total = node[order], total[order]
-    best, least = top, float(sum(c[h] for c, h in zip(cost, top, strict=True)))
-    limit = LOOKS[task.effort.name]
-    alive = np.ones(len(node), bool)
-    alive &= total < least
-    at = 0
-    while True:
-        rest = np.flatnonzero(alive[at:])
-        if not rest.size:
-            return best, least
-        at += int(rest[0])
-        seconds = task.effort.seconds
-        late = seconds is not None and clock() - task.started > seconds
-        if tried.made >= limit or late:
-            return best, float(total[at])
-        chain = _chain(node[at].astype(np.int64), top, cost)
-        low, high = 0, len(chain) - 1  # the top of the chain is eligible
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if tried.eligible(chain[middle]) else (middle + 1, high)
-        found = float(sum(c[h] for c, h in zip(cost, chain[low], strict=True)))
-        if found < least:
-            best, least = chain[low], found
-            alive &= total < least
-        if low > 0:
-            alive &= ~(node <= chain[low - 1]).all(axis=1)
-        task.progress("deciding the lattice", None)
-
-
-def _chain(start: np.ndarray, top: np.ndarray, cost: list[np.ndarray]) -> list[np.ndarray]:
-    """Nodes from one to the top, each raising the column that costs least to raise."""
-    out = [start.copy()]
-    here = start.copy()
-    while (here < top).any():
-        price = [cost[j][here[j] + 1] - cost[j][here[j]] if here[j] < top[j] else np.inf for j in range(top.size)]
-        here[int(np.argmin(price))] += 1
-        out.append(here.copy())
-    return out
-
-
-def _descend(tried: _Tried, cost: list[np.ndarray], top: np.ndarray) -> np.ndarray:
-    """From the top down, each time the eligible step that saves most; ends where none is left."""
-    here = top.copy()
-    closed = here == 0
-    while not closed.all():
-        saved = [cost[j][here[j]] - cost[j][here[j] - 1] if not closed[j] else -1.0 for j in range(top.size)]
-        j = int(np.argmax(saved))
-        here[j] -= 1
-        if not tried.eligible(here):
-            here[j] += 1
-            closed[j] = True  # ineligible here, hence ineligible below
-        closed |= here == 0
-    return here
-
-
 CLOSE = 1e-12
 TRIED = 200  # groups that may join a block which does not meet the requirement, one by one, the cheapest first
 
@@ -256,21 +137,64 @@ class Look:
 
 
 class Nodes:
-    """The nodes of a task's lattice under a budget of rows, and how many were looked at."""
+    """The nodes of a task's lattice, with or without a budget of rows, and how many were looked at.
+
+    total  per column, the loss of the whole table at every level
+    """
 
     def __init__(self, task: Task) -> None:
         self.task, self.made = task, 0
         self.columns = task.recoding.hierarchies or ()
-        quasi = task.histogram.quasi
-        self.loss = [c.loss[: c.ceiling + 1][:, quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
-        self.top = [c.loss[-1][quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
-        self.total = [loss @ task.histogram.count for loss in self.loss]
+        self.total = []
+        for j, column in enumerate(self.columns):
+            held = np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=column.size)
+            self.total.append((column.loss[: column.ceiling + 1] @ held) * column.weight)
         need = task.requirement
         self.by_size = not need.sensitive_columns and not need.rules and task.admits is None
         # parts of a table that never share a group make a block of their own each
         self.parts = [np.ones(task.histogram.cells, bool)]
         if task.apart is not None:
             self.parts = [task.apart == number for number in np.unique(task.apart)]
+
+    @cached_property
+    def loss(self) -> list[np.ndarray]:
+        """Per column float64[levels, m]: what a row of every cell loses at each level."""
+        quasi = self.task.histogram.quasi
+        return [c.loss[: c.ceiling + 1][:, quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
+
+    @cached_property
+    def top(self) -> list[np.ndarray]:
+        """Per column float64[m]: what a star costs a row of every cell."""
+        quasi = self.task.histogram.quasi
+        return [c.loss[-1][quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
+
+    def cost(self, levels: np.ndarray) -> float:
+        """What a node loses when no row is starred whole."""
+        return float(sum(total[h] for total, h in zip(self.total, levels, strict=True)))
+
+    def eligible(self, levels: np.ndarray) -> bool:
+        """Whether all groups of a node meet what is asked, without a budget.  O(m log m)."""
+        self.made += 1
+        task, label = self.task, self.label(levels)
+        if not good_groups(task.histogram, task.requirement, np.arange(label.size), label).all():
+            return False
+        return task.admits is None or bool(task.admits(levels).all())
+
+    def pair(self, i: int, j: int, a: int, b: int) -> bool:
+        """The same of columns i at level a and j at level b, all others left out."""
+        columns, held = self.columns, self.task.histogram
+        left, right = columns[i].node[a][held.quasi[:, i]], columns[j].node[b][held.quasi[:, j]]
+        group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
+        return bool(good_groups(held, self.task.requirement, np.arange(held.cells), group.reshape(-1)).all())
+
+    def chain(self, start: np.ndarray, top: np.ndarray) -> list[np.ndarray]:
+        """Nodes from one to the top, each raising the column that costs least to raise."""
+        out, here = [start.copy()], start.copy()
+        while (here < top).any():
+            price = [t[h + 1] - t[h] if h < e else inf for t, h, e in zip(self.total, here, top, strict=True)]
+            here[int(np.argmin(price))] += 1
+            out.append(here.copy())
+        return out
 
     def label(self, levels: np.ndarray) -> np.ndarray:
         """int64[m]: the group of every cell.  O(m) where the tuples of classes are few, O(m log m) otherwise."""
@@ -280,6 +204,8 @@ class Nodes:
         ]
         if self.task.apart is not None:
             node.append(self.task.apart)
+        if not node:
+            return np.zeros(self.task.histogram.cells, np.int64)
         sizes = [int(n.max(initial=0)) + 1 for n in node]
         if prod(sizes) < 1 << 20:
             key = np.zeros(node[0].size, np.int64)
@@ -308,7 +234,7 @@ class Nodes:
             return Look(inf, inf, bad[label], low, False)
         more = sum(top - loss[h] for top, loss, h in zip(self.top, self.loss, levels, strict=True)) * count
         price = np.bincount(label, weights=more)
-        total = sum(float(t[h]) for t, h in zip(self.total, levels, strict=True))
+        total = self.cost(levels)
         least = total + float(price[bad].sum())
         block = self._whole(label, rows, bad, price)
         cost = inf if block is None else total + float(price[block].sum())
@@ -346,6 +272,68 @@ class Nodes:
             if not good or (cells.size and not good_groups(held, need, cells, np.zeros(cells.size, np.int64)).all()):
                 return False
         return True
+
+
+def _decide(task: Task, nodes: Nodes, top: np.ndarray) -> tuple[np.ndarray, float]:
+    """The cheapest eligible node and the least cost that is not ruled out."""
+    d = top.size
+    node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
+    total = np.zeros(len(node))
+    for j in range(d):
+        total += nodes.total[j][node[:, j]]
+    undecided = np.ones(len(node), bool)
+    for i, j in combinations(range(d), 2):  # eligible on every pair of columns, or not at all
+        for a in range(int(top[i]) + 1):
+            low, high = 0, int(top[j]) + 1  # the least level of j that is eligible beside level a of i
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if nodes.pair(i, j, a, middle) else (middle + 1, high)
+            undecided &= ~((node[:, i] == a) & (node[:, j] < low))
+    order = np.flatnonzero(undecided)
+    order = order[np.argsort(total[order], kind="stable")]
+    node, total = node[order], total[order]
+    best, least = top, nodes.cost(top)
+    limit = LOOKS[task.effort.name]
+    alive = np.ones(len(node), bool)
+    alive &= total < least
+    at = 0
+    while True:
+        rest = np.flatnonzero(alive[at:])
+        if not rest.size:
+            return best, least
+        at += int(rest[0])
+        seconds = task.effort.seconds
+        late = seconds is not None and clock() - task.started > seconds
+        if nodes.made >= limit or late:
+            return best, float(total[at])
+        chain = nodes.chain(node[at].astype(np.int64), top)
+        low, high = 0, len(chain) - 1  # the top of the chain is eligible
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if nodes.eligible(chain[middle]) else (middle + 1, high)
+        found = nodes.cost(chain[low])
+        if found < least:
+            best, least = chain[low], found
+            alive &= total < least
+        if low > 0:
+            alive &= ~(node <= chain[low - 1]).all(axis=1)
+        task.progress("deciding the lattice", None)
+
+
+def _descend(nodes: Nodes, top: np.ndarray) -> np.ndarray:
+    """From the top down, each time the eligible step that saves most; ends where none is left."""
+    here = top.copy()
+    closed = here == 0
+    while not closed.all():
+        total = nodes.total
+        saved = [total[j][here[j]] - total[j][here[j] - 1] if not closed[j] else -1.0 for j in range(top.size)]
+        j = int(np.argmax(saved))
+        here[j] -= 1
+        if not nodes.eligible(here):
+            here[j] += 1
+            closed[j] = True  # ineligible here, hence ineligible below
+        closed |= here == 0
+    return here
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +393,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
         if done and best is None:
             raise InfeasibleError(
                 f"no choice of levels meets the privacy models with at most {task.spare} rows starred whole; allow "
-                "higher levels or a larger max_suppressed"
+                "higher levels or a larger ⟨max_suppressed⟩"
             )
         if done and best is not None:
             bound = min(cost, left, float(low[rest].min()) if rest.size else inf)
@@ -418,11 +406,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
 
 def _climb(nodes: Nodes, start: np.ndarray, top: np.ndarray, take) -> None:  # type: ignore[no-untyped-def]
     """Bisect a chain from a node to the top for the first that keeps the budget; each step raises what is cheapest."""
-    chain, here = [], start.copy()
-    while (here < top).any():
-        price = [t[h + 1] - t[h] if h < e else inf for t, h, e in zip(nodes.total, here, top, strict=True)]
-        here[int(np.argmin(price))] += 1
-        chain.append(here.copy())
+    chain = nodes.chain(start, top)[1:]
     low, high = 0, len(chain) - 1
     while low < high:
         middle = (low + high) // 2
@@ -462,10 +446,9 @@ def at_levels(task: Task, levels: Mapping[str, int]) -> Grouping:
     label[look.block] = task.histogram.cells  # behind every other number
     partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
     rows, starred = task.histogram.rows, int(task.histogram.count[look.block].sum())
-    unit = task.recoding.unit
     facts = {
         "levels": {n: int(h) for n, h in zip(names, chosen, strict=True)},
-        "uniform_cost": round(look.cost) if unit == "stars" else look.cost / max(rows * len(columns), 1),
+        "uniform_cost": _in_unit(task.recoding, look.cost, rows),
         "uniform_bound": 0,
         "uniform_optimal": False,
     }
@@ -495,7 +478,7 @@ def _ways_out(task: Task, levels: np.ndarray) -> str:
     rows, ways = task.histogram.rows, []
     starred = _least_block(task, levels)
     if starred is not None and starred < rows:
-        ways.append(f"max_suppressed={_up(starred / rows)} would pass, with {starred:,} rows starred whole")
+        ways.append(f"⟨max_suppressed={_up(starred / rows)}⟩ would pass, with {starred:,} rows starred whole")
     found = _raised(task, levels)
     if found is not None:
         name, level = found

@@ -230,23 +230,17 @@ def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray
 
 
 def _runs(histogram: Histogram, need: Requirement, order: np.ndarray) -> Partition:
+    from shoal.kernels.tables.eligible import GroupRequirement, Triples
     from shoal.kernels.tables.hilbert import runs
 
-    n, columns = histogram.rows, list(need.sensitive_columns)
-    cell, group, count = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    used, _ = runs(
-        histogram.count[order],
-        np.ascontiguousarray(histogram.sensitive[order][:, columns]),
-        need.k,
-        np.array([need.frequency[j] for j in columns], np.int64),
-        np.array([need.distinct[j] for j in columns], np.int64),
-        rules_of(need, histogram.sensitive_sizes),
-        max((histogram.sensitive_sizes[j] for j in columns), default=1),
-        cell,
-        group,
-        count,
-    )
-    return Partition.of(order[cell[:used]], group[:used], count[:used])
+    columns, out = list(need.sensitive_columns), Triples.empty(histogram.rows)
+    frequency = np.array([need.frequency[j] for j in columns], np.int64)
+    distinct = np.array([need.distinct[j] for j in columns], np.int64)
+    required = GroupRequirement(need.k, frequency, distinct, rules_of(need, histogram.sensitive_sizes))
+    sensitive = np.ascontiguousarray(histogram.sensitive[order][:, columns])
+    widest = max((histogram.sensitive_sizes[j] for j in columns), default=1)
+    used, _ = runs(histogram.count[order], sensitive, required, widest, out)
+    return Partition.of(order[out.cell[:used]], out.group[:used], out.count[:used])
 
 
 def along_queues(histogram: Histogram, need: Requirement, column: int, order: np.ndarray) -> Partition:
@@ -254,7 +248,7 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
 
     column  the sensitive column;  order  int64[m] the cells along the curve.  O(m log m + rows)
     """
-    from shoal.kernels.tables.hilbert import append, queues
+    from shoal.kernels.tables.hilbert import Queues, Runs, append, queues
 
     l, distinct = need.frequency[column], need.distinct[column]
     size = -(-max(need.smallest, 1) // l) * l
@@ -272,11 +266,12 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
     start = np.searchsorted(value, np.arange(held.size + 1)).astype(np.int64)
     place, left = by_value.astype(np.int64), histogram.count[cells].copy()
     rows, begin = np.empty(histogram.rows, np.int64), np.zeros(groups + 1, np.int64)
-    made = int(queues(start, place, left, size, l, distinct, groups, rows, begin))
+    waiting, found = Queues(start, place, left), Runs(rows, begin)
+    made = int(queues(waiting, size, l, distinct, groups, found))
     over = int(left.sum())
     more_cell, more_group = np.empty(over, np.int64), np.empty(over, np.int64)
     if over and made:
-        placed = int(append(value.astype(np.int64), place, left, l, rows, begin, made, WINDOW, more_cell, more_group))
+        placed = int(append(value.astype(np.int64), waiting, l, found, made, WINDOW, more_cell, more_group))
     else:
         placed = 0
     cell = np.concatenate([rows[: begin[made]], more_cell[:placed]])

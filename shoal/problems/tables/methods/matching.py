@@ -205,7 +205,7 @@ def transported(
 
     Returns (from, to, amount) of the parcels, their total loss, and a lower bound on it, in units of 1 / scale.
     """
-    from shoal.kernels.tables.min_cost_flow import prices, ship_by_paths
+    from shoal.kernels.tables.min_cost_flow import Parcels, prices, ship_by_paths
 
     nothing = np.zeros(0, np.int64)
     if not left.size:
@@ -224,6 +224,7 @@ def transported(
     total = int(supply.sum())
     head = np.full(right.size, -1, np.int64)
     after, source, amount = np.empty(total, np.int64), np.empty(total, np.int64), np.zeros(total, np.int64)
+    parcels = Parcels(head, after, source, amount)
     supply, demand = supply.copy(), demand.copy()
     asked = supply.tolist(), demand.tolist()
     used, seconds = 0, task.effort.seconds
@@ -231,7 +232,7 @@ def transported(
         if seconds is not None and clock() - task.started > seconds:
             break
         high = min(low + STEP, left.size)
-        used = int(ship_by_paths(cost, supply, demand, u, v, head, after, source, amount, used, low, high))
+        used = int(ship_by_paths(cost, supply, demand, (u, v), parcels, used, low, high))
         task.progress("matching rows of the two values", high / left.size)
     to = np.empty(used, np.int64)
     for j in np.flatnonzero(head >= 0):

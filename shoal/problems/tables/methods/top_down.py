@@ -1,5 +1,6 @@
-"""Top-down specialization: one partition of every column's domain, refined from the root while groups stay eligible.
+"""Methods that refine from the top: top-down specialization, and Mondrian.
 
+Top-down specialization: one partition of every column's domain, refined from the root while groups stay eligible.
 Fung, Wang, Yu, "Top-down specialization for information and privacy preservation", ICDE 2005, made l-diverse as in
 Xiao, Yi, Tao 2010, section 6.2.  Single-dimensional: a value is recoded alike in all rows.
 
@@ -9,9 +10,8 @@ Departure: the paper's score needs a class label; here a refinement is worth the
 tells rows apart.  That score does not change as other columns are refined, and a refinement that leaves an ineligible
 group leaves one for good (a union of eligible groups is eligible).  So each is tried once, in falling order.
 
-Mondrian: halve groups at the median of their widest column for as long as the parts are eligible.
-
-LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006; strict: equal values stay together.
+Mondrian: halve groups at the median of their widest column for as long as the parts are eligible.  LeFevre, DeWitt,
+Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006; strict: equal values stay together.
 
 Kept from the paper: the widest column first, the median, no cut that leaves an ineligible part.
 Departures: width is the loss published so far; on a hierarchy a group is cut into the children of its common ancestor

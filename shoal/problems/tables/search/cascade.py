@@ -31,6 +31,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError
+from shoal.kernels.tables.eligible import GroupRequirement, Triples
 from shoal.model.histogram import Partition, rising
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.bounds.bounds import LOOKS, Sweeper
@@ -47,7 +48,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
 
     Classes are visited as by the cascade.  O(nodes * cells * log(cells)).
     """
-    from shoal.kernels.tables.subsets import deal
+    from shoal.kernels.tables.subsets import Quotas, deal
 
     h, need = task.histogram, task.requirement
     close = [rule for rule in need.rules if rule.measure.kind == "equal"]
@@ -58,8 +59,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     nodes = lattice.ordered(task) if lattice.nodes <= ENUMERATED else lattice.chain(task)
     share, t = np.array(rule.measure.table), rule.measure.number
     value, left = rows.sensitive[:, 0].astype(np.int64), h.count.copy()
-    room = int(left.sum())
-    out = tuple(np.empty(room, np.int64) for _ in range(3))
+    out, quotas = Triples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for done, node in enumerate(nodes):
@@ -77,7 +77,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
             key = key * width + up[h.quasi[cells, j]]
         order = np.argsort(key, kind="stable")
         start = np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), cells.size)
-        group, written = deal(cells[order], start, value, left, share, t, rows.k, MOST * rows.k, group, *out)
+        group, written = deal(cells[order], start, value, left, quotas, group, out)
         if written:
             found.append(tuple(a[:written].copy() for a in out))
     if not found:
@@ -142,7 +142,7 @@ def _passes(
 
     floor  a bound on what a node is above the prices at least; raised as rows become fewer
     """
-    from shoal.kernels.tables.lattice import Led, Raised, Triples, publish_priced
+    from shoal.kernels.tables.lattice import Led, Raised, publish_priced
 
     histogram = task.histogram
     raised = Raised(histogram.quasi, *lattice.flat)
@@ -150,8 +150,7 @@ def _passes(
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
     kinds = int(rows.distinct[0]) if rows.frequency.size else 1
     left = histogram.count.copy()
-    room = 4 * histogram.cells + 16
-    out = Triples(*(np.empty(room, np.int64) for _ in range(3)))
+    out = Triples.empty(4 * histogram.cells + 16)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in allowances:
@@ -420,7 +419,7 @@ def start(task: Task, rows: Rows) -> Partition:
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
-    from shoal.kernels.tables.lattice import Loans, Raised, Triples, publish
+    from shoal.kernels.tables.lattice import Loans, Raised, Stock, publish
     from shoal.kernels.uncompiled import quick
 
     histogram, need = task.histogram, task.requirement
@@ -437,8 +436,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     left = histogram.count.copy()
     raised = Raised(histogram.quasi, up, at, size, exact)
     loans = Loans(common, np.zeros_like(left), np.zeros_like(left))
-    room = 4 * histogram.cells + 16
-    out = Triples(*(np.empty(room, np.int64) for _ in range(3)))
+    out, stock = Triples.empty(4 * histogram.cells + 16), Stock(sensitive, left, loans)
+    required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0
     while done < len(nodes) and left.any():
@@ -446,9 +445,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         before = int(left.sum())
         batch = nodes[done : done + BATCH]
         steps, written, group = quick(publish, np.inf if rules is not None else histogram.quasi.size * len(batch))(
-            raised, batch, sensitive, values, left, need.smallest if not asked else need.k, frequency, distinct, rules,
-            loans, group, out,
-        )  # fmt: skip
+            raised, batch, stock, required, values, group, out
+        )
         done += steps
         found.append(tuple(a[:written].copy() for a in out))
         if not need.closed and left.sum() > (1 - SPENT) * before:

@@ -490,7 +490,7 @@ def _cooled(
 
     until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
     """
-    from shoal.kernels.tables.close_classes import settle
+    from shoal.kernels.tables.close_classes import Placed, settle
 
     v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
     cell = close.program.cell[at]
@@ -501,11 +501,11 @@ def _cooled(
         here = np.searchsorted(kept, at)
         held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
         size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
-        each = all_moves * stage.moves / (whole * stage.turns)
+        placed, each = Placed(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(plan.hot * heats, prices, strict=True):
             moves = max(1, int(each * pace))
-            settle(classes, cell, here, held, size, heat * dearest, price * dearest, moves, random)
+            settle(classes, placed, heat * dearest, price * dearest, moves, random)
             tried, planned = tried + moves, planned + each
             if until is not None:  # as fast as they went so far
                 now = clock()

@@ -39,7 +39,7 @@ def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
     Nearest neighbor descent (Dong, Moses, Li 2011) from cells that stand near each other when sorted by the columns
     in a few random orders.  O(m log m + m looks d).
     """
-    from shoal.kernels.tables.near_cells import descend, windows
+    from shoal.kernels.tables.near_cells import Orders, descend, windows
 
     leaf, quasi = rows.leaf, rows.histogram.quasi
     m, d = quasi.shape
@@ -61,7 +61,7 @@ def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
 
     def start(part: tuple[int, int]) -> None:
         if not stop.is_set():
-            windows(rows.slots, leaf, order, rank, reach, part[0], part[1], near, far)
+            windows(rows.slots, leaf, Orders(order, rank, reach), part[0], part[1], near, far)
 
     def better(part: tuple[int, int]) -> None:
         if not stop.is_set():
@@ -167,7 +167,7 @@ class Searcher(NamedTuple):
     ) -> tuple[np.ndarray, int]:
         """Labels of the block from 0 without gaps, and how many neighborhoods were tried: ``each``, until then."""
         from shoal.kernels.tables import neighborhood as kernel
-        from shoal.kernels.tables.near_groups import GroupRequirement
+        from shoal.kernels.tables.eligible import GroupRequirement
 
         rows = self.rows
         cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)

@@ -204,6 +204,7 @@ def _block(
     seed: np.uint64,
 ) -> tuple[np.ndarray, int]:
     """The class of every row of a block after some steps, and how many were done."""
+    from shoal.kernels.tables.open_close import Annealing, Table, Tried
     from shoal.kernels.tables.open_close import open_close as kernel
     from shoal.kernels.uncompiled import quick
 
@@ -214,15 +215,13 @@ def _block(
     of, room = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
     tuples = np.zeros((room, leaf.shape[1]), np.int64)
     tuples[: names.size] = state[names]
-    tried, seat = pool.among(cells)
+    tried = Tried(*pool.among(cells))
     words, nodes, listed, done = -(-cells.size // 64), rows.slots.parent.size, LISTED, 0
     while done < steps:
         bits, cover = np.zeros((nodes, words), np.uint64), np.empty((cells.size, listed), np.int32)
         run = quick(kernel, float(steps - done) * (words * leaf.shape[1] + 5 * rows.k))
-        _, more, _ = run(
-            rows.slots, leaf, first, cell, bits, rows.k, of, tuples, cover, tried, seat, steps - done,
-            seed + np.uint64(done), heat,
-        )  # fmt: skip
+        table = Table(rows.slots, leaf, first, cell, bits, np.empty(words, np.uint64), rows.k)
+        _, more, _ = run(table, of, tuples, cover, tried, Annealing(steps - done, seed + np.uint64(done), heat))
         done, listed = done + more, 4 * listed
     return of, done
 

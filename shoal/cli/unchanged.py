@@ -1,0 +1,181 @@
+"""``--if-changed``: a run that finds its outputs made of the same inputs by the same request ends at once.
+
+What an earlier run asked, read and wrote stands in its private record, as digests with a salt of the record's own: the
+certificate, which is public, has none of it.  An output is an earlier run's only where that record says so."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import hmac
+import json
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shoal.cli.common import Job, answer, job, say
+from shoal.engines.atomic import RECORD, SIDES, Piece, Wanted, publish_together
+from shoal.errors import InputError, PolicyError
+from shoal.judge.file import seal
+from shoal.version import __version__
+
+ASIDE = ("force", "as_json")  # what is asked of a run and not of its outputs
+BESIDE = (".wal", "-wal", "-shm")  # what a database has not yet put into its file
+
+
+class Run(NamedTuple):
+    """What a run asked, what it reads and what it writes.
+
+    asked  options and arguments by name;  read: files and folders;  outputs: files, or a folder of parts
+    """
+
+    asked: Mapping[str, Any]
+    read: Sequence[Path]
+    outputs: Sequence[Path]
+
+    def inputs(self, salt: bytes) -> dict[str, str]:
+        """The digest of each file that is read, by its name; of the request by the name "request"."""
+        text = json.dumps({**self.asked, "shoal": __version__}, sort_keys=True, default=str)
+        request = hmac.new(salt, text.encode(), hashlib.sha256).hexdigest()
+        return {"request": request, **{str(path): _digest(path, salt) for path in self.read}}
+
+    def written(self, salt: bytes) -> dict[str, str]:
+        """The digest of each output, and of what lies beside it and belongs to it."""
+        sides = {one.with_suffix(end) for one in self.outputs for end in (*SIDES.get(one.suffix.lower(), ()), ".json")}
+        beside = (path for path in sorted(sides) if path.suffix != ".json" or path.with_suffix(".html") in self.outputs)
+        return {str(path): _digest(path, salt) for path in (*self.outputs, *beside) if path.exists()}
+
+
+def repeated(
+    wanted: Iterable[Wanted], read: Iterable[Any], *, overwrite: bool, folder: Path | None = None,
+    refused: str | None = None,
+) -> bool:  # fmt: skip
+    """Whether outputs may be replaced; ends the command with status 0 where they need not be.
+
+    wanted, read, overwrite  as of ``check_outputs``, before which it is called
+    folder                   an output that is a folder of parts
+    refused                  why no run like this can be found again
+    """
+    own = job()
+    if not own.if_changed:
+        return overwrite
+    places = [(Path(path), form) for path, form in wanted if path is not None]
+    kept = next((path for path, form in places if form is RECORD), None)
+    if refused is not None:
+        raise PolicyError(f"--if-changed: {refused}; leave it out")
+    if kept is None and own.asked.get("no_record"):
+        raise PolicyError("--if-changed finds an earlier run by its record, and --no-record writes none; leave one out")
+    if kept is None:
+        raise PolicyError("--if-changed finds an earlier run by the record beside its output; say -o FILE")
+    asked = {name: value for name, value in own.asked.items() if name not in ASIDE}
+    outputs = [*(path for path, form in places if form is not RECORD), *([] if folder is None else [folder])]
+    run = Run(asked, _files(read), outputs)
+    earlier = _earlier(kept, own.command)
+    if earlier is None:
+        own.keep = _keeper(kept, run)
+        return overwrite
+    salt = bytes.fromhex(earlier["salt"])
+    changed = _changed(run, earlier, salt)
+    if changed is None:
+        _say_again(own, earlier)
+    say(f"runs again: {changed}")
+    own.keep = _keeper(kept, run)
+    return True
+
+
+def _changed(run: Run, earlier: Mapping[str, Any], salt: bytes) -> str | None:
+    """What is other than in the earlier run; None: nothing."""
+    inputs, was = run.inputs(salt), earlier["inputs"]
+    if inputs["request"] != was.get("request"):
+        return "it is asked otherwise, or by another version of shoal"
+    for name in inputs | was:
+        if inputs.get(name) != was.get(name):
+            return f"{name} has changed"
+    written, was = run.written(salt), earlier["written"]
+    for name in written | was:
+        if written.get(name) != was.get(name):
+            return f"{name} is not as it was written" if name in written else f"{name} is gone"
+    return None
+
+
+def _say_again(own: Job, earlier: Mapping[str, Any]) -> None:
+    """What the earlier run said, and leave."""
+    facts = {**earlier["answer"], "unchanged": True}
+    lines = ["unchanged: request, inputs and outputs are those of the last run; nothing is done"]
+    names = {"output": "release", "certificate_file": "certificate", "record_file": "record", "report": "report"}
+    lines += [f"{words:<12} {facts[name]}" for name, words in names.items() if facts.get(name)]
+    own.if_changed = False
+    answer(facts, lines, bool(own.asked.get("as_json")))
+    sys.exit(0)
+
+
+def _keeper(record: Path, run: Run) -> Callable[[Mapping[str, Any]], None]:
+    """What writes a run into its record once it is done.  Inputs are looked at now, before they are read: one that
+    changes meanwhile makes the next run run."""
+    salt = secrets.token_bytes(16)
+    inputs = run.inputs(salt)
+
+    def keep(facts: Mapping[str, Any]) -> None:
+        held = json.loads(record.read_text(encoding="utf-8"))
+        held["run"] = {
+            "command": job().command, "salt": salt.hex(), "inputs": inputs, "written": run.written(salt),
+            "answer": facts,
+        }  # fmt: skip
+        held["seal"] = seal(held)
+        text = json.dumps(held, indent=2, ensure_ascii=False) + "\n"
+        publish_together([Piece(record, lambda to: to.write_text(text, encoding="utf-8"), private=True)])
+
+    return keep
+
+
+def _earlier(record: Path, command: str | None) -> dict[str, Any] | None:
+    """The run that a record tells of; None where there is none, or somebody has changed it."""
+    try:
+        held = json.loads(record.read_text(encoding="utf-8"))
+        run: dict[str, Any] = held["run"]
+        bytes.fromhex(run["salt"])
+        whole = held["seal"] == seal(held) and run["command"] == command
+        return run if whole and all(isinstance(run[name], dict) for name in ("inputs", "written", "answer")) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _files(read: Iterable[Any]) -> list[Path]:
+    """What is read, with what belongs to it; PolicyError for a place that is no file here."""
+    found: list[Path] = []
+    for given in read:
+        if given is None:
+            continue
+        if isinstance(given, str) and "://" in given:
+            raise PolicyError(
+                "--if-changed compares files, and what is read here is no file of this machine; leave it out"
+            )
+        path = Path(given)
+        found.append(path)
+        found += [side for end in SIDES.get(path.suffix.lower(), ()) if (side := path.with_suffix(end)).exists()]
+        found += [side for end in BESIDE if (side := path.with_name(path.name + end)).exists()]
+    return list(dict.fromkeys(found))
+
+
+def matching(pattern: str) -> list[Path]:
+    """The files that a pattern of --glob means now."""
+    return [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+
+
+def _digest(path: Path, salt: bytes) -> str:
+    """Of a file's bytes, or of all files in a folder with their names; InputError where there is none."""
+    total = hmac.new(salt, digestmod=hashlib.sha256)
+    inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    for one in inside:
+        if one is not path:
+            total.update(f"{one.relative_to(path)}\0".encode())
+        try:
+            with open(one, "rb") as file:
+                while block := file.read(1 << 20):
+                    total.update(block)
+        except FileNotFoundError:
+            raise InputError(f"there is no file {str(one)!r} to read; give its whole path, or change folder") from None
+        total.update(b"\0")
+    return total.hexdigest()

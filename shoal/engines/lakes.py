@@ -1,0 +1,299 @@
+"""Tables of Delta and Iceberg: the files of the version that is current, and a release as a new version in one step.
+
+A table is read as the Parquet files that its current version names, by whatever engine reads Parquet; what only the
+formats' own readers understand (rows deleted beside the files, columns named anew, columns added later) is refused.
+A release is one Parquet file, written and judged as any other, that a single commit puts in the place of all rows: what
+was judged are the bytes that are read.  Older versions stay readable, so only a table whose every version is a release
+is written to.  A Delta table is a folder; an Iceberg table has a catalog, which the package's own settings describe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
+
+from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, ShoalError
+
+LOG = "_delta_log"
+MARK = "shoal.release"  # in what a commit says of itself
+_PLAIN = {"appendOnly", "invariants", "checkConstraints", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+_NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
+
+
+class Version(NamedTuple):
+    """The files of a table that are current, and the folder from which on names of folders are columns."""
+
+    files: tuple[Path, ...]
+    root: Path | None
+
+
+class Lake(Protocol):
+    """A table that a release may become.
+
+    shown  as messages name it;  folder  where its files lie
+    """
+
+    shown: str
+    folder: Path
+
+    def taken(self) -> str | None:
+        """ "release" where every version is one, "other" where some is not; None where there is no such table."""
+        ...
+
+    def begun(self, like: Path) -> AbstractContextManager[None]:
+        """The table is there, its columns those of a Parquet file; one that was not there before goes with an error."""
+        ...
+
+    def commit(self, file: Path, rows: int, sha256: str) -> None:
+        """A new version that holds this file of its folder alone."""
+        ...
+
+    def holds(self, file: Path) -> bool:
+        """Whether the current version is this file alone."""
+        ...
+
+    def current(self) -> Version:
+        """What is read now."""
+        ...
+
+
+def is_lake(place: Any) -> bool:
+    """Whether a path is a Delta table in a folder or an Iceberg table by its folder or in a catalog."""
+    if not isinstance(place, (str, Path)):
+        return False
+    return _address(place) is not None or (Path(place) / LOG).is_dir() or bool(_metadata(Path(place)))
+
+
+def is_target(place: Any) -> bool:
+    """Whether a release that goes there becomes a version of a table: delta:FOLDER, iceberg:CATALOG.NAMESPACE.TABLE."""
+    return isinstance(place, (str, Path)) and _address(place) is not None
+
+
+def _address(place: str | Path) -> tuple[str, str] | None:
+    kind, mark, rest = str(place).partition(":")
+    return (kind, rest) if mark and rest and kind in ("delta", "iceberg") else None
+
+
+def folder_of(place: str | Path) -> Path:
+    """What certificates and records are named after: the folder of a Delta table, the name of an Iceberg table."""
+    known = _address(place)
+    return Path(place) if known is None else Path(known[1] if known[0] == "delta" else known[1].rpartition(".")[2])
+
+
+def opened(place: str | Path) -> Lake:
+    """The table there, or that may come to be there; MissingDependencyError without its package."""
+    kind, rest = _address(place) or ("delta" if (Path(place) / LOG).is_dir() else "iceberg", str(place))
+    if kind == "delta":
+        MissingDependencyError.unless("deltalake", "a Delta table", "delta")
+        return _Delta(Path(rest))
+    MissingDependencyError.unless("pyiceberg", "an Iceberg table", "iceberg")
+    return _Iceberg(rest, _address(place) is not None)
+
+
+def current(place: str | Path) -> Version:
+    """The files of the version that is current; InputError where they alone are not the table."""
+    lake = opened(place)
+    with in_a_sentence(lake):
+        found = lake.current()
+    if not found.files:
+        raise InputError(f"{lake.shown} has no rows, so there is nothing to read")
+    return found
+
+
+def refuse_taken(lake: Lake, overwrite: bool) -> None:
+    """InputError for a table that holds what is no release, ExistsError for a release that may not be replaced."""
+    with in_a_sentence(lake):
+        taken = lake.taken()
+    if taken == "other":
+        raise InputError(
+            f"{lake.shown} has versions that are no releases of shoal, and older versions stay readable; name a new "
+            "table"
+        )
+    if taken is not None and not overwrite:
+        raise ExistsError(f"{lake.shown} exists already; say overwrite=True to replace it, or name another")
+
+
+def new_name() -> str:
+    """The name of a file that no version has."""
+    return f"part-{secrets.token_hex(8)}.parquet"
+
+
+@contextlib.contextmanager
+def in_a_sentence(lake: Lake) -> Iterator[None]:
+    """What a package says, which may quote values, as a sentence that quotes nothing."""
+    try:
+        yield
+    except (ShoalError, OSError):
+        raise
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("deltalake", "_internal", "pyiceberg", "sqlalchemy", "pyarrow"):
+            raise
+        raise InputError(f"{lake.shown} cannot be read or written ({type(error).__name__})") from None
+
+
+class _Delta:
+    """See ``Lake``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.shown = folder, f"the Delta table {str(folder)!r}"
+
+    def _table(self) -> Any:
+        from deltalake import DeltaTable
+
+        return DeltaTable(str(self.folder))
+
+    def taken(self) -> str | None:
+        if not (self.folder / LOG).is_dir():
+            return "other" if self.folder.exists() and (self.folder.is_file() or any(self.folder.iterdir())) else None
+        table = self._table()
+        versions = table.history()
+        whole = len(versions) == table.version() + 1 and all(MARK in said for said in versions)
+        return "release" if whole else "other"
+
+    @contextlib.contextmanager
+    def begun(self, like: Path) -> Iterator[None]:
+        made = not self.folder.exists()
+        self.folder.mkdir(exist_ok=True)
+        try:
+            yield
+        except BaseException:
+            if made and not (self.folder / LOG).exists():
+                with contextlib.suppress(OSError):
+                    self.folder.rmdir()
+            raise
+
+    def holds(self, file: Path) -> bool:
+        return (self.folder / LOG).is_dir() and [p.name for p in self.current().files] == [file.name]
+
+    def commit(self, file: Path, rows: int, sha256: str) -> None:
+        from deltalake import CommitProperties, Schema
+        from deltalake.transaction import AddAction, create_table_with_add_actions
+
+        facts = file.stat()
+        stats = json.dumps({"numRecords": rows})
+        action = AddAction(file.name, facts.st_size, {}, int(facts.st_mtime * 1000), True, stats)
+        schema = Schema.from_arrow(_arrow_schema(file))
+        marked = CommitProperties(custom_metadata={MARK: sha256})
+        if (self.folder / LOG).is_dir():
+            self._table().create_write_transaction([action], "overwrite", schema, commit_properties=marked)
+        else:
+            create_table_with_add_actions(str(self.folder), schema, [action], mode="error", commit_properties=marked)
+
+    def current(self) -> Version:
+        table = self._table()
+        asks = {*(table.protocol().reader_features or ())} - _PLAIN
+        renamed = table.metadata().configuration.get("delta.columnMapping.mode") or "none"
+        if asks or renamed != "none":
+            words = ", ".join(sorted(asks)) or "columnMapping"
+            raise InputError(f"{self.shown} asks more of readers than Parquet files tell ({words}); save it as Parquet")
+        return Version(_plain_files(table.file_uris()), self.folder)
+
+
+class _Iceberg:
+    """See ``Lake``."""
+
+    def __init__(self, place: str, named: bool) -> None:
+        self.name = place
+        self.catalog: Any = None
+        self.own: Any = None
+        self.shown = f"the Iceberg table {place!r}"
+        if not named:
+            self.folder = Path(place)
+            return
+        catalog, _, rest = place.partition(".")
+        if "." not in rest:
+            raise PolicyError(f"{self.shown}: write iceberg:CATALOG.NAMESPACE.TABLE")
+        from pyiceberg.catalog import load_catalog
+
+        self.name = rest
+        with in_a_sentence(self):
+            self.catalog = load_catalog(catalog)
+            self.own = self.catalog.load_table(rest) if self.catalog.table_exists(rest) else None
+            self.folder = Path() if self.own is None else _plain_files([self.own.location()], there=False)[0] / "data"
+
+    def taken(self) -> str | None:
+        if self.own is None:
+            return None
+        marked = [MARK in (s.summary.additional_properties if s.summary else {}) for s in self.own.metadata.snapshots]
+        return "release" if all(marked) else "other"
+
+    @contextlib.contextmanager
+    def begun(self, like: Path) -> Iterator[None]:
+        made = self.own is None
+        if made:
+            self.own = self.catalog.create_table(self.name, schema=_arrow_schema(like))
+            self.folder = _plain_files([self.own.location()], there=False)[0] / "data"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            yield
+        except BaseException:
+            if made and not self.own.metadata.snapshots:
+                with contextlib.suppress(Exception):
+                    self.catalog.drop_table(self.name)
+            raise
+
+    def holds(self, file: Path) -> bool:
+        self.own = self.catalog.load_table(self.name)
+        return [p.name for p in self.current().files] == [file.name]
+
+    def commit(self, file: Path, rows: int, sha256: str) -> None:
+        from pyiceberg.expressions import AlwaysTrue
+
+        with self.own.transaction() as both:
+            if self.own.metadata.snapshots:
+                both.delete(AlwaysTrue(), snapshot_properties={MARK: sha256})
+            both.add_files([file.absolute().as_uri()], snapshot_properties={MARK: sha256})
+
+    def current(self) -> Version:
+        if self.catalog is not None and self.own is None:
+            raise InputError(f"{self.shown} is not in its catalog")
+        if self.own is None:
+            from pyiceberg.table import StaticTable
+
+            found = _metadata(self.folder)
+            newest = [p for p in found if _number(p) == max(map(_number, found))]
+            if len(newest) > 1:
+                raise InputError(f"{self.shown} has two newest versions, and its catalog alone knows which one counts")
+            self.own = StaticTable.from_metadata(newest[0].absolute().as_uri())
+        tasks = list(self.own.scan().plan_files())
+        if any(task.delete_files for task in tasks):
+            raise InputError(f"{self.shown} has rows that are deleted beside its files; save it as Parquet")
+        files = _plain_files(task.file.file_path for task in tasks)
+        names = [field.name for field in self.own.schema().fields]
+        if any(_arrow_schema(file).names != names for file in files):
+            raise InputError(f"{self.shown} has columns that were added, named anew or moved later; save it as Parquet")
+        return Version(files, None)
+
+
+def _metadata(folder: Path) -> list[Path]:
+    """The files that say what an Iceberg table is, one for each version."""
+    return sorted(p for p in (folder / "metadata").glob("*.metadata.json") if _NUMBERED.fullmatch(p.name))
+
+
+def _number(path: Path) -> int:
+    found = _NUMBERED.fullmatch(path.name)
+    return int(found[1]) if found else -1
+
+
+def _plain_files(addresses: Iterable[str], *, there: bool = True) -> tuple[Path, ...]:
+    """Paths of this machine; InputError for a place elsewhere."""
+    found = []
+    for address in addresses:
+        if "://" in address and not address.startswith("file://"):
+            raise InputError("a table of Delta or Iceberg is read and written where its files lie on this machine")
+        path = Path(urlsplit(address).path if "://" in address else address)
+        found.append(Path(unquote(str(path))) if there and not path.exists() else path)
+    return tuple(sorted(found))
+
+
+def _arrow_schema(file: Path) -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_schema(file)

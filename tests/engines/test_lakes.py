@@ -1,0 +1,264 @@
+"""Tables of Delta and Iceberg: the current version is read and nothing older, a release is one judged version."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.engines import lakes
+from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError
+from tests.commands import run
+
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["age", "zip"], "sensitive": ["ill"], "k": 3, "effort": "fast", "seed": 1,
+    "secret": b"0123456789abcdef",
+}  # fmt: skip
+WORDS = ["--quasi", "age,zip", "--sensitive", "ill", "--effort", "fast", "--seed", "1", "--secret", "key"]
+
+
+def frame(start: int = 0) -> pl.DataFrame:
+    rows = [(30 + (start + i) % 4, f"0{i % 3}", "xyz"[(i + start) % 3]) for i in range(36)]
+    return pl.DataFrame(rows, schema=["age", "zip", "ill"], orient="row")
+
+
+class Place:
+    """A kind of table: how the test writes one with its own package, and where a release goes."""
+
+    kind: str
+
+    def write(self, name: str, rows: pl.DataFrame, mode: str = "overwrite") -> str: ...  # type: ignore[empty-body]
+    def target(self, name: str) -> str: ...  # type: ignore[empty-body]
+    def rows(self, name: str) -> pl.DataFrame: ...  # type: ignore[empty-body]
+    def versions(self, name: str) -> int: ...  # type: ignore[empty-body]
+
+
+class Delta(Place):
+    kind = "delta"
+
+    def write(self, name: str, rows: pl.DataFrame, mode: str = "overwrite") -> str:
+        import deltalake
+
+        deltalake.write_deltalake(name, rows.to_arrow(), mode=mode)
+        return name
+
+    def target(self, name: str) -> str:
+        return f"delta:{name}"
+
+    def rows(self, name: str) -> pl.DataFrame:
+        return pl.read_delta(name)
+
+    def versions(self, name: str) -> int:
+        import deltalake
+
+        return deltalake.DeltaTable(name).version() + 1 if Path(name, "_delta_log").is_dir() else 0
+
+
+class Iceberg(Place):
+    kind = "iceberg"
+
+    def __init__(self, folder: Path) -> None:
+        from pyiceberg.catalog import load_catalog
+
+        self.catalog = load_catalog("local")
+        self.catalog.create_namespace_if_not_exists("ns")
+
+    def write(self, name: str, rows: pl.DataFrame, mode: str = "overwrite") -> str:
+        held = rows.to_arrow()
+        table = self.catalog.create_table_if_not_exists(f"ns.{name}", schema=held.schema)
+        table.append(held) if mode == "append" or not table.metadata.snapshots else table.overwrite(held)
+        return table.location().removeprefix("file://")
+
+    def target(self, name: str) -> str:
+        return f"iceberg:local.ns.{name}"
+
+    def rows(self, name: str) -> pl.DataFrame:
+        found = pl.from_arrow(self.catalog.load_table(f"ns.{name}").scan().to_arrow())
+        assert isinstance(found, pl.DataFrame)
+        return found.cast({pl.String: pl.String})
+
+    def versions(self, name: str) -> int:
+        exists = self.catalog.table_exists(f"ns.{name}")
+        return len(self.catalog.load_table(f"ns.{name}").metadata.snapshots) if exists else 0
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "key").write_bytes(ASKED["secret"])
+    if request.param == "delta":
+        pytest.importorskip("deltalake", reason="the extra delta is not installed")
+        yield Delta()
+    else:
+        pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+        pytest.importorskip("sqlalchemy", reason="the catalog of the test is a file of SQLite")
+        monkeypatch.setenv("PYICEBERG_CATALOG__LOCAL__URI", f"sqlite:///{tmp_path}/catalog.db")
+        monkeypatch.setenv("PYICEBERG_CATALOG__LOCAL__WAREHOUSE", f"file://{tmp_path}/warehouse")
+        monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", _config())
+        yield Iceberg(tmp_path)
+
+
+def _config() -> Any:
+    from pyiceberg.utils.config import Config
+
+    return Config()
+
+
+def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    return one.sort(one.columns).equals(other.sort(other.columns).select(one.columns))
+
+
+def test_the_current_version_is_read_by_either_engine(place: Place) -> None:
+    place.write("visits", frame(5))
+    place.write("visits", frame())
+    where = place.write("visits", frame(), "append")
+    twice = pl.concat([frame(), frame()])
+    for given in (where, place.target("visits")):
+        found = shoal.anonymize(given, **ASKED)
+        assert found.rows == 72
+        of_frame = shoal.anonymize(twice, **ASKED)
+        assert same(pl.DataFrame(found.table.pl() if hasattr(found.table, "pl") else found.table), of_frame.table)
+
+
+def test_a_release_is_one_version_judged_and_verified(place: Place) -> None:
+    where = place.write("visits", frame())
+    done = run("anonymize", where, *WORDS, "--k", "3", "-o", place.target("out"), "--json")
+    facts = done.facts
+    assert facts["output"] == place.target("out")
+    assert place.rows("out").height == 36
+    assert stat.S_IMODE(Path("out.record.json").stat().st_mode) == 0o600
+    target = place.target("out")
+    assert run("verify", target, "--original", where, "--record", "out.record.json").returncode == 0
+    assert run("anonymize", where, *WORDS, "--k", "3", "-o", target).returncode == 4
+    before = place.versions("out")
+    assert run("anonymize", where, *WORDS, "--k", "6", "-o", target, "--force").returncode == 0
+    assert place.versions("out") > before
+    assert place.rows("out").height == 36
+    verdict = shoal.verify(target, "out.certificate.json")
+    assert verdict.holds
+    assert verdict.audit is not None
+    assert verdict.audit.k >= 6
+    leftovers = [p.name for p in Path().rglob(".shoal-*")]
+    assert leftovers == []
+    place.write("out", frame())  # somebody else writes
+    with pytest.raises(InputError, match="is not the release"):
+        shoal.verify(target, "out.certificate.json")
+
+
+def test_a_table_of_others_is_not_written_to(place: Place) -> None:
+    place.write("visits", frame())
+    release = shoal.anonymize(frame(), **ASKED)
+    with pytest.raises(InputError, match="older versions stay readable"):
+        release.write(place.target("visits"))
+    assert same(place.rows("visits"), frame())
+    release.write(place.target("own"))
+    with pytest.raises(ExistsError):
+        release.write(place.target("own"), overwrite=False)
+    place.write("own", frame())
+    with pytest.raises(InputError, match="older versions stay readable"):
+        release.write(place.target("own"))
+
+
+def test_a_commit_that_fails_leaves_what_was_there(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = shoal.anonymize(frame(), **ASKED)
+    kind = lakes._Delta if place.kind == "delta" else lakes._Iceberg
+
+    def fails(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    whole = kind.commit
+    monkeypatch.setattr(kind, "commit", fails)
+    with pytest.raises(OSError, match="No space"):
+        release.write(place.target("out"))
+    assert place.versions("out") == 0
+    assert not list(Path().rglob("*.parquet"))
+    assert not list(Path().glob("out.*.json"))
+    monkeypatch.setattr(kind, "commit", whole)
+    release.write(place.target("out"))
+    before, held = place.versions("out"), Path("out.certificate.json").read_bytes()
+    monkeypatch.setattr(kind, "commit", fails)
+    with pytest.raises(OSError, match="No space"):
+        release.write(place.target("out"))
+    assert (place.versions("out"), Path("out.certificate.json").read_bytes()) == (before, held)
+    assert shoal.verify(place.target("out")).holds
+    assert len(list(Path().rglob("*.parquet"))) == 1
+
+
+def test_a_run_whose_table_is_as_it_was_does_nothing(place: Place) -> None:
+    if place.kind == "iceberg":
+        done = run("anonymize", place.target("visits"), *WORDS, "--k", "3", "-o", "o.csv", "--if-changed")
+        assert (done.returncode, "a catalog says which" in done.stderr) == (2, True)
+        return
+    where = place.write("visits", frame())
+    words = ("anonymize", where, *WORDS, "--k", "3", "-o", place.target("out"), "--if-changed", "--json")
+    for unchanged in (False, True):
+        assert run(*words).facts["unchanged"] is unchanged
+    place.write("visits", frame(1))
+    assert run(*words).facts["unchanged"] is False
+    assert place.versions("out") == 2
+
+
+def test_what_parquet_files_do_not_tell_is_refused(place: Place) -> None:
+    where = place.write("visits", frame())
+    if place.kind == "iceberg":
+        with place.catalog.load_table("ns.visits").update_schema() as change:  # type: ignore[attr-defined]
+            change.rename_column("ill", "illness")
+        with pytest.raises(InputError, match="named anew"):
+            shoal.anonymize(where, **ASKED)
+        with pytest.raises(PolicyError, match="CATALOG"):
+            shoal.anonymize("iceberg:visits", **ASKED)
+        with pytest.raises(InputError, match="not in its catalog"):
+            shoal.anonymize(place.target("nothing"), **ASKED)
+    else:
+        for feature in ("deletionVectors", "columnMapping"):
+            _asks(Path(where), feature)
+            with pytest.raises(InputError, match=feature):
+                shoal.anonymize(where, **ASKED)
+
+
+def _asks(table: Path, feature: str) -> None:
+    """Let a Delta table ask more of its readers, as other writers do."""
+    log = table / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "protocol" in line and feature == "deletionVectors":
+            asked = {"readerFeatures": [feature], "writerFeatures": [feature]}
+            line["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7, **asked}
+        elif "protocol" in line:
+            line["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+        if "metaData" in line and feature == "columnMapping":
+            held = json.loads(line["metaData"]["schemaString"])
+            for i, column in enumerate(held["fields"]):
+                own = {"delta.columnMapping.id": i + 1, "delta.columnMapping.physicalName": column["name"]}
+                column["metadata"] = own
+            line["metaData"]["schemaString"] = json.dumps(held)
+            line["metaData"]["configuration"] = {
+                "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "3",
+            }  # fmt: skip
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_columns_in_the_names_of_folders_are_columns(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
+    pytest.importorskip("duckdb")
+    where = str(tmp_path / "visits")
+    rows = frame().with_columns(zip="a b/" + pl.col("zip"))
+    deltalake.write_deltalake(where, rows.to_arrow(), partition_by=["zip"])
+    found = shoal.anonymize(where, **ASKED)
+    assert same(found.table.pl(), shoal.anonymize(rows, **ASKED).table)
+
+
+def test_a_table_without_its_package_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be read with all that older versions held and newer ones have deleted."""
+    (tmp_path / "visits" / "_delta_log").mkdir(parents=True)
+    frame().write_parquet(tmp_path / "visits" / "old.parquet")
+    monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
+    with pytest.raises(MissingDependencyError, match="deltalake"):
+        shoal.anonymize(tmp_path / "visits", **ASKED)

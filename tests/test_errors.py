@@ -1,0 +1,118 @@
+"""A refusal names the settings it speaks of, and each front end says them in its own words."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.cli.common import in_flags, refusal
+from shoal.errors import InputError, PolicyError, Sentence, within
+from tests.commands import run
+
+
+@pytest.mark.parametrize(
+    ("marked", "python", "typed"),
+    [
+        ("say ⟨k=5⟩, or ⟨l=3⟩", "say k=5, or l=3", "say --k 5, or --l 3"),
+        ("⟨range_step⟩ widens, not ⟨publish='stars'⟩", "range_step widens, not publish='stars'", "--range-step widens, "
+         "not --publish stars"),
+        ("⟨global_recoding=True⟩ and ⟨bound='none'⟩", "global_recoding=True and bound='none'", "--global-recoding and "
+         "--no-bound"),
+        ("⟨sensitive=[...]⟩ or ⟨person=⟩", "sensitive=[...] or person=", "--sensitive or --person"),
+        ("⟨hierarchies={column: ...}⟩", "hierarchies={column: ...}", "--hierarchy"),
+        ("⟨weights['net pay'] = -1⟩: no", "weights['net pay'] = -1: no", "--weight 'net pay=-1': no"),
+        ("⟨coordinates=('x', 'y')⟩", "coordinates=('x', 'y')", "--coordinates x,y"),
+        ("⟨light='nearest'⟩", "light='nearest'", "--islands join"),
+        ("⟨overwrite=True⟩", "overwrite=True", "--force"),
+        ("column 'k=5' and max_level", "column 'k=5' and max_level", "column 'k=5' and max_level"),
+        ("a ⟨strange one⟩", "a ⟨strange one⟩", "a ⟨strange one⟩"),
+    ],
+)  # fmt: skip
+def test_a_sentence_is_said_in_the_words_of_who_reads_it(marked: str, python: str, typed: str) -> None:
+    error = PolicyError(marked)
+    assert str(error) == python
+    assert f"{error}" == python
+    assert in_flags(error.sentence) == typed
+
+
+def test_a_refusal_carries_its_settings() -> None:
+    with pytest.raises(PolicyError, match=r"^max_level counts levels of a hierarchy, and ranges have none") as refused:
+        shoal.Policy(quasi_identifiers=["a"], k=2, publish="ranges", max_level={"a": 1})
+    assert refused.value.settings == ("max_level", "range_step")
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.settings) == (str(refused.value), refused.value.settings)
+    with pytest.raises(PolicyError) as inside, within("the second table"):
+        raise refused.value
+    assert inside.value.settings == ("max_level", "range_step")
+    assert str(inside.value).startswith("in the second table, max_level counts")
+    assert InputError("nothing here").settings == ()
+
+
+def test_a_setting_that_is_out_of_range_is_carried() -> None:
+    asked = {"max_average_risk": 2, "max_suppressed": 7, "shards": 0, "seed": -1, "weights": {"a": 0}, "star": ""}
+    for name, value in asked.items():
+        with pytest.raises(PolicyError) as refused:
+            shoal.Policy(quasi_identifiers=["a"], k=2, **{name: value})
+        assert refused.value.settings[0] == name
+
+
+def test_every_mark_in_the_code_is_one_of_a_setting_and_stands_in_a_sentence() -> None:
+    """A mark that no front end reads would be shown as it stands; marks in docstrings explain themselves."""
+    seen = 0
+    for path in sorted(Path(shoal.__file__).parent.rglob("*.py")):
+        if path.name == "errors.py":
+            continue
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in nodes:
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(p.value if isinstance(p, ast.Constant) else "x" for p in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+                text = node.value
+            else:
+                continue
+            assert not set("⟨⟩") & set(Sentence(text)), f"{path.name}, line {node.lineno}: {text}"
+            seen += "⟨" in text
+    assert seen > 100
+
+
+def test_the_workbench_names_the_fields_of_its_pages() -> None:
+    from shoal.workbench.projects import in_fields
+
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy(quasi_identifiers=["a"], k=2, minimality=0.5)
+    assert in_fields(refused.value).endswith("name one with the role sensitive")
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy(quasi_identifiers=["a"], k=2, max_suppressed=7)
+    assert in_fields(refused.value) == "max_suppressed: 7: a share of the rows, from 0 to 1"
+
+
+def test_what_a_policy_file_says_is_named_as_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text('quasi_identifiers = ["a"]\nk = 2\nmax_level = {a = 1}\n')
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path, publish="ranges")
+    assert str(refused.value).startswith("max_level counts levels of a hierarchy, and ranges have none; range_step")
+    assert refusal(refused.value) == (
+        "in policy.toml, max_level counts levels of a hierarchy, and ranges have none; --range-step widens ranges"
+    )
+    path.write_text('quasi_identifiers = ["a"]\nk = 2\n[weights]\na = -1\n')
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path)
+    assert refusal(refused.value).startswith("in policy.toml, weights.a = -1: a weight is a positive number")
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path, weights={"a": 1}, star="")
+    assert refusal(refused.value).startswith("--star '': the text of a suppressed value")
+
+
+def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,ill\n" + "1,x\n2,y\n" * 9)
+    done = run("explore", "t.csv", "--quasi", "a", "--sensitive", "ill", "--k", 2, "--distinct-l", 3, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "distinct_l" not in done.stdout
+    again = run("explore", "t.csv", "--quasi", "a", "--sensitive", "ill", "--k", 2, "--entropy-l", 3, cwd=tmp_path)
+    assert "ask for --entropy-l 2 at the most" in again.stdout
