@@ -86,38 +86,40 @@ def anonymize(
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
 ) -> Release[Frame]:
-    """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
+    """A release of a table in which every group of rows meets the requested privacy models, with little loss.
 
-    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark / Ibis frame; a
-              folder or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a
+    data      a path (CSV, also .gz; Parquet; Excel), or a pandas, Polars, PyArrow, DuckDB, Spark, or Ibis frame; a
+              folder or a list of Parquet or CSV files, also with columns in the names of folders (key=value); or a
               DuckDB or SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
               coarsen, max_suppressed, method, effort, shards, seed, keep_order; see ``Policy``
-    engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
-    separator, encoding  of a CSV; found out when None
-    memory, threads, temporary  with DuckDB: how much memory the work takes, such as "2GB", before it spills to disk;
-              how many threads DuckDB runs; the folder it spills into
-    glob      the path is a pattern: ``*``, ``?``, ``[...]`` and ``**``
-    table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
+    engine    for a path: "polars", "duckdb", or "spark"; DuckDB by default for more than one file
+    separator, encoding  of a CSV; detected if None
+    memory, threads, temporary  with DuckDB: how much memory the work takes, such as "2GB", before it writes to disk;
+              the number of its threads; the folder to which it writes
+    glob      whether the path is a pattern: ``*``, ``?``, ``[...]``, and ``**``
+    table, query  the part of a DuckDB or SQLite file; a query over files refers to them as ``data``
     master    of Spark, such as "local[2]"
-    secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
-              give the same release again, on every engine the same multiset of rows (a search in seconds may end
-              elsewhere, and rows are then placed afresh).  None: fresh randomness.  ``seed`` fixes the search alone;
-              without it one is drawn, with a secret it is 0, and ``release.policy`` and certificate have it
-    after     an earlier release of the same people, or several: paths (read by the certificates beside them), frames
-              or Releases.  What all tell together of the people of this table is counted, ``release.composition``, and
-              VerificationError raised where it breaks a promise for more than ``max_composition`` of those who may
-              stand in several, unless ``force_composition``; see ``shoal.judge.composition``
-    progress  called with (what is being done, share done or None)
+    secret    at least 16 bytes that no one else has; no output contains them. With a secret, the same data and policy
+              give the same release again: on every engine the same multiset of rows. (A search in seconds can end
+              elsewhere, and rows are then placed differently.) None: fresh randomness. ``seed`` fixes only the search.
+              Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the certificate
+              contain it
+    after     an earlier release of the same people, or several: paths (read with the certificates next to them),
+              frames, or Releases. ``release.composition`` counts what all of them reveal together about the people of
+              this table. Raises VerificationError if that breaks a promise for more than ``max_composition`` of the
+              people who might be in several, unless ``force_composition``; see ``shoal.judge.composition``
+    progress  called with (step, share done or None)
 
-    The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
-    Raises PolicyError and InputError for bad requests and bad data, InfeasibleError when no release can exist.
-    A column without a role is carried along, and refused by name where it is a direct identifier or its values single
-    out more than 5 % of the rows; ``insensitive`` carries it knowingly.  The data are never changed.
+    The table is verified before it is returned. If it breaks its promise, VerificationError is raised and there is no
+    release. Raises PolicyError and InputError for bad requests and bad data, InfeasibleError if no release can exist.
+    A column without a role is published unchanged. It is refused by name if it is a direct identifier or if its values
+    single out more than 5 % of the rows; to publish it anyway, name it in ``insensitive``. The data are never changed.
 
-    O(n) for n rows, once to count the m different ones and once to place them; the search has O(m log m) at least and
-    as long as ``effort`` gives it.  Sources: the models name theirs, methods and bounds are in docs/tables.md.
+    O(n) for n rows: one pass to count the m different rows, and one to place them. The search takes at least O(m log
+    m), and as long as ``effort`` allows. Sources: each model names its own; docs/tables.md and docs/cascade.md explain
+    methods and bounds.
 
     Examples:
         >>> import polars as pl

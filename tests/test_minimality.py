@@ -89,7 +89,7 @@ def test_the_certificate_states_it_and_no_figure_of_the_decoys(tmp_path: Path) -
     assert found.holds, str(found)
     assert any(f.check == "minimality" and "0.5 asked" in f.found for f in found.findings)
     assert shoal.Policy.read(beside).minimality == 0.5
-    assert any("nobody's value with more than 0.5" in line for line in page_of(release, tmp_path))
+    assert any("can infer no value with more than 0.5" in line for line in page_of(release, tmp_path))
     said["policy"]["minimality"] = 0.3
     beside.write_text(json.dumps(said))
     forged = shoal.verify(tmp_path / "out.csv", beside)

@@ -37,7 +37,7 @@ class Files(NamedTuple):
         "The release, a file or a folder; by default people.release.csv of people.csv, people.xlsx.release.xlsx of "
         "people.xlsx, and TABLE-release of a folder; or a server, postgresql://user@host/database.",
     )
-    output_table: str | None = flag(None, "--output-table", "The table that the release becomes where -o is a server.")
+    output_table: str | None = flag(None, "--output-table", "Name of the table to create if -o is a server.")
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
     no_record: bool = NO_RECORD
@@ -45,7 +45,7 @@ class Files(NamedTuple):
     explored: Path | None = EXPLORED
     sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
     secret: Path | None = flag(
-        None, "--secret", "File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+        None, "--secret", "File of at least 16 bytes that fixes placement and order of the rows; fresh by default."
     )
 
 
@@ -61,7 +61,7 @@ class After(NamedTuple):
         "Share of the people in several releases for whom a promise may break; 0.01 by default.",
     )
     force_composition: bool = flag(
-        False, "--force-composition", "Write it even if the releases together reveal too much."
+        False, "--force-composition", "Write the release even if the releases together reveal too much."
     )
 
     def settings(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def anonymize(
     policy: Path | None = flag(
         None,
         "--policy",
-        "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
+        "A TOML file with the same settings; or a certificate, for the next table: people in both are less protected.",
     ),
     said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
     files: Files = Files(),
@@ -348,7 +348,7 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 
 @app.command()
 def demo(
-    folder: Path = flag(Path("shoal-demo"), "-o", "--output", "Folder to write into."),
+    folder: Path = flag(Path("shoal-demo"), "-o", "--output", "Output folder."),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:

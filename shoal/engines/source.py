@@ -258,7 +258,7 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
         raise InputError(f"{name!r} holds {found} files; the parts of a table are all Parquet or all CSV")
     keys = [_keys(path, root) for path, root in files]
     if len(set(keys)) > 1:
-        raise InputError(f"{name!r}: some parts stand in folders named key=value that others do not stand in")
+        raise InputError(f"{name!r}: some parts are in folders named key=value, and others are not")
     return Parts(sources, keys[0], name)
 
 

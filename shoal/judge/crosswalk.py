@@ -238,7 +238,7 @@ def _counted(
 def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
     """Texts as numbers, days or moments where all of them are, else as they stand; and which it was."""
     if any(v is None for v in values):
-        raise VerificationError("a missing value stands among ordered ones, where it has no place")
+        raise VerificationError("a missing value is among ordered ones, where it has no place")
     texts = [str(v) for v in values]
     readers: list[tuple[str, Any]] = [
         ("numbers", Fraction),

@@ -151,17 +151,17 @@ class Constraints:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One question on a table: histogram, what every group must meet, how groups are published, how hard to try.
+    """One problem for a method: histogram, condition on every group, recoding, and effort.
 
-    progress(what, share) may be called at any time with a few words and a share 0..1 or None.
-    spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
-    apart int64[m], or None: cells of different numbers never share a group; only global recoding is handed it, for
-    other methods every part is a task of its own.
-    admits of levels int64[d] says bool[m] whose class at them keeps what is asked beside its rows (what it covers of a
-    population), and hence the classes above it; None: nothing is asked.  Only global recoding is handed it.
-    started is the clock reading (``shoal.clock``) the effort's seconds count from.
-    part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
-    constraints are met before a method is run, which gets a task without.
+    progress(what, share) can be called at any time with a few words and a share 0..1 or None. spare is how many rows
+    may be starred completely in addition to the groups; only global recoding has such a budget. apart int64[m], or
+    None: cells with different numbers never share a group. Only global recoding gets it; for other methods, every part
+    is a task of its own. admits maps levels int64[d] to bool[m]: whether the class at these levels also keeps a
+    condition that does not depend on its rows (the people of a population that it fits). If it does, so do the classes
+    above it. None: no condition. Only global recoding gets it. started is the clock reading (``shoal.clock``) from
+    which the effort's seconds count. part means that the table is one part of another, whose bound is computed
+    elsewhere: this excludes bounds by pairs of rows. constraints are met before a method runs, and the method gets a
+    task without them.
     """
 
     histogram: Histogram
@@ -290,9 +290,9 @@ def refuse_infeasible(
         best = int(1 / found.share + 1e-9)
         raise InfeasibleError(
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
-            f"{found.largest:,}. Every group needs enough others beside them, so no release reaches this {found.says}. "
+            f"{found.largest:,}. Every group needs enough rows without it, so no release reaches this {found.says}. "
             f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}. Ask for "
-            "less, take the column out of the sensitive ones, or join its values"
+            "less, remove the column from the sensitive columns, or merge its values"
         )
     if found.kind == "frequency":
         assert found.code is not None

@@ -3,7 +3,7 @@
 *Input*: a ``Histogram``, privacy models (k-anonymity, l-diversity, ...), a ``Recoding``.
 *Feasible answer*: a ``Partition`` of all rows into groups that each meet every model.
 *Cost*: what publishing loses: stars, suppressed tuples, or NCP, summed over the rows.
-*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), hence l d times the fewest
+*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), and so l d times the fewest
 stars.
 *Hardness*: NP-hard for l >= 3 with three sensitive values (ibid.), and for k >= 3 (Blocki, Williams 2010); polynomial
 for k = 2 and for two sensitive values with l = 2.
@@ -69,24 +69,26 @@ def group(
     constraints: Constraints | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Grouping:
-    """Group the rows of a histogram under privacy models.
+    """A partition of the rows of a histogram into groups that meet privacy models.
 
     histogram  the cells, for example ``Histogram.from_rows(codes, sensitive_codes)``
     privacy    one model, several, or a Requirement
     method     "auto" or a name of the catalogue
-    recoding   how groups are published; plain suppression (stars) when None
+    recoding   how groups are published; suppression with stars if None
     effort     "fast", "balanced", "thorough", or seconds
     seed       None: fresh randomness; an int: reproducible
-    max_suppressed  share of the rows that global recoding may star whole; the block they form meets the models too
-    apart      int64[cells]  cells of different numbers never share a group; None: any may.  Of a Requirement that asks
-               for more rows than such a part has the whole part is enough
-    admits     what else global recoding asks of a choice of levels: int64[d] levels to bool[cells]; see ``Task``
-    constraints  what the groups keep beside that: a population, a mean risk, ...; see ``Constraints``
+    max_suppressed  share of the rows that global recoding may star completely; the block that they form meets the
+                    models too
+    apart      int64[cells]  cells with different numbers never share a group; None: no restriction. If a Requirement
+               asks for more rows than such a part has, the whole part is enough
+    admits     a further condition of global recoding on a choice of levels: int64[d] levels to bool[cells]; see
+               ``Task``
+    constraints  what the groups keep in addition: a population, a mean risk, ...; see ``Constraints``
 
-    Returns a ``Grouping``: partition (cell, group and count, int64 each), certificate, method.  Raises
-    InfeasibleError when no partition exists, PolicyError for a model the method cannot enforce.  "three_phase" takes
-    O(m log m) for m cells, searches what the effort gives them, exact methods have no polynomial bound.  Sources stand
-    in docs/methods.md, method by method; Xiao, Yi, Tao 2010, Theorem 5.19, for "three_phase".
+    Returns a ``Grouping``: partition (cell, group, and count, int64 each), certificate, method. Raises
+    InfeasibleError if no partition exists, PolicyError for a model that the method cannot enforce. "three_phase" takes
+    O(m log m) for m cells. Searches take the time that the effort allows. Exact methods have no polynomial bound.
+    Sources: docs/methods.md, for each method; Xiao, Yi, Tao 2010, Theorem 5.19, for "three_phase".
 
     Examples:
         >>> from shoal import KAnonymity

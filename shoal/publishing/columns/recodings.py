@@ -72,7 +72,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         names.append(None)
         ends = np.append(ends, max(position[-1], np.nextafter(ends[-1], np.inf)))
     if not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
-        raise _no(column.name, step, "its multiples are too close together to be told apart; take a larger one")
+        raise _no(column.name, step, "its multiples are too close together to be distinguished; take a larger one")
     return Grid(ends, np.array(lows, np.int32), np.array(highs, np.int32)), names
 
 

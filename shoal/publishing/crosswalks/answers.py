@@ -52,26 +52,25 @@ def release(
     read: Sequence[str | Path | None] = (),
     **how: Any,
 ) -> Crosswalk:
-    """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
+    """A release of an answer: written, verified on its bytes, and certified like a table.
 
-    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut``, ``shoal.regions.merge`` or ``nested``,
-            ``shoal.tiles.split``, ``shoal.gathering.gather`` or ``shoal.gathering.cellular`` returned
-    data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
-    how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
-            "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
-            regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
-            and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
-            tiles: x=column, y=column, weight=column;
-            clusters: columns=[...] in the order of the features, place=(latitude, longitude),
-            coordinates={column: file}, hierarchies={column: file}, sensitive=[...], center="record", "mean" or
-            "medoid", and for the assignments keep_order=, secret=
-    separator, encoding  of data that is a CSV; found out when None
-    read    files that the data came from, which are never written over; a path given as data is one
+    answer  the result of ``shoal.labels.cover``, ``shoal.intervals.cut``, ``shoal.regions.merge`` or ``nested``,
+            ``shoal.tiles.split``, ``shoal.gathering.gather``, or ``shoal.gathering.cellular``
+    data    the data of the answer: a path, or a pandas, Polars, PyArrow, DuckDB, or Spark frame
+    how     labels: label=column, count=column of records (without it, each row is one record), naming="ends",
+            "largest", or "numbers", or your own names=[...]; intervals: value=column, count=, names=; regions:
+            weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column, and the columns
+            of the request: boundary=, fixed=, apart=, sensitive=, l=, ...; tiles: x=column, y=column, weight=column;
+            clusters: columns=[...] in the order of the features, place=(latitude, longitude), coordinates={column:
+            file}, hierarchies={column: file}, sensitive=[...], center="record", "mean", or "medoid"; for the
+            assignments keep_order=, secret=
+    separator, encoding  of data in a CSV; detected if None
+    read    files from which the data came, which are never overwritten; if data is a path, it is one of them
 
     Returns a ``Crosswalk``: ``.table``, ``.certificate``, ``.write(path)``, ``.report(path)``, ``.plot(path)``,
-    ``.map(path)``; of clusters also ``.assignments``, ``.geojson(path)``, and frames of the kind that came in.
+    ``.map(path)``; for clusters also ``.assignments``, ``.geojson(path)``, and frames of the kind that you passed.
 
-    Raises InputError when the answer is none of these data, PolicyError for an answer that may not be published.
+    Raises InputError if the answer does not belong to the data, PolicyError for an answer that must not be published.
     O(n log n) for n rows.
 
     Examples:
@@ -245,7 +244,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
             continue
         scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}
         if kind == "coded place" and feature["columns"][0] not in sources.places:
-            raise InputError(f"column {name!r} stands for places; name the file of its coordinates after the table")
+            raise InputError(f"column {name!r} names places; pass the file of its coordinates after the table")
         if "place" in kind:
             made.append(Place(name, geometry=feature["geometry"], **scale))
         else:

@@ -65,22 +65,23 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Crosswalk(Shown):
-    """An answer that may be published, with what it cost.
+    """An answer that can be published, with its cost.
 
-    kind         "labels", "intervals", "regions", "tiles", "gather" or "cellular"
-    content      what is written: a row per value, area, place or cluster
-    certificate  cost, lower bound and the theorem behind each
-    parameters   what was asked for;  facts: rows, groups, sizes: all that a certificate file states
-    sources      what it was made from, for the judge, who counts it again
-    read         the files among them, which are never written over
-    title, note, groups   for the report: a heading, a line below it, and the size of every group
-    picture, drawn_map, outlines   how it is drawn, where it can be
-    companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"; of
-                 regions "hierarchy", "outlines" and, of the levels above, "outlines2", "outlines3" ...
-    rows         of clusters: a row per record, its cluster's center in place of its values; companion "assignments"
-    warnings     what whoever publishes it should know
-    native       makes the kind of frame that came in
-    refused      why it may not be written; empty where it may
+    kind         "labels", "intervals", "regions", "tiles", "gather", or "cellular"
+    content      what is written: a row for each value, area, place, or cluster
+    certificate  cost, lower bound, and the theorem behind each
+    parameters   the request;  facts: rows, groups, sizes: all that a certificate file states
+    sources      the data from which it was made, for the judge, which counts it again
+    read         the files among them, which are never overwritten
+    title, note, groups   for the report: a heading, a line below it, and the size of each group
+    picture, drawn_map, outlines   how it is drawn, if it can be
+    companions   what can be written with it, by name: for tiles "tiles", "outlines", and "table"; for regions
+                 "hierarchy", "outlines", and for the levels above "outlines2", "outlines3", ...
+    rows         for clusters: a row for each record, with its cluster's center instead of its values; companion
+                 "assignments"
+    warnings     what you must know before you publish it
+    native       makes the kind of frame that you passed
+    refused      why it must not be written; empty if it may be
     written      the files of the last ``write``, with their hashes, for the report; empty before
     """
 
@@ -291,13 +292,13 @@ class Crosswalk(Shown):
     ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        internal  False: a public page, made of what is written and its certificate alone.  True: the board's page, with
-                  figures of the source; its name then ends in .internal.html, and it must not be published
-        recipient, purpose, decided_by  who gets it, what for, and who decided; empty lines where not given
+        internal  False: a public page, made from the written files and their certificate alone. True: the board's page,
+                  with figures of the source; its name then ends in .internal.html, and you must not publish it
+        recipient, purpose, decided_by  who gets it, for what purpose, and who decided; lines to fill in if not given
 
-        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.  Returns
-        the page's path.
+        After ``write``, it names the files and their SHA-256. It contains all its figures as JSON too, and they are in
+        a file of the same name that ends in .json. A picture other than the groups' own bars needs the extra plot.
+        Returns the path of the page.
         """
         from shoal.publishing.crosswalks.answer_figures import pictures
         from shoal.report.crosswalk import page

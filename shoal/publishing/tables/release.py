@@ -198,15 +198,15 @@ class _Published:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Generic[Frame]):
-    """What may be published, with what it cost.
+    """A release of a table, with its cost.
 
-    policy       what was asked
-    certificate  cost, lower bound and the theorem behind each
-    method       the method of the catalogue that answered; attempts: every one that was tried
-    facts        what is counted of it: rows, groups, stars, what is carried along, notes
-    seconds      how long each step took
-    table        the published table, the same kind of frame as came in (a path gives Polars)
-    audit        the published table judged by code that shares nothing with what made it
+    policy       the request
+    certificate  cost, lower bound, and the theorem behind each
+    method       the method of the catalogue that gave the answer; attempts: every method that was tried
+    facts        counts of it: rows, groups, stars, unassigned columns, notes
+    seconds      the duration of each step
+    table        the published table, the kind of frame that you passed (Polars for a path)
+    audit        the published table, judged by code that shares nothing with the code that made it
     loss         every loss measure by its name; ``facts.cost`` has the main ones
     """
 
@@ -240,7 +240,7 @@ class Release(Generic[Frame]):
         return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))
 
     def with_table(self, table: Any) -> Release[Any]:
-        """The same release with another table in the place of its own; ``check`` says whether it is as good."""
+        """The same release with another table; ``check`` tests whether that table keeps the promise."""
         made = replace(self._placement, dealt=Dealt(table, placed=False))
         return replace(self, _placement=made, _judged=Judged(), seconds=dict(self.seconds))
 
@@ -309,9 +309,9 @@ class Release(Generic[Frame]):
         return add
 
     def check(self) -> None:
-        """VerificationError unless the published table meets every model asked for, and is what was decided.
+        """Raise VerificationError unless the published table meets every requested model and matches the partition.
 
-        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        Every tuple of published and sensitive values must occur in as many rows as the partition states.
         """
         self._accept(self.audit)
 
@@ -417,14 +417,15 @@ class Release(Generic[Frame]):
     ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        internal  False: a public page, made of the published table and its certificate alone.  True: the board's page,
-                  with figures of the original, what was tried and what was proved; its name then ends in
-                  .internal.html, and it must not be published
-        explored  what ``shoal.explore`` found, for an internal page: what other choices would have cost
-        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
+        internal  False: a public page, made from the published table and its certificate alone. True: the board's page,
+                  with figures of the original, what was tried, and what was proved; its name then ends in
+                  .internal.html, and you must not publish it
+        explored  the result of ``shoal.explore``, for an internal page: what other choices would have cost
+        recipient, purpose, decided_by  who gets the release, for what purpose, and who decided; lines to fill in if not
+                                        given
 
-        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json.  Returns the page's path.
+        After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
+        file of the same name that ends in .json. Returns the path of the page.
         """
         from shoal.engines.atomic import PAGE, check_outputs, internal_path, publish_page
         from shoal.report.page import page

@@ -159,14 +159,14 @@ def written(
     signer: str | Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Written:
-    """A release that was written, verified again by ``verify`` without its original, to be reported.
+    """A written release, verified again by ``verify`` without its original, for a report.
 
-    certificate  RELEASE.certificate.json when None
-    signer       file of a public key: the certificate must be signed with the private key that belongs to it
-    progress     called with (what is being done, share done or None)
+    certificate  RELEASE.certificate.json if None
+    signer       file of a public key: the certificate must have a signature by the private key that belongs to it
+    progress     called with (step, share done or None)
 
-    Raises VerificationError for a release that does not hold what its certificate says, InputError for anything but the
-    release of a table.
+    Raises VerificationError for a release that does not match its certificate, InputError for anything except the
+    release of a table. O(n) for n rows.
     """
     path, beside = Path(release), certificate_of(release, certificate)
     raw = read_record(beside)
