@@ -29,6 +29,7 @@ WIDTH = 24  # neighbors kept of every cell
 REACH = (10, 24)  # least and most places looked at on each side in an order
 ORDERS = (2, 8)  # least and most orders
 PASSES = 2  # of the descent, at most
+PART = 1000  # cells of a part, between two looks at the clock
 GRAPH = 1 / 3  # share of the time left that it may take
 
 
@@ -58,7 +59,8 @@ def neighbor_graph(rows: Rows, seed: int, looks: float, deadline: float | None =
         rank[o, order[o]] = np.arange(m)
     near, far = np.full((m, WIDTH), -1, np.int32), np.full((m, WIDTH), np.inf)
     workers = os.cpu_count() or 1
-    parts = list(pairwise(np.linspace(0, m, 32 * workers + 1).astype(np.int64)))
+    many = int(np.clip(m // PART, 4 * workers, 32 * workers))
+    parts = list(pairwise(np.linspace(0, m, many + 1).astype(np.int64)))
     until = np.inf if deadline is None else clock() + GRAPH * (deadline - clock())
     stop = flag()
 
