@@ -296,6 +296,7 @@ NODES = 2000  # of the search of one anchor
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
 ASKED = 250  # anchors that tell what a factor would prove
+ASKING = 0.2  # share of the time in which they are asked
 FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # by which the first multipliers are raised
 MORE = 1.2  # times as much as the last sweep the next one takes, about
 
@@ -437,7 +438,7 @@ def raised(
     columns, seconds = Columns.none(group), np.inf if until is None else until - clock()
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
-        return None  # others prove more in the time
+        return None  # others prove more in the time, or no factor was known in time
     at = scale * best
     for _ in range(sweeps):
         began = clock()
@@ -480,15 +481,20 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     m, count = start.size, p.cells.count.astype(np.float64)
     anchors = int((start > 0.0).sum())
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
-    best, most, told = 1.0, -np.inf, (0.0, 0.0)
+    best, most, told = 1.0, 0.0, (np.inf, np.inf)
+    last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
         asked, out = _asked(factor * start), _nothing(m, p.cells.group)
         began, here = clock(), asked.order[some]
         share = anchors / some.size
-        looked = share * float(sum(separate(p.cells, p.around, x, x + 1, asked, NODES, out) for x in some))
+        looked = 0.0
+        for x in some:
+            looked += share * separate(p.cells, p.around, x, x + 1, asked, NODES, out)
+            if looked > looks or clock() > last:
+                return best, most / max(float(count @ start), 1e-300), *told
         took = share * (clock() - began) / cores(float(m) ** 2)
         proved = factor * float(count @ start) - share * float(count[here] @ out.excess[here])
-        if proved <= most or (factor > 1.0 and (looked > looks or took > seconds)):
+        if proved <= most or (factor > 1.0 and took > seconds):
             break
         best, most, told = factor, proved, (looked, took)
     return best, most / max(float(count @ start), 1e-300), *told
