@@ -150,7 +150,6 @@ def breaches(root: Path) -> Iterator[str]:
 
 
 ARGUMENTS = 8  # of a kernel, at most: who calls one of fourteen mixes up two
-NOT_YET = {"_ball", "_deepest", "far_slack"}  # of boxes
 
 
 def crowded(root: Path) -> Iterator[str]:
@@ -160,7 +159,7 @@ def crowded(root: Path) -> Iterator[str]:
             if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list):
                 asked = node.args
                 many = len(asked.posonlyargs) + len(asked.args) + len(asked.kwonlyargs)
-                if many > ARGUMENTS and node.name not in NOT_YET:
+                if many > ARGUMENTS:
                     yield f"{path}:{node.lineno}: {node.name} takes {many} arguments, more than {ARGUMENTS}"
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels import LEAN_INNER, njit
 from shoal.kernels.patience import rises
 
 
@@ -118,7 +118,7 @@ class Openings(NamedTuple):
     widest: float
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _next_opening(openings, v, now, status, alpha, paying):
     """(time, position) at which the next cluster around v fills its set-up cost if nobody freezes before; inf: none.
 

@@ -131,6 +131,16 @@ class Violated(NamedTuple):
     group: np.ndarray
 
 
+class Anchored(NamedTuple):
+    """What cells lose together with one cell: place int64[d] and own float64[..] its losses with every code, as
+    ``write_down`` leaves them, apart float64[centers] with the centers; room for the losses of some cells."""
+
+    place: np.ndarray
+    own: np.ndarray
+    apart: np.ndarray
+    room: np.ndarray
+
+
 @njit(cache=True, nogil=True)
 def separate(cells, around, first, last, multipliers, nodes, out):
     """The most violated group of K rows anchored at each of the cells order[first .. last - 1].
@@ -151,8 +161,9 @@ def separate(cells, around, first, last, multipliers, nodes, out):
     search = _search(rows + group, d, group, axes)
     others = _others(m, d, cells.kinds, search)
     place, size = places(cells)
-    own, ball, lost = np.empty(max(1, size)), np.empty(m, np.int64), np.empty(m)
-    apart, room = np.empty(around.center.shape[1]), np.empty(min(AT_ONCE, m))
+    own, apart = np.empty(max(1, size)), np.empty(around.center.shape[1])
+    anchored = Anchored(place, own, apart, np.empty(min(AT_ONCE, m)))
+    ball, lost = np.empty(m, np.int64), np.empty(m)
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
@@ -160,25 +171,26 @@ def separate(cells, around, first, last, multipliers, nodes, out):
             continue
         write_down(cells, place, around.column, a, own)
         apart_from(cells, place, own, around.column, a, around.center, 0, apart)
-        some, looked = _ball(cells, around, multipliers, a, place, own, apart, room, ball, lost)
+        some, looked = _ball(cells, around, multipliers, a, anchored, ball, lost)
         looks += looked
         size = _members(cells, multipliers, a, ball[:some], lost[:some], search, others)
         size = _shrunk(search, size, price[a], group)
         if size == 0:
             continue
-        out.excess[a], looked = _deepest(cells, search, others, size, price[a], nodes, a, offset, out)
+        out.excess[a], looked = _deepest(cells, search, others, size, (a, price[a]), nodes, offset, out)
         looks += looked
     return looks
 
 
 @njit(**LEAN_INNER)
-def _ball(cells, around, multipliers, a, place, own, apart, room, ball, lost):
+def _ball(cells, around, multipliers, a, anchored, ball, lost):
     """Cells that a group anchored at cell a can hold, and what each loses together with it, out; and the look-ups.
 
     With row j a group has at most K - 1 times the multiplier of a and that of j.  The rows whose values it lacks may
     have any.
     """
     price, rank, column, group = multipliers.price, multipliers.rank, around.column, cells.group
+    place, own, apart, room = anchored
     many, looks = 0, apart.size
     for b in range(apart.size):
         begin, end = part_of(around, b, apart[b], price[a])
@@ -420,15 +432,15 @@ def _top(search, depth, x, need):
 
 
 @njit(**INNER)
-def _deepest(cells, search, others, size, own, nodes, a, offset, out):
-    """The excess of the most violated group anchored at cell a, or more where the nodes ran out; and the look-ups.
+def _deepest(cells, search, others, size, anchor, nodes, offset, out):
+    """The excess of the most violated group anchored at a cell, or more where the nodes ran out; and the look-ups.
 
-    The group goes into ``out``.
+    anchor  the cell and its multiplier.  The group goes into ``out``.
 
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
-    group, kinds = cells.group, cells.kinds
+    group, kinds, (a, own) = cells.group, cells.kinds, anchor
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0

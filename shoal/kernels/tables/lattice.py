@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, njit
+from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import GroupRequirement, Triples, in_order_of_persons
 from shoal.kernels.tables.subsets import Scratch, keep_of, part_of
 
@@ -76,7 +76,7 @@ class Sorted(NamedTuple):
     order: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def classes(raised, level, cells, numbering, of):
     """Number the classes of some cells at one lattice node, in order of first appearance; returns how many.
 
@@ -141,7 +141,7 @@ def room_of(cells, active):
     return Numbering(np.full(width, -1, np.int64), room[0], room[1]), room[2]
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def by_class(active, of, found, left, spare, smallest, out):
     """Sort active cells by class into ``Sorted``, without classes that are too small; whether any class is left.
 
@@ -200,7 +200,7 @@ def _ruled(required, cells, stock, scratch, group, out, written):
     return written
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _allowed(required, cells, stock, scratch, smallest, size):
     """What a class may publish: (whether anything, most rows of a value, rows, the cell it borrows a row of or -1).
 
@@ -253,7 +253,7 @@ def _allowed(required, cells, stock, scratch, smallest, size):
     return fine, h, n, borrowed
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _dispensable(required, cells, stock, scratch, n):
     """How many rows of values that are not common a class of n rows can do without: one stays, and k rows do."""
     sensitive, left, common = stock.sensitive, stock.left, stock.loans.common
@@ -278,7 +278,7 @@ def _dispensable(required, cells, stock, scratch, n):
     return min(max(rare - 1, 0), n - k)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _whole(required, cells, stock, scratch, limits, group, out, written):
     """Publish what a class may; limits are (least rows of a group, the class's rows and those held back); returns the
     triples written now."""
@@ -322,7 +322,7 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
     return written
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def still(active, left, spare):
     """Move cells with rows left or held back to the front; returns how many, 0 when no row is left.  O(active)."""
     here = 0

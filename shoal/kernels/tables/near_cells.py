@@ -324,17 +324,33 @@ def near_cells(cells, around, first, last, near, far, out):
         out[i] = _proved(near[i], far_of, held, known, least, cells, i)
 
 
+class Falling(NamedTuple):
+    """Cells by falling price: price, base float64[m] of a row and what any box of a cell loses, order int64[m], and
+    their codes in this order, column uint32[d, m]."""
+
+    price: np.ndarray
+    base: np.ndarray
+    order: np.ndarray
+    column: np.ndarray
+
+
+class Nearest(NamedTuple):
+    """The cells nearest to each cell, near int32[m, w], and how far all others are at least, far float64[m]."""
+
+    near: np.ndarray
+    far: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def far_slack(cells, codes, column, first, last, price, order, base, near, far, out):
+def far_slack(cells, codes, first, last, falling, nearest, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    price float64[m], order int64[m]  the cells by falling price
-    codes, column uint32[d, m]  their codes, and in this order
-    base float64[m]  what any box of a cell loses;  near, far  as from there, far: any box with such a cell
+    codes uint32[d, m]  of the cells;  falling, nearest  ``Falling``, ``Nearest``, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
     O((last - first) m d) at worst.
     """
+    (price, base, order, column), (near, far) = falling, nearest
     m, count, group = column.shape[1], cells.count, cells.group
     place, size = places(cells)
     room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))

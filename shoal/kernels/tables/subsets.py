@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, njit
+from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import BAND, EQUAL, ORDERED, PERSONS, TREE, group_gap, widest
 from shoal.kernels.tables.multipliers import Types
 
@@ -384,7 +384,7 @@ def halve(mask, upper, halves, progress):
     return best
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def keep_of(held, seen, kinds, l, top):
     """Largest h with sum min(count, h) >= l h, the counts being held[seen[:kinds]]; top int64[l] is scratch.
 
@@ -427,7 +427,7 @@ class Scratch(NamedTuple):
     many: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def meets(required, sensitive, cells, many, scratch):
     """Whether many[i] rows of cells[i] meet a requirement."""
     k, frequency, distinct, rules = required
@@ -454,7 +454,7 @@ def meets(required, sensitive, cells, many, scratch):
     return group_gap(rules, sensitive, cells, many, cells.size, held, seen, 0.0) <= 0.0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _capped(required, sensitive, cells, left, scratch):
     """Where persons are counted by value, whether a class meets the requirement with at most h rows of each value, for
     the largest h found by bisection; many[i] rows of cells[i]."""

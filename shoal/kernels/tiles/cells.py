@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, njit
+from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, guillotine
 
 UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in the cells that do not keep it
@@ -72,7 +72,7 @@ class CellProgram(NamedTuple):
     line: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _scan(points, cell, axis, limits, scale, room, best):
     """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none.
 
@@ -128,7 +128,7 @@ def _scan(points, cell, axis, limits, scale, room, best):
     return best, at, left_weight
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _choose(points, cell, limits, room):
     """The best cut of a cell: (axis, position, weight left); axis -1 when it cannot be cut."""
     x, y, _, ox, oy, geographic = points
@@ -149,7 +149,7 @@ def _choose(points, cell, limits, room):
     return axis, at, left
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def half_perimeter(points, lo, hi):
     """Width plus height of the points in a slice: km if geographic, else the coordinates' unit."""
     x, y, _, ox, oy, geographic = points
@@ -160,7 +160,7 @@ def half_perimeter(points, lo, hi):
     return dx + y1 - y0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _copy(rows, i, into, j):
     """One cell to another place; assigning a row whole would take a second more to compile."""
     for e in range(7):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, STEP, njit
+from shoal.kernels import INNER, LEAN_INNER, STEP, njit
 
 WIDEST, MEDIAN, MONDRIAN, PROPORTIONAL = 0, 1, 2, 3
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
@@ -47,7 +47,7 @@ class Permuted(NamedTuple):
     ids: np.ndarray
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _swap(x, y, w, ids, i, j):
     x[i], x[j] = x[j], x[i]
     y[i], y[j] = y[j], y[i]
@@ -55,7 +55,7 @@ def _swap(x, y, w, ids, i, j):
     ids[i], ids[j] = ids[j], ids[i]
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _weighted_select(points, axis, lo, hi, target, seed):
     """Permute [lo, hi) by a coordinate into < v, = v, > v, where v is the first value whose cumulated weight reaches
     target.
@@ -98,7 +98,7 @@ def _weighted_select(points, axis, lo, hi, target, seed):
             a = gt
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _nearest_cut(points, axis, lo, hi, total, k, target, rule):
     """The feasible cut on one axis nearest the target weight: position (-1: none) and the coordinates next to it."""
     i, j, below, equal = _weighted_select(points, axis, lo, hi, target, np.int64(hi * 31 + lo))
@@ -256,7 +256,7 @@ class Program(NamedTuple):
         )  # fmt: skip
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def bins(points, axis, lo, hi, most, total, bin_of, ends):
     """Runs of distinct coordinates along one axis, at most ``most``, all of them where so few exist.
 
@@ -286,7 +286,7 @@ def bins(points, axis, lo, hi, most, total, bin_of, ends):
     return b + 1
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _size(box, x1, x2, y1, y2, sx, sy):
     """Half perimeter of the points in bins x1..x2, y1..y2."""
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
@@ -458,7 +458,7 @@ def guillotine(points, lo, hi, k, cap, objective, most, room):
     return m, nx, ny, heaviest, size
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def divide(ox, oy, lo, hi, axis, at, mark, spare):
     """Split the slice at position ``at`` of the order of ``axis``; the other order is split stably."""
     order, other = (ox, oy) if axis == 0 else (oy, ox)

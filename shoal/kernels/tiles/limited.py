@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, njit
+from shoal.kernels import LEAN_INNER, njit
 from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, halved
 
 __all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "Corners", "limited_guillotine"]
@@ -77,7 +77,7 @@ class Sides(NamedTuple):
     leave_out: bool
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def long_side(x0, x1, y0, y1, grid, geographic):
     """The longer side of a box widened by a grid's step: km where geographic, at the box's widest latitude."""
     wide, tall = x1 - x0 + grid, y1 - y0 + grid
@@ -87,7 +87,7 @@ def long_side(x0, x1, y0, y1, grid, geographic):
     return max(wide, tall)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _sweep(cell, back, w, required, state, able, room):
     """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
     order, lo, hi = cell
@@ -125,7 +125,7 @@ def _sweep(cell, back, w, required, state, able, room):
         room[t] = max(fit, 1) if ok else 0
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _side(cell, c, other, axis, left, grid, geographic, wide):
     """The longer side of the box of all places up to each position, from one end of the slice."""
     order, lo, hi = cell
@@ -141,7 +141,7 @@ def _side(cell, c, other, axis, left, grid, geographic, wide):
             wide[t] = long_side(low, high, a, b, grid, geographic)
 
 
-@njit(**INNER)
+@njit(**LEAN_INNER)
 def _best(cell, c, w, weight, ranking, trim, work):
     """The best cut along one axis: (score, position, weight left); position -1 when there is none.
 

@@ -247,7 +247,7 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
            prove
     """
     from shoal.kernels.tables.boxes import Prices, raises
-    from shoal.kernels.tables.near_cells import far_slack
+    from shoal.kernels.tables.near_cells import Falling, Nearest, far_slack
 
     p, m, group = Pairs.of(task), task.histogram.cells, task.requirement.smallest
     looked = nearest_cells(p, max(boxed[0], group - 1), until)
@@ -258,13 +258,11 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     found = [p.back(base)]
     for turn in range(rounds + 1):
         rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
-        column = p.columns(order)
+        falling = Falling(price, base, order, p.columns(order))
 
-        def one(
-            first: int, last: int, order: Any = order, column: Any = column, prices: Prices = prices, rise: Any = rise
-        ) -> None:
+        def one(first: int, last: int, falling: Falling = falling, prices: Prices = prices, rise: Any = rise) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, p.around.column, column, first, last, prices.price, order, prices.base, near, far, limit)
+            far_slack(p.cells, p.around.column, first, last, falling, Nearest(near, far), limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
