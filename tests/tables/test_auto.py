@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import monotonic
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,3 +108,18 @@ def test_a_table_without_columns_is_one_group():
         found = group(bare, LDiversity(1), effort=effort, seed=0)
         assert found.certificate.optimal
         assert found.partition.groups == 1
+
+
+@pytest.mark.parametrize("recoded", [Sets.of, Levels.stars])
+def test_a_named_effort_counts_work_so_a_clock_ten_times_as_fast_changes_nothing(recoded, monkeypatch):
+    table = census_like(700, 3, columns=4)
+    recoding = Recoding(tuple(recoded(s) for s in table.quasi_sizes), "ncp")
+    answers = []
+    for speed in (1, 10):
+        monkeypatch.setattr("shoal.clock.time", SimpleNamespace(monotonic=lambda speed=speed: speed * monotonic()))
+        answers.append(group(table, KAnonymity(5), recoding=recoding, effort="balanced", seed=1))
+    slow, quick = answers
+    assert slow.certificate.cost == quick.certificate.cost
+    assert slow.certificate.details["bounds"] == quick.certificate.details["bounds"]
+    for part in ("cell", "group", "count"):
+        np.testing.assert_array_equal(getattr(slow.partition, part), getattr(quick.partition, part))

@@ -333,9 +333,9 @@ def cheapest_boxes(task: Task) -> np.ndarray:
 @given(task=tasks(most=8, sensitive=(1, 2)), near=strategies.integers(1, 8), nodes=strategies.integers(1, 40))
 def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, nodes):
     expected = cheapest_boxes(task)
-    plain, found, *_ = boxes.box_prices(task, (8, 400), 3, None)
+    plain, found, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 3, None)
     np.testing.assert_allclose(found, expected, atol=1e-9)
-    _, cut, *_ = boxes.box_prices(task, (near, nodes), 0, None)
+    _, cut, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (near, nodes), 0, None)
     assert (cut <= expected + 1e-9).all()
     assert (cut >= 0).all()
     np.testing.assert_allclose(plain, boxes.neighbors(task, None), atol=1e-12)
@@ -349,7 +349,7 @@ def test_rows_that_share_a_new_value_share_its_price():
         table = Histogram.from_rows(random.integers(0, 4, (9, 3)), np.zeros(9, int))
         recoding = Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp")
         task = Task(table, Requirement(k, (1,), (1,)), recoding)
-        found = boxes.box_prices(task, (8, 400), 0, None)[1]
+        found = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 0, None)[1]
         np.testing.assert_allclose(found, cheapest_boxes(task), atol=1e-9)
 
 
@@ -358,7 +358,7 @@ def test_rows_that_share_a_new_value_share_its_price():
 def test_raised_prices_are_paid_by_every_eligible_group(task, near, nodes):
     """Any K rows of a box with an eligible group; no search is finished, or cells are not near, in most examples."""
     h, need = task.histogram, task.requirement
-    _, first, *raised = boxes.box_prices(task, (near, nodes), 4, None)
+    _, first, *raised = boxes.box_prices(task, boxes.Pairs.of(task), (near, nodes), 4, None)
     best = least_loss(h, need, task.recoding)
     cells = np.repeat(np.arange(h.cells), h.count)
     for prices in (first, *raised):
@@ -444,9 +444,9 @@ def test_prices_whose_raise_was_cut_off_are_still_paid(ticking):
         table = Histogram.from_rows(random.integers(0, 3, (7, 3)))
         task = Task(table, Requirement(2), Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp"))
         best = least_loss(table, task.requirement, task.recoding)
-        whole = boxes.box_prices(task, (4, 60), 1, None)
+        whole = boxes.box_prices(task, boxes.Pairs.of(task), (4, 60), 1, None)
         for seconds in np.arange(0.0, 0.4, 0.01):
-            found = boxes.box_prices(task, (4, 60), 1, clock() + seconds)
+            found = boxes.box_prices(task, boxes.Pairs.of(task), (4, 60), 1, clock() + seconds)
             for prices in found:
                 assert float(prices @ table.count) <= best + 1e-9
             if len(found) == 3:
@@ -464,11 +464,15 @@ def sets_and_a_range(rows: int) -> Task:
 def test_boxes_prove_more_than_pairs_raised_ones_more_than_these_and_columns_most(ticking):
     task = sets_and_a_range(450)
     found = lower_bounds(task)
-    near = module.total(task, boxes.neighbors(task, None))
     assert found.best[0] == "columns of boxes"
-    assert found.values["boxes"] > 1.15 * near
-    assert found.values["raised boxes"] > 1.005 * found.values["boxes"]
-    assert boxes.box_search(task, "fast", None) is None
+    near, plain, raised = (
+        module.total(task, some) for some in boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 14, None)
+    )
+    assert near == found.values["neighbors"]
+    assert plain > 1.15 * near
+    assert raised > 1.005 * plain
+    assert found.best[1] > raised
+    assert boxes.box_search(task, "fast", None) == boxes.BOXES[-2]
     assert boxes.box_search(task, "fast", clock() + 60) == boxes.BOXES[-2]
     assert boxes.box_search(task, "thorough", None) == boxes.BOXES[0]
     assert boxes.box_search(task, "thorough", clock() + 0.02) in boxes.BOXES[1:]
@@ -480,9 +484,9 @@ def test_boxes_prove_more_than_pairs_raised_ones_more_than_these_and_columns_mos
 def test_boxes_of_some_cells_leave_the_others_what_pairs_prove(ticking):
     task = sets_and_a_range(450)
     near = boxes.neighbors(task, None)
-    whole = boxes.box_prices(task, (16, 400), 0, None)[1]
+    whole = boxes.box_prices(task, boxes.Pairs.of(task), (16, 400), 0, None)[1]
     for seconds in (0.0, 0.02, 0.1):
-        found = boxes.box_prices(task, (16, 16), 0, clock() + seconds)
+        found = boxes.box_prices(task, boxes.Pairs.of(task), (16, 16), 0, clock() + seconds)
         for some in found:
             assert (some >= found[0]).all()
             assert (some <= np.maximum(whole, near) + 1e-9).all()

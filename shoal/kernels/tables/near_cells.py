@@ -116,7 +116,7 @@ def _proved(near, far_of, held, known, least, cells, own):
 
 
 class Around(NamedTuple):
-    """Cells around centers: those of center b are ``start[b] .. start[b + 1] - 1``, by rising loss together with it.
+    """Cells around centers: those of center b are start[b] .. start[b + 1] - 1, by rising loss together with it.
 
     column uint32[d, m]  codes of the cells
     center uint32[d, c]  codes of the centers, which need not be those of a cell
@@ -289,8 +289,10 @@ def near_cells(cells, around, first, last, near, far, out):
     near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
                          infinite where they are among them
     out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
+    Returns how many look-ups it took.
     O((last - first) m d) at worst.
     """
+    looks = (last - first) * around.center.shape[1]
     column, center, following = around.column, around.center, around.next
     m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
     far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
@@ -305,6 +307,7 @@ def near_cells(cells, around, first, last, near, far, out):
             if held == most and known == kinds:
                 limit = max(far_of[0] if most else 0.0, least[kinds - 1])
             begin, end = part_of(around, b, apart[b], limit)
+            looks += end - begin
             while begin < end:
                 here = room[: min(end - begin, room.size)]
                 apart_from(cells, place, own, column, i, column, begin, here)
@@ -322,6 +325,7 @@ def near_cells(cells, around, first, last, near, far, out):
         near[i, held:] = -1
         far[i] = far_of[held - 1] if held == most and m - 1 > most else np.inf
         out[i] = _proved(near[i], far_of, held, known, least, cells, i)
+    return looks * place.size
 
 
 class Falling(NamedTuple):

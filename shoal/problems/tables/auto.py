@@ -17,12 +17,12 @@ from shoal.model.arguments import Effort
 from shoal.model.certificate import tight
 from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds.bounds import Bounds, lower_bounds
+from shoal.problems.tables.bounds.bounds import Bounds, hopeless, lower_bounds
 from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import column, idle
 from shoal.problems.tables.exact.pattern_model import KNOWN
 from shoal.problems.tables.groups import Rows
-from shoal.problems.tables.losses import WIDEST
+from shoal.problems.tables.losses import WIDEST, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
 from shoal.problems.tables.search.close_classes import approach, close_rule
@@ -251,6 +251,9 @@ class _Race:
             return self.bounds
         left = self.left
         part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
+        if left is not None and left > 3 and self.task.recoding.hierarchies is not None:
+            # Where no lattice is swept, all pairs are looked at, and nothing else proves anything.
+            part = 0.45 if hopeless(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part
         if left is not None and left <= SHORT and column(self.task) is not None and not idle(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
@@ -310,7 +313,9 @@ class _Race:
             if self.attempt("guided cascade", self.whole(cascaded), began)[1] < CLEARLY * self.order[1]:
                 self.group = cascaded
             return
-        self.near = neighbor_graph(self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)))
+        self.near = neighbor_graph(
+            self.rows, self.task.seed, looks(self.rows, self.deadline, steps_of(self.small)), self.deadline
+        )
         self.attempt("guided cascade", self.whole(cascaded), began)
         began = clock()
         tried = []

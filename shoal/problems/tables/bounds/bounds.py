@@ -17,7 +17,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
-from shoal.problems.tables.bounds.boxes import columns_of_boxes, first_part, sweeps_of, without_lattice
+from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
@@ -74,11 +74,13 @@ def climb(
         np.minimum(price + step * trend / asked.many, most, out=price)
 
 
-QUICK = 3.0  # seconds that "fast" has for its bounds, at most
+QUICK = 3.0  # seconds that "fast" has for its bounds, at most, where a lattice is large
+RAISED = 10  # sweeps like the first that a raise and its check take, about
 LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
 PACE = 1e8  # cells a core looks at in a second, at most
-HOPELESS = 1e13  # cells times nodes beyond which no sweep is begun
-PAIRS = {"fast": 3e10, "balanced": 3e10, "thorough": 1e11}  # pairs of cells times columns for the bound by neighbors
+PASSED = 40  # cells of all classes for one that a sweep looks at, where much is passed over
+AT_ONCE = 2e7  # cells that a core looks at between two looks at the clock, about
+SWEEP = 0.7  # share of the time that the first sweep may take
 ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
 SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
@@ -145,30 +147,33 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     out = Bounds()
     if not task.histogram.cells or not task.recoding.columns:
         return out
-    if task.effort.name == "fast":
-        until = began + QUICK
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
+    some = task.recoding.hierarchies is not None and RAISED * lattice.nodes * task.histogram.cells > LOOKS["fast"]
+    if task.effort.name == "fast" and some:  # elsewhere work is counted, and no clock decides
+        until = began + QUICK
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain_stars(task.recoding):
         out.values["tuples"] = int(tuples)
-    if task.recoding.hierarchies is not None and lattice.nodes * task.histogram.cells <= HOPELESS:
+    if task.recoding.hierarchies is not None and not hopeless(task, lattice, LOOKS[effort], until):
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         since = clock()
-        first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None if until is None else began + 0.7 * (until - began))
+        first = sweeper.run(
+            0, np.zeros(0), np.zeros(0, bool), None if until is None else began + SWEEP * (until - began)
+        )
         if first is not None and np.isfinite(first).all():
             _of_nodes(task, out, first, int(tuples))
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 _by_program(task, out, sweeper, effort, until)
             else:
                 # Where values are asked, multipliers and prices of either sign prove more in the time.
-                sweeps = 0 if task.part or sweeper.asked else sweeps_of(task, effort, until)
+                sweeps = 0 if task.part or sweeper.asked else sweeps_of(task, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:
-                    columns = columns_of_boxes(task, out.prices, sweeps, until)
+                    columns = columns_of_boxes(task, Pairs.of(task), out.prices, sweeps, until)
                     if columns is not None:
                         out.values["columns of boxes"] = total(task, columns)
-    if out.prices is None and not task.part and task.histogram.cells**2 * len(task.recoding.columns) <= PAIRS[effort]:
+    if out.prices is None and not task.part:
         for name, found in without_lattice(task, effort, until).items():
             out.values[name] = total(task, found)
     alone = task.recoding.alone(task.histogram)
@@ -179,6 +184,14 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         out.values["tolls"] = out.multipliers.value(task)
     out.seconds = clock() - began
     return out
+
+
+def hopeless(task: Task, lattice: Lattice, looks: float, until: float | None) -> bool:
+    """Whether a sweep over the lattice will hardly end: then it is not begun, for it would leave nothing to others."""
+    work = lattice.nodes * task.histogram.cells
+    if until is not None:
+        looks = min(looks, SWEEP * PACE * cores(work) * max(until - clock(), 0.0))
+    return work > PASSED * looks
 
 
 def _of_nodes(task: Task, out: Bounds, first: np.ndarray, tuples: int) -> None:
@@ -276,7 +289,8 @@ class Sweeper:
         h = self.task.histogram
         workers = self.workers
         split = 0  # columns whose levels are dealt to the threads
-        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < 4 * workers:
+        parts_of = max(4 * workers, h.cells * float(self.lattice.nodes) / (PASSED * AT_ONCE))
+        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < parts_of:
             split += 1
         parts = list(np.ndindex(*self.height[self.columns[:split]]))
         order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
@@ -329,7 +343,7 @@ class Sweeper:
             left = np.inf if until is None else (until - since) / max(spent, 1e-9)
             if left < (HALF if raised is None else 4):
                 break
-            slack = self.run(1, current, np.zeros(0, bool), None)
+            slack = self.run(1, current, np.zeros(0, bool), until)
             if slack is None:
                 break
             if raised is None and left < WHOLE:  # every row at once, by its part of what is left of any set with it
@@ -338,7 +352,7 @@ class Sweeper:
             active = slack > 1e-9
             if not active.any():
                 break
-            step = self.run(2, current, active, None)
+            step = self.run(2, current, active, until)
             if step is None:
                 break
             spent = 0.5 * (clock() - since)

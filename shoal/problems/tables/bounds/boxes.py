@@ -33,7 +33,7 @@ BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells 
 PLACES = 200  # pairs of cells that are looked at while one near cell is
 BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
 BOX_PART = 1 / 2  # of the time, for the first looks; the others raise
-BOX_WORK = {"balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
+BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
@@ -45,11 +45,9 @@ PART, STEPS = 20, 3  # cells for each center from which it is found, in so many 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
     """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone.
 
-    An effort in seconds takes the last for as many cells as they suffice for; "fast" none where they do not for all.
+    An effort in seconds takes the last for as many cells as they suffice for.
     """
     cells, d = task.histogram.cells, len(task.recoding.columns)
-    if effort == "fast" and until is None:
-        return None
     left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - clock())
     for near, nodes in BOXES if effort == "thorough" else BOXES[-2:]:
         least = max(near, 2 * task.requirement.smallest)
@@ -239,7 +237,7 @@ def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray,
     return (near, far, out) if done else None
 
 
-def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
+def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
     """What near rows prove, the cheapest box of every row, and prices raised from there, float64[m] each.
 
     What time ran out for is left out.
@@ -249,7 +247,7 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
     from shoal.kernels.tables.boxes import Prices, raises
     from shoal.kernels.tables.near_cells import Falling, Nearest, far_slack
 
-    p, m, group = Pairs.of(task), task.histogram.cells, task.requirement.smallest
+    m, group = task.histogram.cells, task.requirement.smallest
     looked = nearest_cells(p, max(boxed[0], group - 1), until)
     if looked is None:
         return []
@@ -284,9 +282,12 @@ def box_prices(task: Task, boxed: tuple[int, int], rounds: int, until: float | N
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
-FEWEST = 8  # fewer prove less than the raises and the ascent that they take the time of
-PACE = 3.5e-9  # seconds, for a pair of cells and a column, below which the same holds where the clock ends the sweeps
-WORK = {"fast": 2e9, "balanced": 2e10, "thorough": 1.2e11}  # pairs of cells times columns of all sweeps
+WORK = {"fast": 4e8, "balanced": 2e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+OF_COLUMN = 7e4  # look-ups that take as long as a column in a program
+LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
+PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
+PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these leave no time for sweeps
+FEWEST, WORTH = 8, 1.15  # sweeps; fewer are begun where the first may prove so many times as much
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
 REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
 FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves more, after one that does not
@@ -302,24 +303,45 @@ MORE = 1.2  # times as much as the last sweep the next one takes, about
 def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
     """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
 
-    Near rows first, which takes little; then boxes, of as many cells as there is time for; then columns over boxes.
+    Near rows first, then columns over boxes, from there.  Boxes of as many near cells as there is time for where groups
+    are too large for columns, sweeps would take too long, or nothing came of them.
     """
-    boxed = box_search(task, effort, until)
+    m, d = task.histogram.cells, len(task.recoding.columns)
+    if float(m) * m * d > PAIRS[effort]:
+        return {}
+    p, sweeps = Pairs.of(task), sweeps_of(task, until)
+    looks, out = _near_looks(p), {}
+    if until is None and looks > LOOKS[effort]:
+        return {}
+    if until is not None and PACE * looks > until - clock():
+        sweeps = 0
+    boxed = None if sweeps else box_search(task, effort, until)
     if boxed is None:
-        near = neighbors(task, until)
-        return {} if near is None else {"neighbors": near}
-    sweeps = sweeps_of(task, effort, until)
-    found = box_prices(task, boxed, 1 if sweeps else RAISES[effort], first_part(sweeps, until))
-    out = dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
-    p = Pairs.of(task)
-    if p.uneven and (near := neighbors(task, until)) is not None:
-        out["neighbors"] = near
-    if found:
-        best = max(found, key=lambda prices: float(prices @ task.histogram.count))
-        columns = columns_of_boxes(task, best, sweeps, until)
+        looked = nearest_cells(p, task.requirement.smallest - 1, until)
+        if looked is None:
+            return {}
+        out["neighbors"] = p.back(looked[2])
+        columns = columns_of_boxes(task, p, out["neighbors"], sweeps, until)
         if columns is not None:
             out["columns of boxes"] = columns
+        elif sweeps:
+            boxed = box_search(task, effort, until)
+    if boxed is not None:
+        found = box_prices(task, p, boxed, RAISES[effort], until)
+        out |= dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
+    if p.uneven and (near := neighbors(task, until)) is not None:
+        out["neighbors"] = near
     return out
+
+
+def _near_looks(p: Pairs) -> float:
+    """Look-ups for the nearest cells of all, about: those of some cells at even distances tell."""
+    from shoal.kernels.tables.near_cells import near_cells
+
+    m, most = p.order.size, max(p.cells.group - 1, 0)
+    some = np.linspace(0, m - 1, min(ASKED, m)).astype(np.int64)
+    near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
+    return float(sum(near_cells(p.cells, p.around, x, x + 1, near, far, out) for x in some)) * m / some.size
 
 
 def first_part(sweeps: int, until: float | None) -> float | None:
@@ -327,7 +349,7 @@ def first_part(sweeps: int, until: float | None) -> float | None:
     return until if until is None or not sweeps else clock() + FIRST * (until - clock())
 
 
-def columns_of_boxes(task: Task, start: np.ndarray, sweeps: int, until: float | None) -> np.ndarray | None:
+def columns_of_boxes(task: Task, p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> np.ndarray | None:
     """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
 
     sweeps  over all anchors at most, as ``sweeps_of`` says
@@ -335,25 +357,19 @@ def columns_of_boxes(task: Task, start: np.ndarray, sweeps: int, until: float | 
     """
     if not sweeps:
         return None
-    p = Pairs.of(task)
-    found = raised(p, (start - p.alone)[p.order], sweeps, until)
+    looks = np.inf if task.effort.seconds is not None else WORK[task.effort.name]
+    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks)
     task.progress("bound", None)
     return None if found is None else p.back(found[0])
 
 
-def sweeps_of(task: Task, effort: str, until: float | None) -> int:
-    """Sweeps over all anchors that the effort affords; 0 where others prove more in the time.
+def sweeps_of(task: Task, until: float | None) -> int:
+    """Sweeps over all anchors that the effort affords, at most; ``raised`` sees how many that are.
 
     Groups of more than ``LARGEST`` rows have too many nodes.
     """
-    need, m, d = task.requirement, task.histogram.cells, len(task.recoding.columns)
-    if not 1 < need.smallest <= LARGEST:
-        return 0
-    pairs = max(float(m) * m * d, 1.0)
-    if task.effort.name == "seconds":
-        return SWEEPS if until is None or until - clock() > PACE * pairs else 0
-    sweeps = min(SWEEPS, int(WORK[effort] / pairs))
-    return sweeps if sweeps >= FEWEST else 0
+    late = until is not None and clock() > until
+    return 0 if late or not 1 < task.requirement.smallest <= LARGEST else SWEEPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,7 +434,10 @@ def raised(
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
-    columns, (scale, next_looks, next_seconds) = Columns.none(group), _scale(p, best)
+    columns, seconds = Columns.none(group), np.inf if until is None else until - clock()
+    scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
+    if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
+        return None  # others prove more in the time
     at = scale * best
     for _ in range(sweeps):
         began = clock()
@@ -434,7 +453,8 @@ def raised(
             best, proved, shown = at, total, at - excess
         new = np.flatnonzero(found > 0.0)
         columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
-        looks, next_looks, next_seconds = looks - looked, MORE * looked, MORE * (clock() - began)
+        looks -= looked + OF_COLUMN * columns.loss.size
+        next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
         # A program that leaves no time for the next sweep is of no use.
         if next_looks > looks:
             break
@@ -446,9 +466,12 @@ def raised(
     return None if shown is None or proved <= first else (shown, columns.cells)
 
 
-def _scale(p: Pairs, start: np.ndarray) -> tuple[float, float, float]:
-    """By how much feasible multipliers are best multiplied before the first sweep; its look-ups and seconds, about.
+def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[float, float, float, float]:
+    """By how much feasible multipliers are best multiplied before the first sweep.
 
+    And about how many times as much that proves, its look-ups and its seconds.
+
+    looks, seconds  that the sweep may take: dearer multipliers have more rows around them
     Anchors at even distances among the dear and the cheap tell what each factor would prove.  Whatever they tell, only
     a sweep over all anchors proves.
     """
@@ -461,13 +484,14 @@ def _scale(p: Pairs, start: np.ndarray) -> tuple[float, float, float]:
     for factor in FACTORS if anchors else ():
         asked, out = _asked(factor * start), _nothing(m, p.cells.group)
         began, here = clock(), asked.order[some]
-        looks = [separate(p.cells, p.around, x, x + 1, asked, NODES, out) for x in some]
-        proved = factor * float(count @ start) - float(count[here] @ out.excess[here]) * anchors / some.size
-        if proved <= most:
-            break
         share = anchors / some.size
-        best, most, told = factor, proved, (sum(looks) * share, (clock() - began) * share / cores(float(m) ** 2))
-    return best, *told
+        looked = share * float(sum(separate(p.cells, p.around, x, x + 1, asked, NODES, out) for x in some))
+        took = share * (clock() - began) / cores(float(m) ** 2)
+        proved = factor * float(count @ start) - share * float(count[here] @ out.excess[here])
+        if proved <= most or (factor > 1.0 and (looked > looks or took > seconds)):
+            break
+        best, most, told = factor, proved, (looked, took)
+    return best, most / max(float(count @ start), 1e-300), *told
 
 
 def _asked(at: np.ndarray) -> Multipliers:

@@ -29,11 +29,14 @@ WIDTH = 24  # neighbors kept of every cell
 REACH = (10, 24)  # least and most places looked at on each side in an order
 ORDERS = (2, 8)  # least and most orders
 PASSES = 2  # of the descent, at most
+GRAPH = 1 / 3  # share of the time left that it may take
 
 
-def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
+def neighbor_graph(rows: Rows, seed: int, looks: float, deadline: float | None = None) -> np.ndarray:
     """Near cells of every cell, nearest first, int32[m, w], -1 after the last.
 
+    deadline  of the search that asks: a third of what is left until then is taken at most, and cells that are not
+              reached have no near ones
     looks  pairs of cells it should compare for every cell, about; at least those of two orders are
 
     Nearest neighbor descent (Dong, Moses, Li 2011) from cells that stand near each other when sorted by the columns
@@ -53,18 +56,18 @@ def neighbor_graph(rows: Rows, seed: int, looks: float) -> np.ndarray:
     rank = np.empty_like(order)
     for o in range(orders):
         rank[o, order[o]] = np.arange(m)
-    near, far = np.empty((m, WIDTH), np.int32), np.empty((m, WIDTH))
+    near, far = np.full((m, WIDTH), -1, np.int32), np.full((m, WIDTH), np.inf)
     workers = os.cpu_count() or 1
-    parts = list(pairwise(np.linspace(0, m, 4 * workers + 1).astype(np.int64)))
-
+    parts = list(pairwise(np.linspace(0, m, 32 * workers + 1).astype(np.int64)))
+    until = np.inf if deadline is None else clock() + GRAPH * (deadline - clock())
     stop = flag()
 
     def start(part: tuple[int, int]) -> None:
-        if not stop.is_set():
+        if not stop.is_set() and clock() < until:
             windows(rows.slots, leaf, Orders(order, rank, reach), part[0], part[1], near, far)
 
     def better(part: tuple[int, int]) -> None:
-        if not stop.is_set():
+        if not stop.is_set() and clock() < until:
             descend(rows.slots, leaf, old, part[0], part[1], near, far, np.full(m, -1, np.int32))
 
     with Workers(workers) as pool:
@@ -222,7 +225,7 @@ def search(
     most = most_of(rows.k)
     slow = (MOST / most) ** 2
     if near is None:
-        near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps))
+        near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps), deadline)
     searcher = Searcher(rows, _values(rows), near, most, flag())
     with Workers(workers) as pool:
         while True:
