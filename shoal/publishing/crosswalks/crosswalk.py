@@ -204,8 +204,8 @@ class Crosswalk(Shown):
         return [*main, *(piece(p, name, companions[name].fill) for name, p in more.items())]
 
     def _write(
-        self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]], papers: Documents,
-        overwrite: bool, bound: bool,
+        self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]],
+        papers: Documents, overwrite: bool, bound: bool,
     ) -> Path:  # fmt: skip
         companions = self._beside()
         wanted: list[Wanted] = [] if path is None else [(path, TABLE)]
