@@ -59,7 +59,17 @@ from shoal.publishing.people import (
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
-from shoal.publishing.tables.release import Beside, Dealt, Facts, Losses, Missing, Persons, Placement, Release, Source
+from shoal.publishing.tables.release import (
+    Dealt,
+    Facts,
+    Losses,
+    Missing,
+    Persons,
+    Placement,
+    Release,
+    Source,
+    Surroundings,
+)
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -405,7 +415,7 @@ def _recode(
         dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts),
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
         source=Source(read.source, read.separator, read.table.origin.parts),
-        beside=Beside(read.census, people),
+        beside=Surroundings(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 

@@ -96,7 +96,7 @@ def anonymize(
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
     from shoal.pipeline import misspelled_first, prepare
-    from shoal.publishing.papers import Papers
+    from shoal.publishing.documents import Documents
     from shoal.publishing.tables.writing import is_folder, refuse_unwritable
 
     files = files._replace(report=decision.page(files.report))
@@ -107,7 +107,7 @@ def anonymize(
     served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
     target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
     target = lakes.folder_of(target) if lake else target
-    papers = Papers.beside(target, files.certificate, not files.no_record, files.sign)
+    papers = Documents.beside(target, files.certificate, not files.no_record, files.sign)
     beside, record = papers.certificate, papers.record
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts

@@ -69,11 +69,11 @@ def apply(
     from shoal.cli.unchanged import repeated
     from shoal.engines.atomic import TABLE
     from shoal.engines.order import read_secret
-    from shoal.publishing.papers import Papers
+    from shoal.publishing.documents import Documents
 
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
-    papers, read = Papers.beside(output, certificate, not beside.no_record), [recoder, new, order.secret]
+    papers, read = Documents.beside(output, certificate, not beside.no_record), [recoder, new, order.secret]
     trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
     force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
     papers.check([(output, TABLE)], read, overwrite=force)

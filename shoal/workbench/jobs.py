@@ -374,7 +374,7 @@ def _command(words: list[str]) -> Any:
     )
     facts = json.loads(done.stdout)
     if done.returncode:
-        raise shoal.InputError(facts["error"])
+        raise shoal.InputError(facts["error"]["message"])
     return facts
 
 

@@ -36,9 +36,9 @@ from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
+from shoal.publishing.documents import Documents, sealed
 from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
 from shoal.publishing.opening import kind_of
-from shoal.publishing.papers import Papers, sealed
 from shoal.publishing.signing import made_now
 from shoal.watching import watched
 
@@ -178,7 +178,7 @@ class Crosswalk(Shown):
         first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
         if first is None:
             raise PolicyError("there is nothing to write; name a path")
-        papers = Papers.beside(first, certificate, record, sign)
+        papers = Documents.beside(first, certificate, record, sign)
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
 
     def _beside(self) -> Mapping[str, Drawing]:
@@ -204,8 +204,8 @@ class Crosswalk(Shown):
         return [*main, *(piece(p, name, companions[name].fill) for name, p in more.items())]
 
     def _write(
-        self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]], papers: Papers,
-        overwrite: bool, bound: bool,
+        self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]],
+        papers: Documents, overwrite: bool, bound: bool,
     ) -> Path:  # fmt: skip
         companions = self._beside()
         wanted: list[Wanted] = [] if path is None else [(path, TABLE)]

@@ -20,7 +20,7 @@ from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
 from shoal.model.certificate import Guarantee
 from shoal.model.policy import Policy
-from shoal.publishing.papers import sealed
+from shoal.publishing.documents import sealed
 from shoal.publishing.series_folder import CERTIFICATE, RELEASE, sha256
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of

@@ -125,7 +125,7 @@ class Losses(NamedTuple):
     measure: Callable[[], Mapping[str, float]]
 
 
-class Beside(NamedTuple):
+class Surroundings(NamedTuple):
     """The population, and what its weights say of each class, where they were given."""
 
     census: Census | None = None
@@ -149,7 +149,7 @@ class Placement:
     dealt: Dealt
     losses: Losses
     source: Source = field(default_factory=Source)
-    beside: Beside = field(default_factory=Beside)
+    beside: Surroundings = field(default_factory=Surroundings)
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -379,7 +379,7 @@ class Release(Generic[Frame]):
         """
         from shoal.engines import lakes
         from shoal.engines.source import is_server
-        from shoal.publishing.papers import Papers
+        from shoal.publishing.documents import Documents
         from shoal.publishing.tables.writing import write_lake, write_release, write_server
 
         served = is_server(path)
@@ -389,7 +389,7 @@ class Release(Generic[Frame]):
             raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
         lake = lakes.is_target(path)
         target = lakes.folder_of(path) if lake else Path(str(table) if served else path)
-        papers, states = Papers.beside(target, certificate, record, sign), statement.states_bound(self.policy, bound)
+        papers, states = Documents.beside(target, certificate, record, sign), statement.states_bound(self.policy, bound)
         how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
         if served:
             return write_server(self, str(path), str(table), papers, **how)

@@ -27,7 +27,7 @@ from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
 from shoal.model.refusals import missing_words
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.publishing.papers import Papers
+from shoal.publishing.documents import Documents
 from shoal.publishing.signing import made_now
 from shoal.publishing.tables.limits import trees_of
 from shoal.report.parts import certificate_words
@@ -261,12 +261,12 @@ class Statement:
         written = {**self.facts, **({"starred_as_missing": hidden} if hidden else {})}
         return record(self.release, self.path, written, self.public())
 
-    def files(self, papers: Papers) -> dict[str, Any]:
+    def files(self, papers: Documents) -> dict[str, Any]:
         """What a report says of the files that were written."""
         return files_of(papers, self.path.name, self.facts)
 
 
-def files_of(papers: Papers, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def files_of(papers: Documents, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a report says of the files that were written; name and facts: of the table."""
     record = {} if papers.record is None else {"record": papers.record.name}
     return {

@@ -51,7 +51,7 @@ from shoal.engines.store import (
 )
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
-from shoal.publishing.papers import Papers
+from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
 from shoal.version import __version__
@@ -82,7 +82,7 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
 
 
 def write_release(
-    release: Any, path: Path, papers: Papers, *, bound: bool, overwrite: bool, parts: str | None, tell: Tell
+    release: Any, path: Path, papers: Documents, *, bound: bool, overwrite: bool, parts: str | None, tell: Tell
 ) -> Path:
     """Write a release into a file or a folder of parts, with its certificate and record; returns the path of the first.
 
@@ -304,7 +304,7 @@ def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str
 
 
 def write_server(
-    release: Any, address: str, table: str, papers: Papers, *, bound: bool, overwrite: bool, tell: Tell
+    release: Any, address: str, table: str, papers: Documents, *, bound: bool, overwrite: bool, tell: Tell
 ) -> Path:
     """Write a release into a new table of a server; returns the certificate's path.
 
@@ -362,7 +362,7 @@ def write_server(
     return papers.certificate
 
 
-def write_lake(release: Any, place: str, papers: Papers, *, bound: bool, overwrite: bool, tell: Tell) -> Path:
+def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, overwrite: bool, tell: Tell) -> Path:
     """Write a release as a new version of a table of Delta or Iceberg; returns the certificate's path.
 
     It is written as a Parquet file with its certificate, in a folder that only this user can enter, and judged there;
@@ -375,7 +375,7 @@ def write_lake(release: Any, place: str, papers: Papers, *, bound: bool, overwri
     room = folder_beside(papers.certificate)
     whole = room / lakes.new_name()
     try:
-        beside = Papers.beside(whole, None, papers.record is not None, papers.sign)
+        beside = Documents.beside(whole, None, papers.record is not None, papers.sign)
         write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
         written = release._judged.written
         tell("committing", None)

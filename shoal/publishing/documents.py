@@ -39,7 +39,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Papers:
+class Documents:
     """A public certificate, signed where there is a key, and, unless left out, a private record.
 
     certificate, record  their paths; record None: none is written
@@ -51,7 +51,9 @@ class Papers:
     sign: str | Path | None = None
 
     @classmethod
-    def beside(cls, path: Path, certificate: str | Path | None, record: bool, sign: str | Path | None = None) -> Papers:
+    def beside(
+        cls, path: Path, certificate: str | Path | None, record: bool, sign: str | Path | None = None
+    ) -> Documents:
         """The files beside a path, where none is named for the certificate."""
         public = certificate_path(path) if certificate is None else Path(certificate)
         return cls(public, record_path(public) if record else None, sign)
