@@ -246,7 +246,7 @@ class Release(Generic[Frame]):
 
     @property
     def composition(self) -> tuple[Composition, ...]:
-        """What it tells beside the earlier releases that were named, per sensitive column; private, as the table is."""
+        """What it and the earlier releases that were named tell together, by sensitive column. Private."""
         return self.facts.composition
 
     def _in_memory(self) -> bool:
