@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.anonymize import anonymize
 from shoal.cli.audit import audit
+from shoal.cli.common import begin
 from shoal.cli.options import with_options
 from shoal.judge import models
 from shoal.model import privacy
@@ -185,8 +186,10 @@ def test_a_model_is_a_file_a_line_and_a_reading_of_the_judges(folder: Path, monk
     def said(command: Any, *words: object) -> dict[str, Any]:
         app = typer.Typer()
         app.command()(with_options(command.__wrapped__))
+        begin([command.__name__], [command.__name__])  # each command of a process prints its one object
         done = CliRunner().invoke(app, [*map(str, words), "--quasi", "street,age", "--sensitive", "ill", "--json"])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        assert done.stdout, done.stderr
         return json.loads(done.stdout)
 
     (folder / "judge").mkdir()
