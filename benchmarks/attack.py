@@ -141,7 +141,7 @@ def scale() -> list[dict[str, Any]]:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
             goal = 120 if rows > 30_000 else 20
-            held = {"classes": release.groups, "findings": len(json.loads(done.stdout)["findings"])}
+            held = {"classes": release.facts.groups, "findings": len(json.loads(done.stdout)["findings"])}
             out.append({
                 "rows": rows, "given": "original, register, another release" if more else "original", **held,
                 "seconds": seconds, "of the processor": used,

@@ -77,7 +77,7 @@ def defaults(rows: int) -> None:
             release.write(folder / "out.csv")
             seconds, spent = time.perf_counter() - began, time.process_time() - cpu
             told = {step: round(lap, 2) for step, lap in release.seconds.items()}
-            facts = {"cells": release._placement.expected.histogram.cells, "stars": release.cost["stars"]}
+            facts = {"cells": release._placement.expected.histogram.cells, "stars": release.facts.cost["stars"]}
             times = {"goal s": goal, "seconds": seconds, "cpu seconds": spent}
             measured.append({"columns": d, "effort": effort, **facts, **times, **told})
     record(

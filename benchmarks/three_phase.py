@@ -61,7 +61,7 @@ def main() -> None:
                     "suppressed tuples": found.cost,
                     "lower bound": found.lower_bound,
                     "ratio": "-" if found.ratio is None else f"{float(found.ratio):.4f}",
-                    "stars": release.cost["stars"],
+                    "stars": release.facts.cost["stars"],
                     "seconds": round(time.perf_counter() - clock, 2),
                 }
             )
@@ -87,7 +87,7 @@ def main() -> None:
                 "suppressed tuples": found.cost,
                 "lower bound": found.lower_bound,
                 "ratio": "-" if found.ratio is None else f"{float(found.ratio):.4f}",
-                "stars": release.cost["stars"],
+                "stars": release.facts.cost["stars"],
                 "seconds": round(sum(release.seconds.values()), 2),
             }
         )

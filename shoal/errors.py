@@ -64,13 +64,13 @@ def _mention(found: re.Match[str]) -> Mention:
 class ShoalError(ValueError):
     """Base of all refusals.
 
-    column  the name of the column that was refused, where one was named that is not there
     file, keys  the policy file that was read, and the settings that it says: there they are named as its keys
+    column      the column that was refused, where one was named that is not there
     """
 
     exit_status = 2
-    column: str | None = None
     file: str | None = None
+    column: str | None = None
     keys: Collection[str] = ()
 
     def __init__(self, sentence: str = "") -> None:
@@ -89,7 +89,7 @@ class ShoalError(ValueError):
 
 
 class InputError(ShoalError):
-    """The data handed over cannot be used as it is."""
+    """The data cannot be used as they are."""
 
 
 class PolicyError(ShoalError):
@@ -161,18 +161,18 @@ class MissingDependencyError(ShoalError):
 
 
 class CertificateError(ShoalError):
-    """A certificate contradicts itself, so the cost or the bound is miscomputed."""
+    """A certificate contradicts itself, so its cost or its bound is wrong."""
 
     exit_status = 1
 
 
 class VerificationError(ShoalError):
-    """A finished release does not keep what was promised; nothing was published."""
+    """A finished release does not keep its promise. Nothing was published."""
 
     exit_status = 1
 
 
 class InfeasibleError(ShoalError):
-    """No answer exists at all; the message says why and what would be possible."""
+    """No answer exists. The message states why, and what would be possible."""
 
     exit_status = 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -23,16 +22,16 @@ from shoal.engines.store import kind_of, one_character, refuse_for_excel, refuse
 from shoal.engines.table import Counted, Expected, Table, require
 from shoal.engines.unassigned import look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
-from shoal.model.arguments import Effort, column_names, drawn
+from shoal.model.arguments import column_names, drawn
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
-from shoal.model.privacy import KAnonymity, requirement
+from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import Published
 from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
-from shoal.model.task import Grouping, Task, nothing, refuse_infeasible
-from shoal.publishing.columns.recodings import as_they_are, one_level_per_column, recodings
+from shoal.model.task import Constraints, Grouping, nothing, refuse_infeasible
+from shoal.publishing.columns.recodings import recodings, shown
 from shoal.publishing.columns.replaced import (
     blurred_columns,
     by_centers,
@@ -41,24 +40,26 @@ from shoal.publishing.columns.replaced import (
     published_classes,
     replacement,
 )
-from shoal.publishing.columns.text import ColumnText, column_text
+from shoal.publishing.columns.text import ColumnText
 from shoal.publishing.opening import read_census, with_place
-from shoal.publishing.people.population import refuse_uncovered, study
-from shoal.publishing.people.units import (
+from shoal.publishing.people import (
     FLAG,
+    Sample,
     flagged,
     judged,
     judged_apart,
     models_of,
     parts_of,
     refuse_missing,
+    refuse_uncovered,
+    sample_of,
+    weighed_need,
     without_units,
 )
 from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
-from shoal.publishing.tables.limits import both, exposed, on_trees, within, within_budget
-from shoal.publishing.tables.minimality import protected, refuse_common, share_models
-from shoal.publishing.tables.release import Facts, Placement, Release
+from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
+from shoal.publishing.tables.release import Beside, Dealt, Facts, Losses, Missing, Persons, Placement, Release, Source
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -85,38 +86,40 @@ def anonymize(
     progress: Callable[[str, float | None], None] = nothing,
     **settings: Unpack[TableSettings],
 ) -> Release[Frame]:
-    """A release of a table in which every group of rows meets the privacy models asked for, at little loss.
+    """A release of a table in which every group of rows meets the requested privacy models, with little loss.
 
-    data      a path (CSV, also .gz; Parquet; Excel), or a pandas / Polars / PyArrow / DuckDB / Spark / Ibis frame; a
-              folder or a list of Parquet or CSV files, also with columns in the names of folders (key=value), or a
+    data      a path (CSV, also .gz; Parquet; Excel), or a pandas, Polars, PyArrow, DuckDB, Spark, or Ibis frame; a
+              folder or a list of Parquet or CSV files, also with columns in the names of folders (key=value); or a
               DuckDB or SQLite file
     policy    a Policy, or the same settings as keyword arguments: quasi_identifiers, sensitive, identifiers,
               insensitive, k, l, privacy, publish, hierarchies, weights, max_level, range_step, global_recoding,
               coarsen, max_suppressed, method, effort, shards, seed, keep_order; see ``Policy``
-    engine    for a path: "polars", "duckdb" or "spark"; DuckDB for what is more than one file
-    separator, encoding  of a CSV; found out when None
-    memory, threads, temporary  of DuckDB: how much it holds, such as "2GB", before it spills to disk; how many threads
-              it runs; the folder it spills into
-    glob      the path is a pattern: ``*``, ``?``, ``[...]`` and ``**``
-    table, query  what of a DuckDB or SQLite file; a query over files names them ``data``
+    engine    for a path: "polars", "duckdb", or "spark"; DuckDB by default for more than one file
+    separator, encoding  of a CSV; detected if None
+    memory, threads, temporary  with DuckDB: how much memory the work takes, such as "2GB", before it writes to disk;
+              the number of its threads; the folder to which it writes
+    glob      whether the path is a pattern: ``*``, ``?``, ``[...]``, and ``**``
+    table, query  the part of a DuckDB or SQLite file; a query over files refers to them as ``data``
     master    of Spark, such as "local[2]"
-    secret    at least 16 bytes that nobody else has and that stand in no output: with them, the same data and policy
-              give the same release again, on every engine the same multiset of rows (a search in seconds may end
-              elsewhere, and rows are then placed afresh).  None: fresh randomness.  ``seed`` fixes the search alone;
-              without it one is drawn, with a secret it is 0, and ``release.policy`` and certificate have it
-    after     an earlier release of the same people, or several: paths (read by the certificates beside them), frames
-              or Releases.  What all tell together of the people of this table is counted, ``release.composition``, and
-              VerificationError raised where it breaks a promise for more than ``max_composition`` of those who may
-              stand in several, unless ``force_composition``; see ``shoal.judge.composition``
-    progress  called with (what is being done, share done or None)
+    secret    at least 16 bytes that no one else has; no output contains them. With a secret, the same data and policy
+              give the same release again: on every engine the same multiset of rows. (A search in seconds can end
+              elsewhere, and rows are then placed differently.) None: fresh randomness. ``seed`` fixes only the search.
+              Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the certificate
+              contain it
+    after     an earlier release of the same people, or several: paths (read with the certificates next to them),
+              frames, or Releases. ``release.composition`` counts what all of them reveal together about the people of
+              this table. Raises VerificationError if that breaks a promise for more than ``max_composition`` of the
+              people who might be in several, unless ``force_composition``; see ``shoal.judge.composition``
+    progress  called with (step, share done or None)
 
-    The table is verified before it is returned: VerificationError, and no release, where it breaks its promise.
-    Raises PolicyError and InputError for bad requests and bad data, InfeasibleError when no release can exist.
-    A column without a role is carried along, and refused by name where it is a direct identifier or its values single
-    out more than 5 % of the rows; ``insensitive`` carries it knowingly.  The data are never changed.
+    The table is verified before it is returned. If it breaks its promise, VerificationError is raised and there is no
+    release. Raises PolicyError and InputError for bad requests and bad data, InfeasibleError if no release can exist.
+    A column without a role is published unchanged. It is refused by name if it is a direct identifier or if its values
+    single out more than 5 % of the rows; to publish it anyway, name it in ``insensitive``. The data are never changed.
 
-    O(n) for n rows, once to count the m different ones and once to place them; the search has O(m log m) at least and
-    as long as ``effort`` gives it.  Sources: the models name theirs, methods and bounds are in docs/tables.md.
+    O(n) for n rows: one pass to count the m different rows, and one to place them. The search takes at least O(m log
+    m), and as long as ``effort`` allows. Sources: each model names its own; docs/tables.md and docs/cascade.md explain
+    methods and bounds.
 
     Examples:
         >>> import polars as pl
@@ -180,7 +183,7 @@ def prepare(
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
-        refuse_too_many(cells.counted.histogram.cells, progress)
+        refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
         solved = _solve(cells, asked, progress, fixed, secret)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
@@ -188,7 +191,7 @@ def prepare(
         with clock.step("setting releases against each other", "compose"):
             release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
-    if not cells.study.strict:
+    if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)
     return release
 
@@ -232,13 +235,25 @@ class Fixed(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet."""
+    """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet.
+
+    need    of every group's rows;  wanted: also of the people that they stand for by their weights
+    sample  the table beside its population, where something is asked of one
+    apart   int64[cells]: cells of different numbers never share a group; None: any may
+    """
 
     counted: Counted
     texts: list[list[str | None]]
-    need: Any
-    study: Any
+    need: Requirement
+    wanted: Requirement
+    sample: Sample | None
     apart: np.ndarray | None
+
+    @property
+    def decided(self) -> bool:
+        """Whether the whole table meets what the search asks in the population's stead; else one group decides."""
+        assert self.sample is not None
+        return self.sample.population.decides(self.counted.histogram, self.need, self.apart)
 
 
 class _Solved(NamedTuple):
@@ -291,10 +306,9 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     need = requirement(models, (*asked.sensitive, *asked.units), counted.histogram)
     refuse_infeasible(counted.histogram, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
     apart = parts_of(counted, asked, need)
-    studied = study(asked, counted, need, read.census, apart)
-    if read.census is None:
-        refuse_infeasible(studied.histogram, studied.need)
-    return _Cells(counted, texts, need, studied, apart)
+    wanted = weighed_need(asked, counted, need)
+    refuse_infeasible(counted.histogram, wanted)
+    return _Cells(counted, texts, need, wanted, sample_of(asked, counted, read.census), apart)
 
 
 def _solve(
@@ -303,63 +317,27 @@ def _solve(
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
     from shoal.problems.tables import group
-    from shoal.problems.tables.methods.global_recoding import at_levels
-    from shoal.problems.tables.shards import sharded
-    from shoal.publishing.people.population import certified, solved
 
-    counted, texts, need, studied, apart = cells
+    histogram, texts = cells.counted.histogram, cells.texts
     if asked.publish == "centers":
-        grouping, recoding, columns = by_centers(asked, counted, texts, need)
+        grouping, recoding, columns = by_centers(asked, cells.counted, texts, cells.wanted)
         return _Solved(within_budget(grouping, columns, asked), recoding, None, columns)
-    recoding, labels = recodings(asked, counted, texts, need.smallest)
-    seed = int(np.random.SeedSequence(asked.seed).generate_state(1)[0])
-
-    def told_as(found: Grouping, wider: Published | None = None) -> tuple[Grouping, Published, list[ColumnText]]:
-        made = (counted.histogram, found.partition, recoding)
-        if asked.global_recoding or asked.coarsen:
-            found, shows = one_level_per_column(found, *made, texts, labels)
-        else:
-            shows = recoding.publish(*made[:2]) if wider is None else as_they_are(wider, recoding, texts, labels)
-        texted = [column_text(*made, shows, j, texts[j], labels[j], asked.star) for j in range(len(texts))]
-        return found, shows, texted
-
-    def asks(wants: Any, **how: Any) -> Grouping:
-        return within(asked, counted.histogram, recoding, apart, wants, partial(grouped, **how))
-
-    def grouped(
-        wants: Any, *, held: Any = studied.histogram, shown: Any = recoding, apart: Any = apart, admits: Any = None,
-        few: Any = None, method: str | None = None, effort: Any = asked.effort, share: float = 1.0,
-    ) -> Grouping:  # fmt: skip
-        tried = Effort.of(effort)
-        if tried.seconds is not None:
-            tried = replace(tried, seconds=share * tried.seconds)
-        how = {"recoding": shown, "effort": tried, "seed": seed, "progress": progress}
-        if fixed is not None:
-            spare = int(asked.max_suppressed * held.rows + 1e-9)
-            task = Task(held, wants, shown, Effort.of("fast"), seed, progress, spare=spare, admits=_shown(fixed, cells))
-            return at_levels(task, fixed.levels)
-        if asked.shards is not None and method is None:
-            return sharded(held, wants, _method(asked), asked.shards, **how)
-        how |= {"max_suppressed": asked.max_suppressed if asked.global_recoding else 0.0, "apart": apart}
-        return group(held, wants, method or _method(asked), admits=both(admits, few), **how)
-
-    if asked.minimality is not None:
-
-        def of_register(register: Any, smallest: int, haste: bool) -> Grouping:
-            return group(
-                register, KAnonymity(smallest), recoding=recoding, effort="fast" if haste else asked.effort, seed=seed,
-                progress=nothing if haste else progress,
-            )  # fmt: skip
-
-        grouping = protected(counted.histogram, recoding, need, asked, of_register, secret)
-        grouping, published, columns = told_as(grouping)
-        return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
-    found = solved(
-        studied, counted.histogram, recoding, asked, asks,
-        lambda found: studied.holds(asked, told_as(found)[2], found.partition.sizes),
+    recoding, labels = recodings(asked, cells.counted, texts, cells.need.smallest)
+    sample = cells.sample
+    grouping = group(
+        histogram, cells.wanted, _method(asked), recoding=recoding, effort=asked.effort,
+        seed=int(np.random.SeedSequence(asked.seed).generate_state(1)[0]), progress=progress,
+        max_suppressed=asked.max_suppressed if asked.global_recoding else 0.0, apart=cells.apart,
+        admits=None if fixed is None else _shown(fixed, cells),
+        constraints=Constraints(
+            population=None if sample is None else sample.bound(asked, histogram, recoding, texts, labels),
+            max_average_risk=asked.max_average_risk,
+            decoys=decoys_of(asked, histogram, secret),
+            levels=None if fixed is None else fixed.levels,
+            shards=asked.shards,
+        ),
     )  # fmt: skip
-    made = certified(found.grouping, studied, counted.histogram, recoding, asked, found.shows, found.bound)
-    grouping, published, columns = told_as(made, found.shows)
+    grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
 
@@ -394,21 +372,20 @@ def _recode(
     if tuples is not None and (asked.beside or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_apart(placed, counted, asked)
-    out, persons, checks, people = judged(placed, asked)
+    out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
     facts = Facts(
-        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
-        groups=published_classes(replacements) if partition.groups else 0,
         rows=counted.histogram.rows,
+        groups=published_classes(replacements) if partition.groups else 0,
+        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         before=before(counted),
         carried=read.carried,
-        persons=persons, of_persons=checks,
-        incomplete=incomplete,
-        filled=read.filled,
+        persons=Persons(*persons),
+        missing=Missing(incomplete, read.filled),
         harbor=read.harbor,
         # a center shows one row whole, which is another matter
         exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
@@ -425,18 +402,10 @@ def _recode(
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        path=read.source,
-        separator=read.separator,
-        view=partial(View, *seen),
-        measure=partial(measures, *seen),
-        parts=read.table.origin.parts,
-        census=read.census,
-        people=people,
-        row_key=shuffle_key.order if _nothing_carried(read.table, asked) else None,
-        slices=quicker,
-        tuples=tuples,
-        counts=counts,
-        table=out,
+        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts),
+        losses=Losses(partial(View, *seen), partial(measures, *seen)),
+        source=Source(read.source, read.separator, read.table.origin.parts),
+        beside=Beside(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 

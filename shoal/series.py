@@ -31,17 +31,17 @@ __all__ = ["Series"]
 
 
 class Series(Shown):
-    """A folder of releases, each with a certificate that names the one before, and a private ledger.
+    """A folder of releases, each with a certificate that names the previous one, and a private ledger.
 
-    ``Series.start`` makes one, ``Series(place)`` opens one that exists, ``add`` publishes the next part whole or not at
-    all, ``verify`` looks again at everything.  The modes and what each promises are in docs/series.md.
+    ``Series.start`` creates one, and ``Series(place)`` opens one. ``add`` publishes the next part completely or not at
+    all. ``verify`` checks everything again. docs/series.md explains the modes and what each promises.
 
     place   the folder
-    policy  what every part is asked, without what is decided anew for each (a seed)
-    mode    "increment", "again" or "views"
+    policy  the request that every part must meet, without what is chosen again for each part (a seed)
+    mode    "increment", "again", or "views"
 
-    Raises InputError for a folder that is no series, VerificationError where a part or the ledger was lost, changed or
-    is older than what was published.
+    Raises InputError for a folder that is not a series, VerificationError if a part or the ledger is missing, changed,
+    or older than what was published.
 
     Examples:
         >>> import polars as pl, shoal, tempfile, pathlib
@@ -217,7 +217,7 @@ class Series(Shown):
         return replace(policy, person=None, identifiers=leave, engine=None).seeded(drawn())
 
     def status(self) -> dict[str, Any]:
-        """What stands in the series: mode, parts, people published, rows that wait; plain values."""
+        """The state of the series as plain values: mode, parts, people published, rows that wait."""
         held = series_folder.open_series(self.place)
         return {
             "series": str(self.place),

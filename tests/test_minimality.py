@@ -40,7 +40,7 @@ def test_no_group_holds_a_value_on_a_larger_share(k: int, l: int, p: float, more
     rows = release.table.group_by(names).agg(pl.len(), pl.col("ill").value_counts().struct.field("count").max())
     assert (rows["count"] <= p * rows["len"]).all()
     assert rows["len"].min() >= k
-    assert release.certificate.details["minimality"]["decoys"] < release.rows
+    assert release.certificate.details["minimality"]["decoys"] < release.facts.rows
 
 
 def test_files_frames_and_the_command_line_say_the_same(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_certificate_states_it_and_no_figure_of_the_decoys(tmp_path: Path) -
     assert found.holds, str(found)
     assert any(f.check == "minimality" and "0.5 asked" in f.found for f in found.findings)
     assert shoal.Policy.read(beside).minimality == 0.5
-    assert any("nobody's value with more than 0.5" in line for line in page_of(release, tmp_path))
+    assert any("can infer no value with more than 0.5" in line for line in page_of(release, tmp_path))
     said["policy"]["minimality"] = 0.3
     beside.write_text(json.dumps(said))
     forged = shoal.verify(tmp_path / "out.csv", beside)

@@ -75,7 +75,7 @@ def test_a_complete_row_hides_among_complete_rows_and_the_others_among_themselve
         assert len(ids) >= 4
         assert max(Counter(ill[i] for i in ids).values()) * 2 <= len(ids)
     smallest = {part: min(map(len, some)) for part, some in found.items()}
-    assert release.incomplete == {
+    assert release.facts.missing.apart == {
         "rows": sum(map(len, found[True])), "smallest": smallest[True], "smallest_of_others": smallest[False],
         "columns": QUASI,
     }  # fmt: skip
@@ -107,7 +107,7 @@ def test_every_engine_tells_the_same_rows_apart(engine: str, tmp_path: Path) -> 
     table = release.table.with_columns(pl.col("id").cast(pl.Int64)) if engine == "csv" else release.table
     found = classes(table, before)
     assert min(len(ids) for part in found.values() for ids in part) >= 4
-    assert release.incomplete["rows"] == sum(map(len, found[True]))
+    assert release.facts.missing.apart["rows"] == sum(map(len, found[True]))
 
 
 def test_persons_and_people_of_a_population_are_counted_apart_too() -> None:
@@ -239,7 +239,7 @@ def test_stars_of_a_typed_column_are_not_taken_for_rows_that_lack_it(kind: Any, 
     when = pl.Series([None, None, 1, 2, 3, 3, 3], dtype=pl.Int64).cast(pl.Int64 if kind is pl.Int64 else pl.Int32)
     table = pl.DataFrame({"when": when.cast(kind), "place": list("aaabbbb")})
     release = shoal.anonymize(table, quasi_identifiers=["when", "place"], k=2, missing="apart")
-    assert release.stars["when"] >= 2
+    assert release.facts.stars["when"] >= 2
     target = tmp_path / f"r{ending}"
     record = kept(release.write(target))
     assert verify(target, record).holds

@@ -75,8 +75,8 @@ def test_the_release_is_that_of_the_table_filled_by_hand_and_says_so(more: dict,
     assert release.certificate.cost == plain.certificate.cost
     assert release.certificate.lower_bound == plain.certificate.lower_bound
     assert sorted(map(str, release.table.rows())) == sorted(map(str, plain.table.rows()))
-    assert release.filled == {n: before[n].null_count() for n in QUASI}
-    share = sum(release.filled.values()) / (2 * ROWS)
+    assert release.facts.missing.filled == {n: before[n].null_count() for n in QUASI}
+    share = sum(release.facts.missing.filled.values()) / (2 * ROWS)
     assert release.loss["ncp_with_filled"] == pytest.approx(release.loss["ncp"] + share)
     assert any("counts as lost" in note for note in release.audit.notes)
     out = tmp_path / "out.parquet"
@@ -103,7 +103,11 @@ def test_every_engine_fills_the_same(engine: str, tmp_path: Path) -> None:
     asked = {**ASKED, "quasi_identifiers": [*QUASI, "weight"], "secret": b"s" * 16}
     release = shoal.anonymize(data, engine="duckdb" if engine.endswith("in duckdb") else None, **asked)
     again = shoal.anonymize(before, **asked)
-    assert release.filled == again.filled == {n: before[n].null_count() for n in (*QUASI, "weight")}
+    assert (
+        release.facts.missing.filled
+        == again.facts.missing.filled
+        == {n: before[n].null_count() for n in (*QUASI, "weight")}
+    )
     assert release.loss == pytest.approx(again.loss)
     release.write(tmp_path / "out.csv")
     assert verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", data).holds

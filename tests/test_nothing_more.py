@@ -31,10 +31,10 @@ def test_a_figure_of_the_original_would_be_seen(tmp_path: Path, monkeypatch: Any
 
     def telling(release: Any, *given: Any) -> dict[str, Any]:
         more = {
-            "uniques": release.before["uniques"],
-            "distinct_values": dict(release.before["distinct_values"]),
+            "uniques": release.facts.before["uniques"],
+            "distinct_values": dict(release.facts.before["distinct_values"]),
             "bound": release.certificate.lower_bound,
-            "exposed": release._facts.exposed.as_dict(),
+            "exposed": release.facts.exposed.as_dict(),
             "kl": release.loss["kl_divergence"],
         }
         return {**honest(release, *given), "extra": more}

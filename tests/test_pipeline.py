@@ -98,7 +98,7 @@ def test_a_release_keeps_its_promises(rows: list[tuple], asked: dict[str, Any], 
     assert found.passes
     groups = naive.classes([tuple("nan" if v != v else v for v in r) for r in out.fill_nan(None).rows()], [0, 1, 2])
     assert min(map(len, groups)) == found.k
-    assert len(groups) == found.classes == release.groups
+    assert len(groups) == found.classes == release.facts.groups
     if "k" in asked:
         assert found.k >= asked["k"]
     if "l" in asked:
@@ -410,9 +410,9 @@ def wrong_solver(breach: str) -> Any:
 @pytest.mark.parametrize("breach", ["k", "l", "rows"])
 def test_a_wrong_solver_is_caught(monkeypatch: pytest.MonkeyPatch, breach: str, asked: bool) -> None:
     """By the question put to every group, and where that is wrong as well (not asked) by the judge."""
-    monkeypatch.setattr("shoal.problems.tables.algorithm", lambda *_: wrong_solver(breach))
+    monkeypatch.setattr("shoal.problems.tables.constraints.algorithm", lambda *_: wrong_solver(breach))
     if not asked:
-        monkeypatch.setattr("shoal.problems.tables.good_groups", lambda *_: np.ones(1, bool))
+        monkeypatch.setattr("shoal.problems.tables.constraints.good_groups", lambda *_: np.ones(1, bool))
     frame = pl.DataFrame({"a": [1, 2, 1, 2], "b": [1, 1, 2, 2], "s": ["p", "p", "q", "q"]})
     says = "places 5 rows" if breach == "rows" else "does not meet the models" if asked else "nothing was published"
     with pytest.raises(shoal.ShoalError, match=says) as found:
@@ -437,7 +437,7 @@ def test_a_scarce_value_is_not_lent_where_it_is_needed() -> None:
 def test_a_star_and_the_lowest_number_are_two_classes() -> None:
     made = shoal.anonymize(pl.DataFrame({"a": [1, 1, 2, 3]}), quasi_identifiers=["a"], k=2)
     assert sorted(map(str, made.table["a"])) == ["1", "1", "None", "None"]
-    assert made.groups == 2
+    assert made.facts.groups == 2
     alike = shoal.anonymize(pl.DataFrame({"a": [None, None, 1, 2, 5, 5]}), quasi_identifiers=["a"], k=2)
     assert sorted(map(str, alike.table["a"])) == ["5", "5", *["None"] * 4]
-    assert alike.groups == 2  # a star and a missing number look alike in a frame
+    assert alike.facts.groups == 2  # a star and a missing number look alike in a frame

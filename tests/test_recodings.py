@@ -51,7 +51,7 @@ def test_unordered_and_ordered_columns_are_generalized_without_a_tree(placeless)
     stars = shoal.anonymize(
         placeless, quasi_identifiers=["town", "age"], sensitive=["diagnosis"], k=4, l=2, effort="fast", seed=1
     )
-    assert release.cost["ncp"] < stars.cost["ncp"]
+    assert release.facts.cost["ncp"] < stars.facts.cost["ncp"]
 
 
 def test_coordinates_become_one_quasi_identifier_published_as_tiles(people, tmp_path):
@@ -161,7 +161,7 @@ def test_global_recoding_publishes_one_level_per_column(placeless, tmp_path):
     resolved = bands.resolve([str(a) for a in sorted(set(placeless["age"]))], "age")
     known = set(resolved.labels[levels["age"]]) if levels["age"] else {str(a) for a in placeless["age"]}
     assert set(release.table["age"].cast(pl.String)) <= known
-    assert release.cost["ncp"] == pytest.approx(release.certificate.cost)
+    assert release.facts.cost["ncp"] == pytest.approx(release.certificate.cost)
     assert release.certificate.lower_bound <= release.certificate.details["uniform_bound"] <= release.certificate.cost
     release.write(tmp_path / "release.csv")
 
@@ -206,7 +206,7 @@ def test_a_hierarchy_that_joins_nothing_is_said(built, said):
     release = shoal.anonymize(
         table, quasi_identifiers=["age", "town"], k=2, publish="hierarchy", hierarchies={"age": built}
     )
-    assert any("'age' joins no two values below the star" in note for note in release.notes) is said
+    assert any("'age' joins no two values below the star" in note for note in release.facts.notes) is said
 
 
 @pytest.mark.parametrize(("label", "said"), [("3", True), ("low", False)])
@@ -216,4 +216,4 @@ def test_a_label_that_is_a_value_too_is_said(label, said):
     release = shoal.anonymize(
         table, quasi_identifiers=["code", "town"], k=2, publish="hierarchy", hierarchies={"code": tree}
     )
-    assert any("'code': labels of the hierarchy are values of the table too" in n for n in release.notes) is said
+    assert any("'code': labels of the hierarchy are values of the table too" in n for n in release.facts.notes) is said

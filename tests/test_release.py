@@ -315,7 +315,7 @@ def test_nothing_is_published_where_the_bytes_break_the_promise(
     release = shoal.anonymize(source(tmp_path), identifiers=["name"], **ASKED)
     target = tmp_path / "r.csv"
     target.write_text("an older release")
-    from shoal.engines import store as files
+    from shoal.publishing.tables import writing as files
 
     honest = files.store
 
@@ -428,7 +428,7 @@ def test_stars_are_counted_as_they_stand_in_the_file(tmp_path: Path, publish: st
     )
     path = tmp_path / "r.csv"
     record = kept(release.write(path))
-    assert path.read_text().count("*") == release.loss["stars"] == sum(release.stars.values()) > 0
+    assert path.read_text().count("*") == release.loss["stars"] == sum(release.facts.stars.values()) > 0
     assert verify(path, record, table, hierarchies=tree).holds
     facts = json.loads(record.read_text())
     facts["loss"]["stars"] -= 1

@@ -16,19 +16,19 @@ ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "shoal" / "cli" / "answers.schema.json"
 HEAD = """# Commands
 
-What `shoal COMMAND --help` prints, on one page; `tools/commands.py` writes it. Exit status of each: 0 done, 1 a check
-failed, 2 bad usage or input, 3 no answer exists, 4 an output exists already. `--json` prints [one JSON object](json.md)
-with all figures, or why nothing came of it.
+This page has the help of every command, as `shoal COMMAND --help` prints it. `tools/commands.py` writes the page.
+Exit statuses: 0 done, 1 a check failed, 2 bad usage or input, 3 no answer exists, 4 an output exists already. With
+`--json`, a command prints [one JSON object](json.md) with all figures, or the reason why there is no answer.
 
-`shoal --install-completion` makes the Tab key complete commands and options, in bash, zsh, fish and PowerShell;
+With `shoal --install-completion`, the Tab key completes commands and options in bash, zsh, fish, and PowerShell.
 `shoal --show-completion` prints the script instead.
 """
 
 
 SETTINGS = """# Settings
 
-Every setting of a policy, on one page; `tools/commands.py` writes it. A setting has one name: the keyword of
-`shoal.anonymize` and `shoal.Policy`, and the key of a policy file. [Publish a table](tables.md) explains what the
+This page lists every setting of a policy. `tools/commands.py` writes it. A setting has the same name as a keyword of
+`shoal.anonymize` and `shoal.Policy`, and as a key of a policy file. [Publish a table](tables.md) explains what the
 settings do together, and [models](models.md) explains the privacy models.
 """
 KINDS = {

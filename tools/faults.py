@@ -159,7 +159,7 @@ def work(told: Connection) -> None:
     import shoal.cli
     import shoal.cli.commands
     from shoal.engines import store as engine
-    from shoal.publishing.tables import partwise as publishing
+    from shoal.publishing.tables import writing as publishing
 
     engine.PART_ROWS = publishing.PART_ROWS = 25  # type: ignore[attr-defined]
     quiet = os.open(os.devnull, os.O_WRONLY)

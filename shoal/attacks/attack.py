@@ -27,13 +27,13 @@ ERRORS = (0.0, 0.05, 0.15)
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """What an intruder reaches on a release.
+    """The figures that an intruder reaches on a release.
 
     findings  every figure, in the order of the attacks
-    rows, k, l  of the release, and what it promises (1 where nothing is known)
+    rows, k, l  the rows of the release, and what it promises (1 if nothing is known)
     quasi_identifiers, sensitive  its columns
-    internal  whether the original was used: the figures are then of the original, and must not be published
-    notes     sentences a reader of the figures must know;  sources: the files used
+    internal  whether the original was used; if so, the figures are about the original, and you must not publish them
+    notes     sentences that a reader of the figures must know;  sources: the files that were used
     """
 
     findings: tuple[Finding, ...]
@@ -89,10 +89,10 @@ class Attack:
         return "\n".join(line_of(f) for f in self.findings)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it.
+        """One self-contained HTML page that opens offline, with a JSON file of its figures next to it.
 
-        Where the original was used the page tells figures of it: its name then ends in .internal.html, it says so on
-        top, and new files are readable by their owner alone.  Returns where the page is.
+        If the original was used, the page contains figures of it. Then its name ends in .internal.html, its first lines
+        state this, and only the owner can read new files. Returns the path of the page.
         """
         from shoal.engines.atomic import PAGE, SHARED, check_outputs, internal_path, publish_page
         from shoal.report.exploring import attack_page
@@ -146,21 +146,22 @@ def attack(
     separator: str | None = None,
     seed: int = 0,
 ) -> Attack:
-    """What a motivated intruder learns from a release, whoever made it.
+    """What a motivated intruder learns from a release of any tool.
 
-    release      a ``Release``, a path or a frame
-    original     the table it was made of: guesses are checked against it, and the answer is internal
-    register     a table of people with the quasi-identifiers, and perhaps the sensitive columns: who may be in the
-                 release; who is not in the original is a stranger
+    release      a ``Release``, a path, or a frame
+    original     the table from which it was made. Guesses are checked against it, and the answer is internal
+    register     a table of people with the quasi-identifiers, and possibly the sensitive columns: people who might be
+                 in the release. A person who is not in the original is a stranger
     earlier      other releases of the same people, for composition
-    quasi_identifiers, sensitive, k, l   what the certificate of the release says; RELEASE.certificate.json is looked
-                 for beside a path, ``certificate`` names another
-    hierarchies  per column, to read labels that no notation explains
+    quasi_identifiers, sensitive, k, l   by default from the certificate of the release. For a path, this is
+                 RELEASE.certificate.json next to it; ``certificate`` names another file
+    hierarchies  for each column, to read labels that no notation explains
     seed         of the samples: at most 5,000 people are linked
 
-    Every finding has its paper, what the intruder knows, a 95 % interval, its baselines, the worst group and what would
-    lower it; see ``Finding``.  What needs a table that is not given is left out, and a note says so.
-    Raises InputError and PolicyError for columns that are not there.  O(rows columns + sample classes columns).
+    Every finding has its paper, what the intruder knows, a 95 % interval, its baselines, the worst group, and a way to
+    lower it; see ``Finding``. If a finding needs a table that you do not pass, it is left out, and a note reports it.
+    Raises InputError and PolicyError for missing columns. O(rows columns + sample classes columns).
+    Sources: each finding names its own; docs/attacks.md lists them.
     """
     chosen = seed_of(seed) or 0
     told = _asked(release, certificate, mapping("hierarchies", hierarchies))
@@ -189,7 +190,7 @@ def attack(
     found += files.found(reading, told.table, people.get("original"), separator)
     notes = _notes(reading, tables, earlier)
     if told.centers:
-        notes.append("centers stand for no set of values: only people who have a center's own values are linked to it")
+        notes.append("centers represent no set of values: only people who have a center's own values are linked to it")
     if earlier:
         others = []
         for i, given in enumerate(earlier, 1):
@@ -290,7 +291,7 @@ class _Asked:
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Asked:
     """From a release in memory, or from a certificate that is named or lies beside a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
-        return _Asked(release.table, release.policy, getattr(release, "stars", None))
+        return _Asked(release.table, release.policy, release.facts.stars)
     path = certificate
     if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
         path = certificate_path(Path(release))

@@ -86,9 +86,7 @@ def _sets(setting: _Setting, have: Sequence[int], out: list[Finding], notes: lis
             continue
         out += _findings(said, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED)
         if setting.people is not None and "matched" in said.placed:
-            notes.append(
-                "which row is whose is not told by the files: groups are known up to one placement that agrees"
-            )
+            notes.append("the files do not reveal which row is whose: groups are known up to one placement that agrees")
 
 
 def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Composition, bool]:
@@ -135,7 +133,7 @@ def _findings(
         ]  # fmt: skip
     out: list[Finding] = []
     for learned, name, assumes in (
-        (said.known, "groups known", "the intruder knows in which class of each release a person stands"),
+        (said.known, "groups known", "the intruder knows the class of a person in each release"),
         (said.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
     ):
         if learned is not None and (checked or learned is said.unknown):

@@ -359,7 +359,7 @@ def _beside_rows(reading: Reading, table: Any, separator: str | None) -> Finding
     unseen = [f"{name} ({len(values):,} values)" for name, values in sorted(held.values.items())]
     return Finding(
         "files", "levels and metadata", "seen in tools of several kinds",
-        "the intruder looks at what a file holds beside its rows: dictionaries, statistics, levels, metadata, hidden "
+        "the intruder reads what a file contains besides its rows: dictionaries, statistics, levels, metadata, hidden "
         "parts", "1 where it tells what no row shows, 0 where it does not", leaks, leaks, leaks, {"the rows": 0.0},
         None, reading.rows, leaks, None, "write a new file with new columns, from published values only",
         {"columns": ", ".join(unseen) or "none", "order": "; ".join(held.order) or "none",

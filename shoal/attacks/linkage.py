@@ -289,7 +289,7 @@ def by_class(reading: Reading, column: str, seed: int) -> Finding:
     told = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
     return Finding(
         "inference", f"{column} by class", HOMOGENEITY,
-        "the intruder knows which class a person stands in", f"guesses of {column} that are right",
+        "the intruder knows the class of a person", f"guesses of {column} that are right",
         right / reading.rows, low, high,
         {"the commonest value": float(marginal.max() / reading.rows),
          DEALT: wilson(float(max(dealt)), reading.rows)[1]},

@@ -42,7 +42,7 @@ def main() -> None:
 
 def _run() -> None:
     from shoal.cli.commands import program
-    from shoal.cli.common import begin, refusal
+    from shoal.cli.common import begin, option_of, refusal
     from shoal.errors import ShoalError
 
     begin(sys.argv[1:], PAGES)
@@ -50,7 +50,8 @@ def _run() -> None:
         _refuse_servers(sys.argv[1:])
         status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
-        _refuse(refusal(error), error.exit_status, _kind(error), column=error.column)
+        setting = next((option_of(name) for name in error.settings), None)
+        _refuse(refusal(error), error.exit_status, _kind(error), setting, error.column)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)

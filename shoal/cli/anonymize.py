@@ -37,7 +37,7 @@ class Files(NamedTuple):
         "The release, a file or a folder; by default people.release.csv of people.csv, people.xlsx.release.xlsx of "
         "people.xlsx, and TABLE-release of a folder; or a server, postgresql://user@host/database.",
     )
-    output_table: str | None = flag(None, "--output-table", "The table that the release becomes where -o is a server.")
+    output_table: str | None = flag(None, "--output-table", "Name of the table to create if -o is a server.")
     parts: str | None = flag(None, "--parts", "Write a folder of parts: parquet or csv.")
     certificate: Path | None = flag(None, "--certificate", "The certificate's file.")
     no_record: bool = NO_RECORD
@@ -45,7 +45,7 @@ class Files(NamedTuple):
     explored: Path | None = EXPLORED
     sign: Path | None = flag(None, "--sign", "Private key that signs the certificate; see keygen.")
     secret: Path | None = flag(
-        None, "--secret", "File of 16 bytes or more that fixes placement and order of the rows; fresh by default."
+        None, "--secret", "File of at least 16 bytes that fixes placement and order of the rows; fresh by default."
     )
 
 
@@ -61,7 +61,7 @@ class After(NamedTuple):
         "Share of the people in several releases for whom a promise may break; 0.01 by default.",
     )
     force_composition: bool = flag(
-        False, "--force-composition", "Write it even if the releases together reveal too much."
+        False, "--force-composition", "Write the release even if the releases together reveal too much."
     )
 
     def settings(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def anonymize(
     policy: Path | None = flag(
         None,
         "--policy",
-        "A TOML file with the same settings; or a certificate, for the next table: people in both are less hidden.",
+        "A TOML file with the same settings; or a certificate, for the next table: people in both are less protected.",
     ),
     said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
     files: Files = Files(),
@@ -91,13 +91,13 @@ def anonymize(
     from shoal.cli.unchanged import matching as matched
     from shoal.cli.unchanged import repeated as unless_unchanged
     from shoal.engines import lakes
-    from shoal.engines.atomic import JSON, PAGE, RECORD, TABLE, check_outputs
+    from shoal.engines.atomic import PAGE, TABLE, Wanted
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server, without_secrets
     from shoal.pipeline import misspelled_first, prepare
-    from shoal.publishing.tables.partwise import check_target, is_folder, refuse_unwritable
-    from shoal.publishing.tables.statement import papers_beside
+    from shoal.publishing.papers import Papers
+    from shoal.publishing.tables.writing import is_folder, refuse_unwritable
 
     files = files._replace(report=decision.page(files.report))
     data = source_of(tables, source.glob)
@@ -107,7 +107,8 @@ def anonymize(
     served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
     target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
     target = lakes.folder_of(target) if lake else target
-    beside, record = papers_beside(target, files.certificate, not files.no_record)
+    papers = Papers.beside(target, files.certificate, not files.no_record, files.sign)
+    beside, record = papers.certificate, papers.record
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
     folder = (
@@ -122,25 +123,23 @@ def anonymize(
         aim = None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
-    papers = [(beside, JSON), (record, RECORD), (files.report, PAGE)]
+    wanted: list[Wanted] = [] if served or folder or lake else [(target, TABLE)]
+    pages: list[Wanted] = [*wanted, (files.report, PAGE)]
     repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
     force = unless_unchanged(
-        [*papers, *([] if folder or lake else [(target, TABLE)])],
+        [*papers.wanted(), (files.report, PAGE), *([] if folder or lake else [(target, TABLE)])],
         [*read, *earlier, *after.after, *(matched(str(data)) if source.glob else [] if here else [data])],
         overwrite=force, folder=target if folder or lake else None,
         refused="it compares files, and the release goes to a server" if served
         else "it compares files, and a catalog says which these are" if "iceberg:" in f"{files.output} {data}"
         else "it compares files, and --query may read others" if source.query else None,
     )  # fmt: skip
+    papers.check(pages, read, overwrite=force, folder=target if folder else None)
     if served:
-        check_outputs(papers, read, overwrite=force)
         refuse_unwritable(*served, overwrite=force)
     elif lake:
-        check_outputs(papers, read, overwrite=force)
         lakes.refuse_taken(lakes.opened(str(files.output)), force)
-    else:
-        check_target(target, papers, read, overwrite=force, folder=folder)
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
         after = after._replace(after=[str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None
@@ -161,7 +160,7 @@ def anonymize(
     place = f"{without_secrets(served[0])}, table {target}" if served else str(files.output if lake else target)
     facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes, again) if w]
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
     for told in release.composition:
         say(f"set against the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
@@ -349,7 +348,7 @@ DEMO_QUASI = ["age", "yrs_married", "children", "religious", "educ", "occupation
 
 @app.command()
 def demo(
-    folder: Path = flag(Path("shoal-demo"), "-o", "--output", "Folder to write into."),
+    folder: Path = flag(Path("shoal-demo"), "-o", "--output", "Output folder."),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -383,7 +382,7 @@ def demo(
         release.report(page)
     places = {"output": target, "certificate_file": beside, "report": page, "figures_file": page.with_suffix(".json")}
     facts = {**release.as_dict(), **{name: str(path) for name, path in places.items()}}
-    raw = release.before
+    raw = release.facts.before
     sentence = (
         f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "
         f"gives its members' answer away: {guarantee(facts['certificate'])}."

@@ -117,7 +117,7 @@ class Page(NamedTuple):
 
 # in the order of the list of commands: from a table to its release, then looking, then other questions
 PAGES = {
-    "demo": Page("Anonymize a real table; nothing to prepare.", ("shoal demo -o demo",)),
+    "demo": Page("Anonymize a real table, without preparation.", ("shoal demo -o demo",)),
     "workbench": Page("Do all of this in the browser.", ("shoal workbench --help",)),
     "init": Page("Look at a table and write a first policy.", ("shoal init people.csv -o policy.toml",)),
     "anonymize": Page(
@@ -141,7 +141,7 @@ PAGES = {
         ),
     ),
     "series": Page(
-        "Publish releases one after another.",
+        "Publish a series of releases.",
         (
             "shoal series start cases --policy policy.toml",
             "shoal series add cases people.csv --person name",
@@ -159,7 +159,7 @@ PAGES = {
         ),
     ),
     "apply": Page(
-        "Publish another table by a recoding that was found once.",
+        "Publish another table with a recoding from fit.",
         (
             "shoal apply recoder.toml people.csv -o july.csv",
             "shoal apply recoder.toml people.csv -o august.csv --after july.csv",
@@ -178,11 +178,11 @@ PAGES = {
         ("shoal explore people.csv --quasi age,zip --sensitive disease --k 3,5 --l 1,2 -o explore.html",),
     ),
     "compare": Page(
-        "Hold releases of a table side by side.",
+        "Compare releases of a table.",
         ("shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",),
     ),
     "attack": Page(
-        "Try what an intruder would learn from a release.",
+        "Test what an intruder learns from a release.",
         (
             "shoal attack release.csv --original people.csv --fail-above 0.9 -o attack.html",
             "shoal attack ranges.csv --register population.csv --with release.csv",
@@ -219,20 +219,20 @@ PAGES = {
         "Cut ordered values into intervals of k.", ("shoal intervals people.csv --value age --k 5 -o ages.csv",)
     ),
     "assign": Page(
-        "Give new records the groups of a former answer.", ("shoal assign tiles.csv new-points.csv -o placed.csv",)
+        "Give new records the groups of an earlier answer.", ("shoal assign tiles.csv new-points.csv -o placed.csv",)
     ),
     "reproduce": Page("Rerun a paper's experiment.", ("shoal reproduce names -o reproduced",)),
 }
 
 FIRST = (
     "\b\nBegin with:\n"
-    "  shoal demo                                  a real table, nothing to prepare\n"
-    "  shoal init people.csv                       look at your table; writes people.policy.toml\n"
+    "  shoal demo                                  a real table, without preparation\n"
+    "  shoal init people.csv                       reads your table, writes people.policy.toml\n"
     "  shoal anonymize people.csv --policy people.policy.toml\n"
     "  shoal verify people.release.csv people.release.certificate.json\n\n"
     "\b\nEach command has examples: shoal anonymize --help.  Exit status: 0 done, 1 a check failed,\n"
     "2 bad usage or input, 3 no answer exists, 4 an output exists already.\n"
-    "shoal --install-completion: the Tab key completes."
+    "With shoal --install-completion, the Tab key completes commands."
 )
 
 
@@ -261,7 +261,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
         typer.echo(__version__)

@@ -23,21 +23,21 @@ LEARNED = (
 class Groups(NamedTuple):
     """What a recoder asks of every group."""
 
-    k: int = flag(5, "--k", "Fewest rows of a group.")
+    k: int = flag(5, "--k", "Least rows of a group.")
     l: int | None = flag(None, "--l", "At most 1/l of a group share a sensitive value.")
 
 
 @app.command()
 @with_options
 def fit(
-    tables: list[Path] = typer.Argument(help="Tables to learn from; each is to meet the models by itself."),
+    tables: list[Path] = typer.Argument(help="Tables from which levels are fitted; each must meet the models."),
     output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, with hierarchies of rows as CSV next to it."),
     said: dict[str, Any] = asks(LEARNED, needed=["quasi_identifiers"]),
     groups: Groups = Groups(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Find one level of a hierarchy for every column, once, and keep it for the tables to come; see apply."""
+    """Find one level of a hierarchy for each column, and save the levels for later tables; see apply."""
     import shoal
     from shoal.engines.atomic import POLICY, check_outputs
 
@@ -54,7 +54,7 @@ def fit(
 @app.command()
 @with_options
 def apply(
-    recoder: Path = typer.Argument(help="What fit, or Recoder.save, wrote."),
+    recoder: Path = typer.Argument(help="The file that fit or Recoder.save wrote."),
     new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet or Excel."),
     output: Path = flag(..., "-o", "--output", "The release; its certificate is written next to it."),
     certificate: Path | None = flag(None, "--certificate", "The certificate's file."),
@@ -64,21 +64,20 @@ def apply(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Publish another table at the levels that fit found: verified on the bytes written, with a certificate."""
+    """Publish another table at the levels that fit found, with a certificate. The written bytes are verified."""
     import shoal
     from shoal.cli.unchanged import repeated
-    from shoal.engines.atomic import JSON, RECORD, TABLE
+    from shoal.engines.atomic import TABLE
     from shoal.engines.order import read_secret
-    from shoal.publishing.tables.partwise import check_target
-    from shoal.publishing.tables.statement import papers_beside
+    from shoal.publishing.papers import Papers
 
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
-    paper, record = papers_beside(output, certificate, not beside.no_record)
-    papers, read = [(paper, JSON), (record, RECORD)], [recoder, new, order.secret]
+    papers, read = Papers.beside(output, certificate, not beside.no_record), [recoder, new, order.secret]
     trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
-    force = repeated([(output, TABLE), *papers], [*read, *trees, *after.after], overwrite=force)
-    check_target(output, papers, read, overwrite=force, folder=False)
+    force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
+    papers.check([(output, TABLE)], read, overwrite=force)
+    paper, record = papers.certificate, papers.record
     secret = None if order.secret is None else read_secret(order.secret)
     bound = "none" if beside.no_bound else None
     with working("applying the recoding"):
@@ -88,17 +87,17 @@ def apply(
         say(f"set against the earlier releases: {told.sentence}")
     facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
     facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.carried.warning, *release.notes) if w]
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes) if w]
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
 class Columns(NamedTuple):
     """Where the new records have what the answer groups by."""
 
-    column: str | None = flag(None, "--column", "Of the new areas, values or labels.")
+    column: str | None = flag(None, "--column", "Column of the new areas, values, or labels.")
     x: str | None = flag(None, "--x", "Column of x of new points; by default the answer's.")
     y: str | None = flag(None, "--y", "Column of y of new points; by default the answer's.")
-    boundary: str | None = flag(None, "--boundary", "Of new points, where the tiles kept to one.")
+    boundary: str | None = flag(None, "--boundary", "Boundary column of new points, if the tiles have one.")
 
 
 @app.command()
@@ -106,7 +105,7 @@ class Columns(NamedTuple):
 def assign(
     answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
     new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
-    certificate: Path | None = flag(None, "--certificate", "Of the crosswalk; next to it by default."),
+    certificate: Path | None = flag(None, "--certificate", "Certificate of the crosswalk; next to it by default."),
     columns: Columns = Columns(),
     output: Path | None = flag(None, "-o", "--output", "The new records with their groups, shuffled."),
     order: Order = Order(),
@@ -114,7 +113,7 @@ def assign(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Give new records the tile, region, interval or label of a former answer; say which are in none, or alone."""
+    """Give new records the tile, region, interval, or label of an earlier answer. Reports records in none, or alone."""
     import shoal
     from shoal.cli.common import answer as said
     from shoal.engines.atomic import TABLE, check_outputs

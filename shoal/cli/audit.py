@@ -21,20 +21,18 @@ from shoal.model.settings import Measured as Judged
 class Measured(NamedTuple):
     """How it is measured."""
 
-    population_size: int | None = flag(None, "--population-size", "How many people there are at all.")
-    missing: str = flag("category", "--missing", "wildcard: show that reading of blanks too; or filled.")
-    threshold: float = flag(0.2, "--threshold", "A record is at risk above this.")
+    population_size: int | None = flag(None, "--population-size", "Number of people in the population.")
+    missing: str = flag("category", "--missing", "category; wildcard: count missing values as that too; filled.")
+    threshold: float = flag(0.2, "--threshold", "Risk above which a record is at risk.")
 
 
 class Earlier(NamedTuple):
     """Earlier releases of the same people, and the tables that they and this one were made from."""
 
-    earlier: list[str] = flag(
-        [], "--with", "An earlier release of the same people, to set this one against; may be repeated."
-    )
-    original: Path | None = flag(None, "--original", "With --with: the table that this one was made from.")
+    earlier: list[str] = flag([], "--with", "An earlier release of the same people, to compare with. Repeatable.")
+    original: Path | None = flag(None, "--original", "With --with: the table from which this release was made.")
     with_original: list[Path] = flag(
-        [], "--with-original", "The table that the earlier one was made from, where it is another; one for each --with."
+        [], "--with-original", "Table from which the earlier release was made, if another. One for each --with."
     )
 
     def settings(self) -> dict[str, Any]:
@@ -47,18 +45,16 @@ class Earlier(NamedTuple):
 @with_options
 def audit(
     tables: list[str] = TABLES,
-    policy: Path | None = flag(
-        None, "--policy", "A TOML file, or a certificate: its roles, and its models as what should hold."
-    ),
+    policy: Path | None = flag(None, "--policy", "A TOML file, or a certificate: its roles, and its models as checks."),
     said: dict[str, Any] = asks(
-        [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded; repeatable."
+        [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded. Repeatable."
     ),
     measured: Measured = Measured(),
     earlier: Earlier = Earlier(),
     source: Source = Source(),
     as_json: bool = JSON_,
 ) -> None:
-    """Measure every privacy model and the risks of any table, ours or not; exit 1 where a model given does not hold."""
+    """Measure every privacy model and the risks of any table. Exits with status 1 if a requested model fails."""
     from shoal.model.policy import Policy
     from shoal.publishing.tables.audited import audit as look
 
@@ -201,9 +197,9 @@ def _more(found: dict[str, Any]) -> str:
 class Known(NamedTuple):
     """What the intruder has."""
 
-    original: Path | None = flag(None, "--original", "The table it was made of, to check guesses; makes it internal.")
-    register: Path | None = flag(None, "--register", "A table of people who may be in the release.")
-    earlier: list[Path] = flag([], "--with", "Another release of the same people; repeatable.")
+    original: Path | None = flag(None, "--original", "Its original, to check guesses; makes the page internal.")
+    register: Path | None = flag(None, "--register", "A table of people who might be in the release.")
+    earlier: list[Path] = flag([], "--with", "Another release of the same people. Repeatable.")
 
 
 class Columns(NamedTuple):
@@ -212,27 +208,27 @@ class Columns(NamedTuple):
     quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; else the certificate's.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas; else the certificate's.")
     certificate: Path | None = flag(None, "--certificate", "The release's certificate, if it is not next to it.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read its labels; repeatable.")
-    k: int | None = flag(None, "--k", "Rows of a class that the release promises; else the certificate's.")
-    l: float | None = flag(None, "--l", "The l that the release promises; else the certificate's.")
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
+    k: int | None = flag(None, "--k", "The k that the release promises; the certificate's by default.")
+    l: float | None = flag(None, "--l", "The l that the release promises; the certificate's by default.")
 
 
 @app.command()
 @with_options
 def attack(
-    release: Path = typer.Argument(help="A release, of shoal, ARX, sdcMicro or others: CSV, Parquet or Excel."),
+    release: Path = typer.Argument(help="A release from any tool: CSV, Parquet, or Excel."),
     known: Known = Known(),
     columns: Columns = Columns(),
-    fail_above: float | None = flag(None, "--fail-above", "Exit 1 where a risk is above this share, such as 0.5."),
+    fail_above: float | None = flag(None, "--fail-above", "Exit 1 if a risk is above this share, such as 0.5."),
     separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
-    seed: int = flag(0, "--seed", "Of the samples of people."),
+    seed: int = flag(0, "--seed", "Seed of the samples of people."),
     output: Path | None = flag(
         None, "-o", "--output", "An HTML page; with --original its name ends in .internal.html."
     ),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Attack a release as the literature does, and say what an intruder reaches with it and without it."""
+    """Run the literature's attacks on a release. Reports what an intruder learns with it and without it."""
     from shoal.attacks.attack import attack as attacked
     from shoal.attacks.attack import line_of
     from shoal.engines.atomic import PAGE, check_outputs, internal_path
@@ -266,15 +262,15 @@ def init(
     table: Path = typer.Argument(
         help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
     ),
-    output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml when not given."),
-    k: int | None = flag(None, "--k", "The k to write into the policy; 5 when not given."),
-    l: int | None = flag(None, "--l", "The l to write and to test sensitive columns against; 2 when not given."),
+    output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
+    k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
+    l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
     separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
     encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1."),
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
-    """Look at a table, propose a role for every column and how to publish it, with reasons; write a policy to edit."""
+    """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import POLICY, check_outputs, named_after, publish_text
     from shoal.engines.propose import foremost, looked_at, publishing, words, write_policy
 

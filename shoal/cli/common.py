@@ -54,13 +54,19 @@ def _key(named: Mention) -> str:
     return f"{name} = {value}" if value and value not in _ANY else name
 
 
+def option_of(name: str) -> str:
+    """The option of a setting."""
+    entry = entry_of(name)
+    option = entry.option if entry is not None and entry.option else _OPTIONS.get(name)
+    return option or f"--{name.replace('_', '-')}"
+
+
 def _option(named: Mention) -> str:
     """A setting as an option."""
     entry, value = entry_of(named.name), (named.value or "").strip()
     if named.text in _OTHERWISE:
         return _OTHERWISE[named.text]
-    option = entry.option if entry is not None and entry.option else _OPTIONS.get(named.name)
-    option = option or f"--{named.name.replace('_', '-')}"
+    option = option_of(named.name)
     if named.column is not None:
         return f"{option} {shlex.quote(named.column.strip(QUOTE) + '=' + value.strip(QUOTE))}"
     if value in _ANY or (entry is not None and entry.meant is not True):

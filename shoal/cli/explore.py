@@ -23,7 +23,7 @@ class Grid(NamedTuple):
     """What is tried, separated by commas."""
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
-    l: str = flag("1", "--l", "Values of l (frequency form); 1 asks nothing.")
+    l: str = flag("1", "--l", "Values of l (frequency form); 1 requires nothing.")
     publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; several by commas.")
     method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
     range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
@@ -48,7 +48,7 @@ class Read(NamedTuple):
 @with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
-    policy: Path | None = flag(None, "--policy", "A TOML file; its k and l are replaced by the grid."),
+    policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
     said: dict[str, Any] = asks(POINT, models=True, effort="fast (default), balanced, thorough, or seconds a point."),
     grid: Grid = Grid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
@@ -56,7 +56,7 @@ def explore(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Try a grid of k, l and ways to publish; print loss, groups and risk of each, and what no other beats."""
+    """Try a grid of k, l, and ways to publish. Prints loss, groups, and risk of each, and the best points."""
     from shoal.engines.atomic import PAGE, check_outputs
     from shoal.model.policy import Policy
     from shoal.utility.explore import explore as look
@@ -130,7 +130,7 @@ class Columns(NamedTuple):
 
     quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read its labels; repeatable.")
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
 
     def settings(self) -> dict[str, Any]:
         """The same as ``shoal.compare`` takes it."""
@@ -143,16 +143,16 @@ class Tried(NamedTuple):
     """What a release is tried with beside its original."""
 
     target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one).")
-    held_out: Path | None = flag(None, "--held-out", "Rows no release was made from, to judge it on.")
-    population: Path | None = flag(None, "--population", "Table the original was drawn from.")
-    seed: int = flag(0, "--seed", "Of the random queries.")
+    held_out: Path | None = flag(None, "--held-out", "Rows that no release contains, to judge the classifier.")
+    population: Path | None = flag(None, "--population", "Table from which the original was drawn.")
+    seed: int = flag(0, "--seed", "Seed of the random queries.")
 
 
 @app.command()
 @with_options
 def compare(
     table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
-    releases: list[Path] = typer.Argument(help="Releases of it, of shoal, ARX, sdcMicro, anonypy or others."),
+    releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
     columns: Columns = Columns(),
     tried: Tried = Tried(),
     separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
@@ -160,7 +160,7 @@ def compare(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Hold releases against their original: privacy under three readings, loss, and what can be computed from them."""
+    """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
     from shoal.engines.atomic import PAGE, check_outputs
     from shoal.utility.compare import compare as held
 
@@ -204,8 +204,8 @@ EXPERIMENTS = {
 @app.command()
 def reproduce(
     name: str | None = typer.Argument(None, help=f"One of: {', '.join(EXPERIMENTS)}."),
-    output: Path = flag(Path("reproduced"), "-o", "--output", "Folder for CSV and PNG, made if missing."),
-    data: Path | None = flag(None, "--data", "Folder with the data, where the experiment needs one."),
+    output: Path = flag(Path("reproduced"), "-o", "--output", "Folder for CSV and PNG; created if missing."),
+    data: Path | None = flag(None, "--data", "Folder with the data, if the experiment needs one."),
     force: bool = flag(False, "--force", "Replace files of an earlier run."),
     as_json: bool = JSON_,
 ) -> None:
@@ -246,9 +246,9 @@ def workbench(
     table: Path | None = typer.Argument(
         None, help="CSV (also .gz), Parquet or Excel file, a DuckDB or SQLite file, or the folder of a saved project."
     ),
-    demo: bool = flag(False, "--demo", "Open the survey that shoal demo publishes; needs no file."),
+    demo: bool = flag(False, "--demo", "Open the survey that shoal demo publishes; you need no file."),
     browser: bool = flag(True, "--browser/--no-browser", "Open the page in the browser."),
-    port: int | None = flag(None, "--port", "Port on this machine; a free one when not given."),
+    port: int | None = flag(None, "--port", "Port on this machine; a free port by default."),
 ) -> None:
     """Open a page in the browser that walks from a table to a release; nothing leaves this machine."""
     from shoal.errors import MissingDependencyError, PolicyError

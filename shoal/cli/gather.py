@@ -31,8 +31,8 @@ class Search(NamedTuple):
     """How clusters of the least radius are found."""
 
     method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact.")
-    effort: str = flag("balanced", "--effort", "fast, balanced, thorough (which improves) or seconds for exact.")
-    improve: bool = flag(False, "--improve", "Search on for a smaller radius.")
+    effort: str = flag("balanced", "--effort", "fast, balanced, thorough (which improves), or seconds for exact.")
+    improve: bool = flag(False, "--improve", "Continue to search for a smaller radius.")
 
 
 class Cells(NamedTuple):
@@ -42,21 +42,21 @@ class Cells(NamedTuple):
     max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster.")
     method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one.")
     effort: str = EFFORT
-    seed: int | None = flag(None, "--seed", "Of the search where it draws; never of the row order.")
+    seed: int | None = flag(None, "--seed", "Number that fixes the search's random choices, never the row order.")
 
 
 class Files(NamedTuple):
     """What to write, where asked for."""
 
-    output: Path | None = flag(None, "-o", "--output", "A row per cluster.")
+    output: Path | None = flag(None, "-o", "--output", "Output file, with a row for each cluster.")
     assignments: Path | None = flag(
-        None, "--assignments", "A row per record, its cluster's center in place of its values."
+        None, "--assignments", "Output file with a row for each record: its cluster's center replaces its values."
     )
     certificate: Path | None = flag(None, "--certificate", "The certificate; next to the output by default.")
-    plot: Path | None = flag(None, "--plot", "Clusters in pairs of columns, and radii: .png, .svg or .pdf.")
-    choices: Path | None = flag(None, "--choices", "Picture of the cost against r and epsilon, around those asked.")
-    map_to: Path | None = flag(None, "--map", "A circle per cluster: .html, .png, .svg or .pdf.")
-    geojson: Path | None = flag(None, "--geojson", "A circle per cluster, as GeoJSON.")
+    plot: Path | None = flag(None, "--plot", "Picture of clusters by pairs of columns, and of radii: .png, .svg, .pdf.")
+    choices: Path | None = flag(None, "--choices", "Picture of the cost against r and epsilon, around your values.")
+    map_to: Path | None = flag(None, "--map", "Map with a circle for each cluster: .html, .png, .svg, or .pdf.")
+    geojson: Path | None = flag(None, "--geojson", "GeoJSON with a circle for each cluster.")
     report: Path | None = REPORT
     force: bool = FORCE
 
@@ -77,22 +77,20 @@ class Distance(NamedTuple):
     """What makes up the distance, as it stands on the command line."""
 
     columns: str | None = flag(
-        None, "--columns", "Columns that make up the distance: numbers and dates by their range, others 0/1."
+        None, "--columns", "Columns that define the distance: numbers and dates by their range, others 0 or 1."
     )
-    categories: str | None = flag(None, "--categories", "Those of them that only look like numbers.")
-    cyclic: list[str] = flag(
-        [], "--cyclic", "column=period, for numbers that go around a circle: hour=24, bearing=360."
-    )
-    weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default; the place is 'place'.")
-    unit: list[str] = flag([], "--unit", "column=unit, for the words: age=years.")
+    categories: str | None = flag(None, "--categories", "Columns whose numbers are names.")
+    cyclic: list[str] = flag([], "--cyclic", "column=period, for numbers on a circle: hour=24, bearing=360.")
+    weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default. A place is called 'place'.")
+    unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
     longitude: str | None = flag(None, "--longitude", "Column of longitudes in degrees.")
-    plane: bool = flag(False, "--plane", "--latitude and --longitude name lengths in a plane, not degrees.")
+    plane: bool = flag(False, "--plane", "--latitude and --longitude name coordinates of a plane, not degrees.")
     hierarchy: list[str] = flag(
-        [], "--hierarchy", "column=file.csv: values are as far apart as their first common class is high."
+        [], "--hierarchy", "column=file.csv: the distance of two values is the height of their first common class."
     )
     coordinates: list[str] = flag(
-        [], "--coordinates", "column=file.csv: codes such as zip codes, by their latitude and longitude."
+        [], "--coordinates", "column=file.csv: codes such as zip codes, with the latitude and longitude of each."
     )
 
     def read(self) -> FeatureColumns:
@@ -122,10 +120,10 @@ class Shown(NamedTuple):
     l: int | None = flag(None, "--l", "At most 1/l of a cluster share a sensitive value.")
     distinct_l: int | None = flag(None, "--distinct-l", "Least sensitive values of a cluster.")
     center: str = flag(
-        "record", "--center", "record (a real one of the cluster's), mean, or medoid (column by column)."
+        "record", "--center", "record (a real record of the cluster), mean, or medoid (column by column)."
     )
-    keep_order: bool = flag(False, "--keep-order", "Leave the rows of --assignments in order.")
-    secret: Path | None = flag(None, "--secret", "File of 16 bytes or more that fixes the row order; fresh by default.")
+    keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows of --assignments.")
+    secret: Path | None = flag(None, "--secret", "File of at least 16 bytes that fixes the row order.")
 
 
 @app.command()
@@ -143,7 +141,7 @@ def gather(
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
-    """Cluster records so that each cluster has at least r and the largest radius is small; publish the centers."""
+    """Cluster records, at least r in each cluster, with a small largest radius. Publishes the centers."""
     asked = {"max_clusters": max_clusters, **search._asdict()}
     _run("gather", asked, table, size, distance, shown, files, kept, decision, text, as_json)
 
@@ -162,7 +160,7 @@ def cellular(
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
-    """Cluster records, at least r each, so that the sum of size times radius is small; publish the centers."""
+    """Cluster records, at least r in each cluster, with a small sum of size times radius. Publishes the centers."""
     asked = {
         "setup_costs": cells.setup_cost, "max_diameter": cells.max_diameter, "method": cells.method,
         "effort": cells.effort, "seed": cells.seed,

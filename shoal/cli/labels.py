@@ -24,7 +24,7 @@ class Files(NamedTuple):
 
     output: Path | None = flag(None, "-o", "--output", "Crosswalk: value, group, group_label, group_count.")
     certificate: Path | None = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
-    hierarchy: Path | None = flag(None, "--hierarchy", "Write the groups of k and --levels as an ARX-style hierarchy.")
+    hierarchy: Path | None = flag(None, "--hierarchy", "Output file: groups of --k and --levels as an ARX hierarchy.")
     levels: str | None = flag(None, "--levels", "Further k for a hierarchy, ascending: 50,500.")
     picture: Path | None = flag(None, "--plot", "--picture", "Draw the groups against k, as SVG.")
     report: Path | None = REPORT
@@ -55,9 +55,9 @@ class Given(NamedTuple):
     """What stands beside the column that is grouped."""
 
     counted: str | None = flag(
-        None, "--count", "Column with the records of each line; without it a line is one record."
+        None, "--count", "Column with the number of records of each line; by default, a line is one record."
     )
-    names: Path | None = flag(None, "--names", "Your own group names, one per line of this file.")
+    names: Path | None = flag(None, "--names", "File with your own group names, one in each line.")
 
     def settings(self) -> dict[str, Any]:
         """The same as a release takes it."""
@@ -68,11 +68,11 @@ class How(NamedTuple):
     """How labels are grouped; see ``shoal.labels.cover``."""
 
     method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact.")
-    order: str = flag("sorted", "Of fold and spread: sorted, given or random.")
-    seed: int | None = flag(None, "For --order random.")
-    epsilon: float = flag(0.5, "Of scheme and bicriteria.")
+    order: str = flag("sorted", "For fold and spread: sorted, given, or random.")
+    seed: int | None = flag(None, "Seed for --order random.")
+    epsilon: float = flag(0.5, "Precision of scheme and bicriteria.")
     effort: str = flag(
-        "balanced", "--effort", "--time-limit", "Of auto and exact: fast, balanced, thorough or seconds at most."
+        "balanced", "--effort", "--time-limit", "For auto and exact: fast, balanced, thorough, or seconds at most."
     )
     objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes.")
 
@@ -92,7 +92,7 @@ def labels(
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
-    """Group labels so that each group counts at least k and the largest as little as possible."""
+    """Group labels so that each group counts at least k and the largest group is as small as possible."""
     import shoal
     from shoal.publishing.crosswalks.grouped import tally
 
@@ -120,7 +120,7 @@ def intervals(
     given: Given = Given(),
     k: int = LEAST,
     objective: str = flag("max", "max, count, squares or range."),
-    effort: str = flag("balanced", "--effort", "Taken as everywhere: the cut is the least at any."),
+    effort: str = flag("balanced", "--effort", "Accepted as in other commands; the cut is optimal with any value."),
     files: Files = Files(),
     kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),

@@ -45,10 +45,10 @@ EXPLORED = flag(
     None, "--explored", "JSON that explore writes next to its page: the cost of other requests, for the report."
 )
 EFFORT = flag("balanced", "--effort", "fast, balanced, thorough or seconds.")
-RECIPIENT = flag("", "--recipient", "Who gets the release, for the report.")
-PURPOSE = flag("", "--purpose", "What it is for, for the report.")
-DECIDED_BY = flag("", "--decided-by", "Who decided, for the report.")
-REPORT = flag(None, "--report", "A page for a review board that opens offline: .html.")
+RECIPIENT = flag("", "--recipient", "Recipient of the release, for the report.")
+PURPOSE = flag("", "--purpose", "Purpose of the release, for the report.")
+DECIDED_BY = flag("", "--decided-by", "Who decided about the release, for the report.")
+REPORT = flag(None, "--report", "Page for a review board that opens offline: .html.")
 
 
 class Source(NamedTuple):
@@ -61,10 +61,10 @@ class Source(NamedTuple):
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
     table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file, or of a server.")
     query: str | None = flag(
-        None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files FROM data."
+        None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
     )
-    master: str | None = flag(None, "--master", "Where Spark runs, such as local[2].")
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV; found out when not given.")
+    master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
+    separator: str | None = flag(None, "--separator", "Field separator of a CSV; detected by default.")
     encoding: str | None = flag(None, "--encoding", "utf-8 (default) or latin-1.")
 
     def scope(self) -> Scope:
@@ -77,22 +77,22 @@ class Source(NamedTuple):
 class Order(NamedTuple):
     """In what order rows are written."""
 
-    keep_order: bool = flag(False, "--keep-order", "Leave the rows in order.")
-    secret: Path | None = flag(None, "--secret", "File of 16 bytes or more that fixes the row order.")
+    keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows.")
+    secret: Path | None = flag(None, "--secret", "File of at least 16 bytes that fixes the row order.")
 
 
 class Text(NamedTuple):
     """How a CSV is read."""
 
     separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "Of a CSV: utf-8 (default) or latin-1.")
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default) or latin-1.")
 
 
 class Decision(NamedTuple):
     """Whom a report is for, and who answers for it."""
 
     internal: bool = flag(
-        False, "--internal", "Make the report internal: with figures of the original, never to be published."
+        False, "--internal", "Make the report internal: it has figures of the original, so don't publish it."
     )
     recipient: str = RECIPIENT
     purpose: str = PURPOSE

@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 class Reading(NamedTuple):
     """How areas, their neighbors and their polygons are read."""
 
-    id: Column = flag(None, "--id", "Column that names an area; 'id', or else the first.")
-    source: Column = flag(None, "--source", "Column of EDGES; 'u' or 'source', or else the first.")
-    target: Column = flag(None, "--target", "Column of EDGES; 'v' or 'target', or else the second.")
-    unmatched: str = flag("refuse", "--unmatched", "Ids that are in one of the files only: refuse, or leave-out.")
+    id: Column = flag(None, "--id", "Column that names an area; by default 'id', or the first column.")
+    source: Column = flag(None, "--source", "Column of EDGES; by default 'u', 'source', or the first column.")
+    target: Column = flag(None, "--target", "Column of EDGES; by default 'v', 'target', or the second column.")
+    unmatched: str = flag("refuse", "--unmatched", "Ids that are in only one of the files: refuse, or leave-out.")
     tolerance: float | None = flag(
-        None, "--tolerance", "Borders drawn twice that are one, km or the plane's units; found from the polygons."
+        None, "--tolerance", "Largest distance of borders drawn twice, in km or the plane's units; detected by default."
     )
     coordinates: str = flag(
-        "auto", "--coordinates", "geographic (degrees), projected, or auto: by the file's system, names and range."
+        "auto", "--coordinates", "geographic (degrees), projected, or auto: from the file's system, names, and range."
     )
     shapes: File = flag(None, "--shapes", "Polygons of the areas, for maps and --dissolved.")
-    shape_id: Column = flag(None, "--shape-id", "Their property that names an area; --id's name.")
+    shape_id: Column = flag(None, "--shape-id", "Property of a polygon that names its area; by default --id's name.")
 
     def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
         """The areas, and whether they lie in degrees."""
@@ -68,10 +68,10 @@ class Reading(NamedTuple):
 class Least(NamedTuple):
     """What a region weighs at least."""
 
-    weight: list[str] = flag(..., "--weight", "Column with the weight of an area; repeat for several.")
+    weight: list[str] = flag(..., "--weight", "Column with the weight of an area. Repeatable.")
     k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order.")
     levels: list[str] = flag(
-        [], "--levels", "Further k, rising: 5000,20000 merges the regions again; one for each --weight, in order."
+        [], "--levels", "Further k, rising: 5000,20000 merges the regions again. One for each --weight, in order."
     )
 
 
@@ -85,18 +85,18 @@ class Search(NamedTuple):
         "max (default), count, sumsq, excess, compact, similar; or several in your order: max,count,compact.",
     )
     compare_prefix: int | None = flag(
-        None, "--compare-prefix", "Compare with groups by so many first characters of the id (3: zip3)."
+        None, "--compare-prefix", "Compare with groups by this many first characters of the id (3: zip3)."
     )
     effort: str = EFFORT
-    seed: int | None = flag(None, "--seed", "For the same regions again; fresh randomness by default.")
+    seed: int | None = flag(None, "--seed", "Seed for the same regions again; fresh randomness by default.")
 
 
 class LoneAreas(NamedTuple):
     """What becomes of single areas, or of components too light alone."""
 
-    exclude: Column = flag(None, "--exclude", "Column: areas where it says yes, true or 1 stay out.")
+    exclude: Column = flag(None, "--exclude", "Column: areas with yes, true, or 1 belong to no region.")
     islands: str = flag(
-        "leave", "--islands", "Components too light alone: leave them out, or join each to the nearest."
+        "leave", "--islands", "Components that are too light: leave them out, or join each to the nearest."
     )
 
     def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
@@ -125,10 +125,10 @@ class Files(NamedTuple):
     output: File = flag(None, "-o", "--output", "Crosswalk: area, region, its weight and areas.")
     dissolved: File = flag(None, "--dissolved", "Outlines of the regions: .geojson, .gpkg, .shp or .kml.")
     hierarchy: File = flag(
-        None, "--hierarchy", "Areas and their regions at every level, for 'shoal anonymize --hierarchy'."
+        None, "--hierarchy", "Output file: areas and their regions at every level, for 'shoal anonymize --hierarchy'."
     )
     choices: File = flag(
-        None, "--choices", "Picture of how compact (or --similar) smaller numbers of regions can be: .png, .svg, .pdf."
+        None, "--choices", "Picture of how compact (or --similar) fewer regions can be: .png, .svg, .pdf."
     )
     map_to: File = flag(None, "--map", "Map that opens offline: .html.")
     png: File = flag(None, "--png", "Picture of the map: .png, .svg or .pdf.")
@@ -337,10 +337,10 @@ def _compared(rows: list[dict[str, Any]]) -> list[str]:
 @app.command()
 @with_options
 def regions(
-    areas: Path = typer.Argument(..., help="A row per area (CSV, Parquet, Excel), or polygons (GeoJSON, TopoJSON)."),
+    areas: Path = typer.Argument(..., help="A row for each area (CSV, Parquet, Excel), or polygons (GeoJSON, ...)."),
     least: Least = Least(),
     edges: Path | None = typer.Argument(
-        None, help="A row per pair of neighbors; without it, areas are neighbors whose polygons share a border."
+        None, help="A row for each pair of neighbors; by default, areas whose polygons share a border are neighbors."
     ),
     reading: Reading = Reading(),
     said: dict[str, Any] = conditions(AREA_CONDITIONS),

@@ -40,7 +40,7 @@ class Points(NamedTuple):
     weight: Column = flag(None, "--weight", "Column with the records at each point, one by default.")
     coordinates: str = flag("auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names.")
     drop_codes: bool = flag(
-        False, "--drop-codes", "Leave out rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
+        False, "--drop-codes", "Remove rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     )
 
 
@@ -49,7 +49,7 @@ class Search(NamedTuple):
 
     method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
     objective: str = flag(
-        "tiles", "--objective", "tiles: as many as can be; max: the largest as small as can be; or perimeter."
+        "tiles", "--objective", "tiles: as many as possible; max: the largest as small as possible; or perimeter."
     )
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
 
@@ -59,19 +59,19 @@ class Files(NamedTuple):
 
     output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
     tiles_to: File = flag(
-        None, "--tiles", "A row per tile: bounds, records, center; polygons where it ends in .geojson."
+        None, "--tiles", "Output file, a row for each tile: bounds, records, center; with .geojson, polygons."
     )
-    table: File = flag(None, "--table", "The table with tiles in place of its coordinates, rows shuffled.")
+    table: File = flag(None, "--table", "Output file: the table with tiles instead of coordinates, rows shuffled.")
     map_to: File = flag(None, "--map", "Map of the tiles: .png, .svg, .pdf or .html.")
     report: File = REPORT
     certificate: File = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
-    identifiers: Column = flag(None, "--identifiers", "Columns to leave out of --table, separated by commas.")
+    identifiers: Column = flag(None, "--identifiers", "Columns to remove from --table, separated by commas.")
     insensitive: Column = flag(
-        None, "--insensitive", "Columns of --table to carry along as they are, though they single people out."
+        None, "--insensitive", "Columns of --table to publish unchanged, even if they single people out."
     )
-    keep_order: bool = flag(False, "--keep-order", "Leave the rows of --table in order.")
+    keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows of --table.")
     secret: File = flag(
-        None, "--secret", "File of 16 bytes or more that fixes the row order of --table; fresh by default."
+        None, "--secret", "File of at least 16 bytes that fixes the row order of --table; fresh by default."
     )
 
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:

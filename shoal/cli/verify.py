@@ -20,21 +20,21 @@ CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.js
 @with_options
 def verify(
     release: str = typer.Argument(
-        help="The file that was written, or the folder of a series, or the server whose table the certificate names."
+        help="The written file, the folder of a series, or the server with the table that the certificate names."
     ),
     certificate: Path | None = CERTIFICATE,
     original: list[Path] = flag(
-        [], "--original", "The table it was made from; of regions the areas, the pairs, the polygons; repeatable."
+        [], "--original", "Table from which it was made; for regions areas, pairs, and polygons. Repeatable."
     ),
     text: Text = Text(),
     record: Path | None = flag(
-        None, "--record", "The private record, RELEASE.record.json: held against release, certificate and original."
+        None, "--record", "The private record, RELEASE.record.json, to compare with release, certificate, and original."
     ),
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, where it is elsewhere; repeatable."),
-    population: Path | None = flag(None, "--population", "The population it was measured by."),
-    signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, if it is in another place. Repeatable."),
+    population: Path | None = flag(None, "--population", "Population of the release."),
+    signer: Path | None = flag(None, "--signer", "Public key of the person who must have signed."),
     table: str | None = flag(None, "--table", "Table of an original that is a DuckDB or SQLite file."),
-    query: str | None = flag(None, "--query", "SELECT that gave the original; over files FROM data."),
+    query: str | None = flag(None, "--query", "SELECT that returns the original; over files, FROM data."),
     prove: str | None = flag(
         None,
         "--prove",
@@ -42,7 +42,7 @@ def verify(
     ),
     as_json: bool = JSON_,
 ) -> None:
-    """Recheck an output of any command against its certificate; with what it was made from, everything."""
+    """Check the output of any command against its certificate. With the original, check everything."""
     import shoal
 
     if (Path(release) / "series.json").is_file():
@@ -81,18 +81,18 @@ def print_verdict(verdict: Any, as_json: bool) -> None:
 
 @app.command()
 def report(
-    release: Path = typer.Argument(help="The release that was written."),
+    release: Path = typer.Argument(help="The written release."),
     certificate: Path | None = CERTIFICATE,
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
     explored: Path | None = EXPLORED,
-    signer: Path | None = flag(None, "--signer", "Public key whose owner must have signed."),
+    signer: Path | None = flag(None, "--signer", "Public key of the person who must have signed."),
     recipient: str = RECIPIENT,
     purpose: str = PURPOSE,
     decided_by: str = DECIDED_BY,
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Make the report of a release later, from it and its certificate; what needs the original is left out."""
+    """Make the report of a release later, from the release and its certificate, without figures of the original."""
     from shoal.engines.atomic import PAGE, check_outputs, named_after
     from shoal.publishing.tables.written import written
 
@@ -111,7 +111,7 @@ def keygen(
     key: Path = typer.Argument(help="File of the private key; the public one is written next to it as KEY.pub."),
     as_json: bool = JSON_,
 ) -> None:
-    """Make a pair of keys: sign certificates with the private one, hand the public one to who checks them."""
+    """Make a pair of keys. Sign certificates with the private key, and give the public key to recipients."""
     from shoal.publishing.signing import make_key
 
     private, public = make_key(key)
@@ -127,30 +127,32 @@ ACTIONS = ("start", "add", "view", "status")
 def series(
     action: str = typer.Argument(help=f"{', '.join(ACTIONS)}; shoal verify DIR checks it."),
     folder: Path = typer.Argument(help="The folder of the series."),
-    table: Path | None = typer.Argument(None, help="Of add: the table of the next part."),
-    policy: Path | None = flag(None, "--policy", "Of start: a TOML file of settings, or a certificate."),
+    table: Path | None = typer.Argument(None, help="For add: the table of the next part."),
+    policy: Path | None = flag(None, "--policy", "For start: a TOML file of settings, or a certificate."),
     mode: str | None = flag(
         None,
         "--mode",
-        "Of start: increment (everybody once; the default), again (the whole table), views (one table, many readers).",
+        "For start: increment (each person once; default), again (the whole table), views (one table, many readers).",
     ),
-    wait: int | None = flag(None, "--wait", "Of start: how many parts a row may wait that would lose too much."),
-    wait_above: float | None = flag(None, "--wait-above", "Of start: the loss, from 0 to 1, above which rows wait."),
+    wait: int | None = flag(None, "--wait", "For start: how many parts a row that would lose too much may wait."),
+    wait_above: float | None = flag(None, "--wait-above", "For start: the loss, from 0 to 1, above which rows wait."),
     no_counterfeits: bool = flag(
-        False, "--no-counterfeits", "Of start, mode again: hold a group back rather than make up rows."
+        False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
     ),
-    person: str | None = flag(None, "--person", "Of add: column that names who a row is about; it is left out."),
+    person: str | None = flag(None, "--person", "For add: column that identifies the person of a row. It is removed."),
     without_waiting: bool = flag(
-        False, "--without-waiting", "Of add: rows that wait may be absent, and are then never published."
+        False, "--without-waiting", "For add: waiting rows can be absent from the table; they are then never published."
     ),
-    columns: str | None = flag(None, "--columns", "Of view: columns that it keeps; all when not given."),
-    publish: str | None = flag(None, "--publish", "Of view: stars, hierarchy or ranges; as the first part or coarser."),
-    level: list[str] = flag([], "--level", "Of view: COLUMN=LEVEL, the lowest level that it shows; may be repeated."),
-    sign: Path | None = flag(None, "--sign", "Of add and view: private key that signs the certificate; see keygen."),
+    columns: str | None = flag(None, "--columns", "For view: columns that it keeps; all by default."),
+    publish: str | None = flag(
+        None, "--publish", "For view: stars, hierarchy, or ranges; as the first part or coarser."
+    ),
+    level: list[str] = flag([], "--level", "For view: COLUMN=LEVEL, the lowest level that it shows. Repeatable."),
+    sign: Path | None = flag(None, "--sign", "For add and view: private key that signs the certificate; see keygen."),
     text: Text = Text(),
     as_json: bool = JSON_,
 ) -> None:
-    """Publish releases one after another: months and corrections."""
+    """Publish a series of releases: months and corrections."""
     import shoal
     from shoal.errors import PolicyError
     from shoal.publishing.series_folder import RELEASE, part_name

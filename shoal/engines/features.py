@@ -59,7 +59,7 @@ class FeatureColumns:
                 raise PolicyError.unknown("column of --columns", name, self.columns)
             if name in seen:
                 raise PolicyError(
-                    f"column {name!r} is told two kinds; name it in one of --categories, --hierarchy, --coordinates, "
+                    f"column {name!r} has two kinds; name it in one of --categories, --hierarchy, --coordinates, "
                     "--cyclic"
                 )
             seen.add(name)
@@ -135,7 +135,7 @@ def _like(frame: pl.DataFrame, name: str, feature: Any, asked: FeatureColumns) -
     """A column as a given feature of one column wants it."""
     if isinstance(feature, Place):
         if name not in asked.coordinates:
-            raise InputError(f"column {name!r} stands for places; name its coordinates, or two columns with place=")
+            raise InputError(f"column {name!r} names places; name its coordinates, or two columns with place=")
         where, codes = _located(frame, name, asked.coordinates[name])
         return replace(feature, name=name), where, (name,), [], codes
     if isinstance(feature, Number):

@@ -228,7 +228,7 @@ def read(
     """
     if shape_id is not None and shapes is None:
         raise PolicyError(
-            f"⟨shape_id={shape_id!r}⟩ names a property of polygons beside the areas; name their file, ⟨shapes=FILE⟩"
+            f"⟨shape_id={shape_id!r}⟩ names a property of polygons next to the areas; name their file, ⟨shapes=FILE⟩"
         )
     how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
     found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)

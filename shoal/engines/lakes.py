@@ -117,7 +117,7 @@ def refuse_taken(lake: Lake, overwrite: bool) -> None:
             "table"
         )
     if taken is not None and not overwrite:
-        raise ExistsError(f"{lake.shown} exists already; say overwrite=True to replace it, or name another")
+        raise ExistsError(f"{lake.shown} exists already; say ⟨overwrite=True⟩ to replace it, or name another")
 
 
 def new_name() -> str:

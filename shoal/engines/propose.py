@@ -466,10 +466,10 @@ _KEYWORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What ``shoal init`` proposes for a table, as values.
+    """The roles that ``shoal init`` proposes for a table.
 
-    columns    a ``Proposal`` for every column, in the table's order
-    dangerous  sets of columns that single people out together, the worst of one, two, three and more columns
+    columns    a ``Proposal`` for each column, in the table's order
+    dangerous  sets of columns that together single people out: the worst set of one, two, three, and more columns
     rows       number of rows;  table: the table that was read, as a Polars frame
     """
 
@@ -496,8 +496,8 @@ class Roles:
     def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
         """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column, and the models.
 
-        k alone where no column is sensitive; l beside it where it is in reach for all of them, else the least share of
-        one value, of a few, that is (alpha_k)
+        Only k if no column is sensitive. Otherwise also l, if every sensitive column can reach it; if not, the smallest
+        share of one value that it can reach, from a short list (alpha_k).
         """
         named: dict[str, Any] = {key: [c.name for c in self.columns if c.role == r] for r, key in _KEYWORDS.items()}
         if self.person is not None:
@@ -556,13 +556,14 @@ def roles(
     data: Any, *, l: int = 2, separator: str | None = None, encoding: str | None = None, table: str | None = None,
     query: str | None = None,
 ) -> Roles:  # fmt: skip
-    """A proposed role for every column of a table, with its reason: what ``shoal init`` writes into a policy.
+    """A proposed role for each column of a table, with its reason, as ``shoal init`` writes it into a policy.
 
-    data       a path or a frame, as for ``anonymize``; table, query: what of a DuckDB or SQLite file
-    l          that sensitive columns are tested against
-    separator, encoding  of a CSV; found out when None
+    data       a path or a frame, as for ``anonymize``; table, query: the part of a DuckDB or SQLite file
+    l          the l for which sensitive columns are tested
+    separator, encoding  of a CSV; detected if None
 
-    Raises InputError for what cannot be read or has no column.  O(n) for each column, and for each small set of them.
+    Raises InputError for a file that cannot be read or a table without columns. O(n) for each column, and for each
+    small set of columns.
 
     Examples:
         >>> import polars as pl

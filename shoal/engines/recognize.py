@@ -136,7 +136,7 @@ _NAMED: list[tuple[str, str, str]] = [
     ),
     (
         DIRECT,
-        "a number that stands for a person or record",
+        "a number that identifies a person or record",
         rf" (?:{_PERSON}|case|household|family) {_NUMBER} $| (?:uuid|guid|rowid|record ?id) $|^ (?:id|nr|pid|key) $"
         r"| (?:patientid|personid|userid|memberid|customerid) $",
     ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import gzip
 import logging
+import math
 import os
 import re
 import stat
@@ -257,7 +258,7 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
         raise InputError(f"{name!r} holds {found} files; the parts of a table are all Parquet or all CSV")
     keys = [_keys(path, root) for path, root in files]
     if len(set(keys)) > 1:
-        raise InputError(f"{name!r}: some parts stand in folders named key=value that others do not stand in")
+        raise InputError(f"{name!r}: some parts are in folders named key=value, and others are not")
     return Parts(sources, keys[0], name)
 
 
@@ -334,7 +335,8 @@ class ScopeSettings(TypedDict, total=False):
 class Scope(NamedTuple):
     """Settings of an engine; all of them may be left out.
 
-    memory     most memory DuckDB holds before it writes to disk, such as "2GB"; shoal itself needs some beside it
+    memory     what reading, searching and writing take with DuckDB, such as "2GB": half of it is DuckDB's before it
+               writes to disk.  At most 1.3 times as much is taken, and 0.4 GB by Python and its packages
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
@@ -414,6 +416,7 @@ def size(text: str, least: int = LEAST) -> int:
 LOG = logging.getLogger("shoal")
 CELL = 1_000  # bytes of a cell while it is searched, measured with 4 to 9 quasi-identifiers
 ITSELF = 400 * 10**6  # bytes of Python, its packages and the compiled loops
+SEARCH = 0.8  # of what the process may have, beside what DuckDB holds, which may be half of it; together 1.3
 WORTH_SAYING = 10**9  # bytes of a search from which on they are said
 
 DRIVER = (
@@ -431,12 +434,21 @@ def words(cells: int) -> str:
     )
 
 
-def refuse_too_many(cells: int, progress: Callable[[str, float | None], None], free: int | None = None) -> None:
+def refuse_too_many(
+    cells: int, progress: Callable[[str, float | None], None], free: int | None = None, memory: str | None = None
+) -> None:
     """Say before a search what it takes, and refuse with InputError one that takes more than there is.
 
     cells  number of distinct tuples of quasi-identifiers and sensitive values
     free   bytes that can be had; found out when None, and where nothing tells, nothing is refused
+    memory  what the process may have, where that was said
     """
+    if memory is not None and cells * CELL > SEARCH * size(memory):
+        least = math.ceil(10 * cells * CELL / SEARCH / 1e9) / 10
+        raise InputError(
+            f"{words(cells)}; memory={memory!r} does not leave that. Give memory='{least:.1f}GB' or more, or make "
+            "quasi-identifiers coarser first, or name fewer"
+        )
     free = available() if free is None else free
     if free is not None and cells * CELL > free:
         raise InputError(

@@ -526,9 +526,9 @@ def _single_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
 
 
 def fair_survey() -> pl.DataFrame:
-    """Fair's survey of 1974 (Redbook): 6,366 women, nine answers each, all text.
+    """Fair's survey of 1974 (Redbook): 6,366 women with nine answers each, all text.
 
-    Public domain; read from the file that the package statsmodels carries, without importing it.
+    Public domain. It is read from the file in the package statsmodels, without importing the package.
     """
     found = find_spec("statsmodels")
     path = (

@@ -21,13 +21,13 @@ from shoal.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """``target`` is reached exactly when the source's answer is yes; otherwise the optimum is above it.
+    """An instance of a hard problem: some answer reaches ``target`` exactly if the source's answer is yes.
 
     target    the least cost if the answer is yes
     answer    the source's answer
-    optimum   the least cost, where the reduction tells it whatever the answer is; None otherwise
+    optimum   the least cost, if the reduction gives it for both answers; otherwise None
     unit      of the cost
-    source    the problem reduced from
+    source    the problem from which it was reduced
     """
 
     target: int
@@ -175,9 +175,9 @@ class Formula:
 
 @dataclass(frozen=True)
 class Triples:
-    """An instance of d-dimensional matching (d = 3 unless said otherwise): tuples over d disjoint sets of n elements.
+    """An instance of d-dimensional matching (d = 3 by default): tuples over d disjoint sets of n elements.
 
-    triples   each (w, x, y) with 0 <= w, x, y < n; is there a choice of n of them in which every element is once?
+    triples   each (w, x, y) with 0 <= w, x, y < n; is there a choice of n of them with every element exactly once?
     """
 
     n: int

@@ -384,12 +384,12 @@ def gather(formula: Formula, r: int = 7) -> Metric:
 def cellular(source: DominatingSet) -> Metric:
     """Dominating set to cellular clustering: distances 1 and 2, set-up cost 2, optimum 2 n twice and 2 per dominator.
 
-    Aggarwal et al. 2006, section 3, names the problem reduced from and nothing else.  Here every vertex has a twin with
-    the same neighbors, joined to it; two vertices are 1 apart if they are joined, else 2.  From a dominating set of t
-    vertices come t clusters of radius 1, at 2 t + 2 n in all.  Conversely a clustering can be changed into one of this
-    kind at no cost.  A point at distance 2 from its center pays 2 there, and no more by itself.  Two clusters around
-    one vertex are cheaper as one.  And a vertex alone joins its twin's cluster, within 1 of the center there too, for 1
-    instead of 2, or makes one cluster with the twin for 4 if both are alone.
+    Aggarwal et al. 2006, section 3, names the source problem and nothing else. Here every vertex has a copy with the
+    same neighbors, joined to it; two vertices are 1 apart if they are joined, otherwise 2. A dominating set of t
+    vertices gives t clusters of radius 1, at 2 t + 2 n in all. Conversely, a clustering can be changed into one of this
+    kind at no cost. A point at distance 2 from its center pays 2 there, and no more alone. Two clusters around one
+    vertex are cheaper as one. A vertex that is alone joins its copy's cluster, within 1 of the center there too, for 1
+    instead of 2. If both are alone, it makes one cluster with the copy for 4.
     """
     n = source.n
     joined = [(2 * v, 2 * v + 1) for v in range(n)]

@@ -26,7 +26,7 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.file import canonical
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
-from shoal.model.certificate import Certificate, PublicCertificate
+from shoal.model.certificate import FOLLOWING, Certificate, PublicCertificate
 
 __all__ = ["CONSISTENT", "Stated", "group_sizes", "judge_groups", "one_row_each", "spelled", "tally", "whole"]
 
@@ -238,7 +238,7 @@ def _counted(
 def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
     """Texts as numbers, days or moments where all of them are, else as they stand; and which it was."""
     if any(v is None for v in values):
-        raise VerificationError("a missing value stands among ordered ones, where it has no place")
+        raise VerificationError("a missing value is among ordered ones, where it has no place")
     texts = [str(v) for v in values]
     readers: list[tuple[str, Any]] = [
         ("numbers", Fraction),
@@ -362,16 +362,6 @@ def judge_hierarchy(path: Path, counts: Mapping[str, int], k: int) -> list[Findi
     ]
 
 
-# of the certificate's details, those that are facts or parameters in other words
-TWICE: dict[str, dict[str, str]] = {
-    "labels": {"k": "k", "groups": "groups", "smallest_group": "smallest_group"},
-    "intervals": {n: n for n in ("k", "groups", "smallest_group", "largest_group")},
-    "regions": {
-        "regions": "groups", "upper_bound": "regions_at_most", "largest": "largest_group", "l": "l", "k": "k",
-        "areas": "rows", "left_out": "left_out",
-    },
-    "tiles": {"tiles": "groups", "smallest": "smallest_group"},
-}  # fmt: skip
 _SUMS = {"clusters", "left_out", "may_be_left_out", "r"}
 ELSEWHERE = {"gather": _SUMS, "cellular": _SUMS | {"service", "setup", "radius"}}  # compared where costs are added up
 WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -389,7 +379,7 @@ OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 
 
 def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -> list[Finding]:
-    """Details that contradict the facts, words that are none, and what of the certificate nobody recomputes.
+    """Details that contradict what was asked, words that are none, and what of the certificate nobody recomputes.
 
     Raises VerificationError for a word that is none.
     """
@@ -407,22 +397,17 @@ def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -
         raise VerificationError("the certificate file asks for diverse regions, and names no sensitive column")
     if isinstance(stated, PublicCertificate):
         return promised(stated)
-    twice = TWICE.get(kind, {})
-    expected = {detail: facts[name] if name in facts else asked[name] for detail, name in twice.items()}
-    odd = [detail for detail, value in expected.items() if stated.details.get(detail) != value]
-    if kind == "regions":
-        odd += unmet(asked, stated.details)
-    found = []
-    if twice:
-        text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
-        found.append(Finding("details", not odd, text, CONSISTENT))
+    odd = sorted(FOLLOWING.get(kind, set()) & set(stated.details))
+    odd += unmet(asked, stated.details) if kind == "regions" else []
+    text = f"they tell of {odd[0]!r} what its facts tell, or otherwise" if odd else "none that its facts tell too"
+    found = [Finding("details", not odd, text, CONSISTENT)]
     if kind == "tiles":
         most, there = stated.details.get("tiles_at_most"), facts["groups"]
         fits = type(most) is int and type(there) is int and most >= there
         found.append(Finding("tiles at most", fits, f"{there} tiles, at most {most} certified", CONSISTENT))
     run = stated.details.get("run")
     told_apart = {"run"} if isinstance(run, Mapping) else set()
-    rest = sorted(set(stated.details) - set(twice) - ELSEWHERE.get(kind, set()) - told_apart)
+    rest = sorted(set(stated.details) - ELSEWHERE.get(kind, set()) - told_apart)
     if rest:
         found.append(Finding("other details", True, f"{', '.join(rest)} rest on the certificate", STATED))
     if isinstance(run, Mapping):

@@ -170,7 +170,7 @@ def judge_series(
     if about.get("mode") == "views":
         found += judge_views(place, about, certificates, hierarchies or {})
     if not (place / "private" / "key").is_file():
-        text = "the ledger is private and not here; the promise about persons is stated by whoever holds it"
+        text = "the ledger is private and not here; only its owner can state the promise about persons"
         return [*found, Finding("persons", True, text, STATED)]
     return [*found, *_ledgers(place, about, certificates)]
 
@@ -269,8 +269,8 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             return [Finding("persons", False, f"part {i}: {wrong}")]
         before = persons
     text = {
-        "increment": "every person stands in one part, in a class of which the ledger says what is there",
-        "again": "whoever stayed keeps the values that remain possible, all of them equally often in their group",
+        "increment": "every person is in one part, in a class whose rows the ledger states",
+        "again": "a person who stayed keeps the possible values, all of them equally often in the group",
         "views": "the ledger of every view says what the first part showed, and no more",
     }
     return [Finding("persons", True, text[about["mode"]])]
@@ -325,7 +325,7 @@ def _beside(
         return "the table holds other rows than the groups of the ledger"
     for (t, possible, _), n in Counter(now.select("tuple", "possible", "value").rows()).items():
         if n > copies.get((t, possible), 0):
-            return "a value stands more often in a group than the others"
+            return "a value occurs more often in a group than the others"
     return None
 
 
@@ -334,7 +334,7 @@ def _went_on(
 ) -> str | None:
     """What is wrong with a ledger after the one before it."""
     if persons["person"].n_unique() < persons.height:
-        return "a person stands in the ledger twice"
+        return "a person is in the ledger twice"
     if before is None:
         return None
     both = before.join(persons, on="person", suffix="_now")

@@ -131,7 +131,7 @@ class Composition:
         best = self.known or self.unknown
         if self.known is not None:
             parts.append(f"{self.known.fewer_than_k:,} share all their groups with fewer than k = {self.k}")
-        for learned, how in ((self.known, "whoever knows their groups"), (self.unknown, "a register")):
+        for learned, how in ((self.known, "someone who knows their groups"), (self.unknown, "a register")):
             if learned is None or learned.one_value is None:
                 continue
             over = "" if learned.above is None else f", for {learned.above:,} one is likelier than 1/{self.l:g}"
@@ -193,23 +193,25 @@ def told_at_most(audit: Audit) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """A table judged by its own rows; a class is a set of rows with equal quasi-identifiers, a star being a value.
+    """Privacy levels and risks of a table, counted from its rows alone.
+
+    A class is a set of rows with equal quasi-identifiers. A star is a value.
 
     sizes  class size -> number of classes
     risk   "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "records_at_risk" (share above the
-           threshold), "threshold"; without a population table the journalist's risk is bounded by the prosecutor's,
-           with one "journalist_mean" and "journalist_at_risk" are there too, with weights "individual_max" and
+           threshold), "threshold". Without a population table, the prosecutor's risk bounds the journalist's. With one,
+           there are also "journalist_mean" and "journalist_at_risk"; with weights, "individual_max" and
            "individual_mean"
-    population  beside a population: "from" ("table", "weights" or "size"), "rows" of it, "uniques" (people alone in it,
-           estimated four ways); but from its size alone also "k_map" (the fewest people a class covers), "presence"
-           (least and largest share of a class in them), "unique" (classes that cover at most one)
-    persons  per column that names persons, the fewest different ones in a class
-    wildcards  where asked for, the risks with missing values and stars alike to every value, as other tools count
-    exposed  per column published as ranges or sets, the share of the classes that show a value which only one of their
-           rows holds; exposed_classes: the share that any such column exposes.  A release knows it of itself; of
-           another table it cannot be seen, and is None
-    composition  beside earlier releases, what they tell together, per sensitive column
-    notes  sentences on values that look alike and missing ones that count as a value; they show no value
+    population  with a population: "from" ("table", "weights", or "size"), its "rows", "uniques" (people who are unique
+           in it, estimated in four ways). With a table or weights also "k_map" (the fewest people that a class fits),
+           "presence" (least and largest share of a class in them), "unique" (classes that fit at most one person)
+    persons  for each column that identifies persons, the fewest different persons in a class
+    wildcards  if you request them, the risks if missing values and stars match every value, as in other tools
+    exposed  for each column published as ranges or sets, the share of the classes that show a value of one row only;
+           exposed_classes: the share of classes that any such column exposes. Only a release that shoal made has these
+           figures. For another table, no one can see them, so they are None
+    composition  with earlier releases, what all of them reveal together, for each sensitive column
+    notes  sentences about values that look alike and missing values that count as a value; they show no value
     """
 
     rows: int

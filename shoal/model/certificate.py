@@ -28,10 +28,10 @@ from shoal.model.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """What a theorem promises before the input is seen: cost <= factor * optimum + additive.
+    """What a theorem promises before it sees the input: cost <= factor * optimum + additive.
 
-    ``factor`` and ``additive`` are None where nothing is promised (a heuristic); ``theorem`` names
-    the source, for example "Xiao, Yi, Tao 2010, Theorem 5.19".
+    ``factor`` and ``additive`` are None if nothing is promised (a heuristic). ``theorem`` names the source, for example
+    "Xiao, Yi, Tao 2010, Theorem 5.19".
     """
 
     factor: float | None = None
@@ -157,14 +157,14 @@ class PublicCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Cost and lower bound of one answer, in one unit, with the argument behind each.
+    """Cost and lower bound of one answer, in one unit, with the argument for each.
 
-    cost         what this answer costs, int where the unit is counted, else float
-    lower_bound  no valid answer costs less; 0 <= lower_bound <= cost or the value cannot be made
+    cost         the cost of this answer: int if the unit is counted, otherwise float
+    lower_bound  no valid answer costs less. A certificate needs 0 <= lower_bound <= cost
     unit         what is counted: "stars", "suppressed tuples", "ncp", "records", "km"
-    guarantee    the a-priori promise of the method
+    guarantee    what the method promises before the run
     bound        the theorem or argument behind lower_bound
-    details      what else should stand on record: phase reached, limit that stopped a search, ...
+    details      further facts: the phase reached, the limit that stopped a search, ...
     """
 
     cost: float
@@ -496,6 +496,15 @@ def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: 
         ratio_at_most=step,
         guarantee=PROVED if step == 1 else promise,
     )
+
+
+# Details of an answer's certificate that follow from the facts and parameters beside it; a record has none of them.
+FOLLOWING: dict[str, set[str]] = {
+    "labels": {"k", "groups", "smallest_group"},
+    "intervals": {"k", "groups", "smallest_group", "largest_group"},
+    "regions": {"k", "l", "areas", "regions", "upper_bound", "largest", "left_out"},
+    "tiles": {"tiles", "smallest"},
+}
 
 
 def content(

@@ -97,7 +97,7 @@ def fields(text: str, name: str) -> list[list[str]]:
             found.append(rows)
     if not found:
         raise PolicyError(
-            f"the hierarchy file {name!r} has no classes beside its values, or a quote in it is left open; "
+            f"the hierarchy file {name!r} has no classes next to its values, or a quote in it is left open; "
             "write value;class;*"
         )
     return found[0]  # ragged: refused with the number of the row
@@ -155,13 +155,13 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """How the values of one column may be generalized; made by one of the constructors.
+    """The classes to which the values of one column can be generalized; use one of the constructors.
 
-    kind    "rows", "intervals", "prefixes", "dates" or "stars"
+    kind    "rows", "intervals", "prefixes", "dates", or "stars"
     rows    rows: (value, class at level 1, ..., class at the last level before the root)
-    steps   intervals: the cuts of each level, or one width per level; prefixes: lengths; dates: names of periods
+    steps   intervals: the cuts of each level, or one width for each level; prefixes: lengths; dates: names of periods
     origin  intervals of a width: where one of them begins
-    fill    prefixes: what stands for each character left out
+    fill    prefixes: the character that replaces each character that is left out
     """
 
     kind: str
@@ -172,10 +172,10 @@ class Hierarchy:
 
     @classmethod
     def of(cls, source: Any) -> Hierarchy:
-        """From whatever names a hierarchy.
+        """A hierarchy from anything that names one.
 
         A Hierarchy; the path of an ARX or Amnesia file; "stars", or a builder and its levels as in "intervals:5,10,20",
-        "prefixes:4,3,2", "dates:month,year"; a nested mapping (``tree``); a mapping 0, 1, ... -> column of a level;
+        "prefixes:4,3,2", "dates:month,year"; a nested mapping (``tree``); a mapping 0, 1, ... -> column of a level; or
         a sequence of rows.
         """
         if isinstance(source, Hierarchy):
@@ -212,10 +212,11 @@ class Hierarchy:
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Hierarchy:
-        """An ARX hierarchy file: one row per value, its classes beside it, no header; or an Amnesia "has" file.
+        """A hierarchy from an ARX file (a row for each value, followed by its classes, no header) or an Amnesia "has"
+        file.
 
-        Separated by ``;``, tab or ``,``, whichever gives all rows the same number of fields; a byte order mark, quotes
-        and blank lines are understood, and a heading over an otherwise uniform last column ``*`` is left out.
+        The separator is ``;``, tab, or ``,``: the one that gives all rows the same number of fields. A byte order mark,
+        quotes, and blank lines are understood. A heading over an otherwise uniform last column ``*`` is ignored.
         """
         path = Path(path)
         if not path.is_file():

@@ -113,11 +113,11 @@ _COUNTED = ("person", "household", "population_weights")  # columns that are cou
 class Policy:
     """A request for a release: ``Policy(quasi_identifiers=["age", "zip"], sensitive=["disease"], k=5, l=3)``.
 
-    ``shoal.model.settings`` has an entry for each setting with its default and what it does, and docs/settings.md is a
-    table of them.  Where a policy is made again with another k (``dataclasses.replace(policy, k=3)``), that k takes the
-    former's place.  ``source`` is the file it was read from.
+    ``shoal.model.settings`` has an entry for each setting, with its default and its meaning; docs/settings.md lists
+    them. If you copy a policy with another k (``dataclasses.replace(policy, k=3)``), it replaces the previous k.
+    ``source`` is the file from which the policy was read.
 
-    Raises PolicyError for what is unknown or contradicts itself; docs/tables.md has the sources.
+    Raises PolicyError for an unknown setting and for settings that contradict each other. Sources: docs/tables.md.
 
     Examples:
         >>> from dataclasses import replace
@@ -306,7 +306,7 @@ class Policy:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The columns whose values k counts beside rows: persons, households."""
+        """The columns whose values k counts in addition to rows: persons, households."""
         return tuple(n for n in (self.person, self.household) if n is not None)
 
     @property
@@ -321,7 +321,7 @@ class Policy:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns counted beside the sensitive ones, about which no group is asked to be diverse."""
+        """Columns that are counted like sensitive ones, but for which no group must be diverse."""
         return (*self.units, *self.weighed)
 
     @property
@@ -353,9 +353,9 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | Path, **more: Any) -> Policy:
-        """From a TOML file with the same names as the keyword arguments; paths of hierarchies are relative to it.
+        """A policy from a TOML file with the keyword arguments as keys; paths of hierarchies are relative to the file.
 
-        Or from the certificate file (.json) of a release: what was asked then, again.
+        Or from the certificate file (.json) of a release: the same request again.
         """
         path = Path(path)
         if path.suffix.lower() == ".json":
@@ -397,7 +397,7 @@ class Policy:
         return self if self.seed is not None else replace(self, seed=seed)
 
     def describe(self) -> dict[str, Any]:
-        """What was asked, as plain values for the certificate; hierarchies by the name of their file."""
+        """The request as plain values for the certificate, with hierarchies by the name of their file."""
         people = self.population
         otherwise = {
             "quasi_identifiers": list(self.grouped),

@@ -146,7 +146,7 @@ def refuse_coarsen(asked: Any) -> None:
     if asked.method not in ("auto", "coarsen"):
         raise PolicyError(f"coarsen has a method of its own; leave ⟨method={asked.method!r}⟩ out")
     if asked.population is not None or asked.population_weights is not None:
-        raise PolicyError("coarsen counts rows of the table; leave it out beside a population")
+        raise PolicyError("coarsen counts rows of the table; leave it out with a population")
 
 
 def limits_of(asked: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def limits_of(asked: Any) -> dict[str, Any]:
     if risk is not None and (asked.publish == "centers" or asked.units):
         other = "⟨publish='centers'⟩" if asked.publish == "centers" else "⟨person=⟩ or ⟨household=⟩"
         raise PolicyError(
-            f"⟨max_average_risk⟩ counts rows of classes, and is not enforced beside {other}; with "
+            f"⟨max_average_risk⟩ counts rows of classes, and is not enforced with {other}; with "
             f"⟨k={math.ceil(1 / risk - 1e-9)}⟩ instead every risk, and so their mean, is at most {risk:g}"
         )
     share = number("max_suppressed", asked.max_suppressed, "a share of the rows, from 0 to 1", lambda x: 0 <= x <= 1)
@@ -200,7 +200,7 @@ def minimality_of(asked: Any) -> dict[str, Any]:
     }
     for what, there in beside.items():
         if there:
-            raise PolicyError(f"⟨minimality={share:g}⟩ is not proved beside {what}; leave one of them out")
+            raise PolicyError(f"⟨minimality={share:g}⟩ is not proved with {what}; leave one of them out")
     return {"minimality": share}
 
 

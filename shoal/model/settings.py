@@ -9,8 +9,7 @@ Privacy models and ways to publish have tables of their own, a line each.  Nothi
 nothing.
 """
 
-from __future__ import annotations
-
+# annotations are not deferred here: the tables are read off them, and texts would be compiled at every start
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, UnionType
@@ -121,30 +120,37 @@ class SizeAndShare(TypedDict, total=False):
     """The two models that ``explore`` varies."""
 
     k: Annotated[int, Shorthand("size", "KAnonymity", "At least k rows in every group.")]
-    l: Annotated[int, Shorthand("diversity", "LDiversity", "At most 1/l of a group share a sensitive value.")]
+    l: Annotated[int, Shorthand("diversity", "LDiversity", "At most 1/l of every group share a sensitive value.")]
 
 
 class OtherModels(TypedDict, total=False):
     """All others.  A line is a model's keyword, key, option, and type for type checkers."""
 
-    distinct_l: Annotated[int, Shorthand("diversity", "DistinctLDiversity", "At least l different sensitive values.")]
-    entropy_l: Annotated[float, Shorthand("diversity", "EntropyLDiversity", "Entropy of a group at least log l.")]
+    distinct_l: Annotated[
+        int, Shorthand("diversity", "DistinctLDiversity", "At least l different sensitive values in every group.")
+    ]
+    entropy_l: Annotated[
+        float, Shorthand("diversity", "EntropyLDiversity", "The entropy of every group is at least log l.")
+    ]
     recursive_cl: Annotated[
         Pair, Shorthand("diversity", "RecursiveLDiversity", "Recursive (c,l)-diversity, as c,l.", (), (float, int))
     ]
     alpha_k: Annotated[Pair, Shorthand("size", "AlphaKAnonymity", "(alpha,k)-anonymity, as alpha,k.", (), (float, int))]
-    t: Annotated[float, Shorthand("closeness", "TCloseness", "Within t of the table's distribution (equal distance).")]
+    t: Annotated[
+        float,
+        Shorthand("closeness", "TCloseness", "Every group is within t of the table's distribution (equal distance)."),
+    ]
     t_ordered: Annotated[
         float,
         Shorthand(
-            "closeness", "TCloseness", "The same by the earth mover's distance over the values' order.",
+            "closeness", "TCloseness", "The same with the earth mover's distance on the values' order.",
             (("distance", "ordered"),),
         ),
     ]  # fmt: skip
     t_hierarchical: Annotated[
         float,
         Shorthand(
-            "closeness", "TCloseness", "The same by the hierarchy of the sensitive column; see --hierarchy.",
+            "closeness", "TCloseness", "The same with the hierarchy of the sensitive column; see --hierarchy.",
             (("distance", "hierarchical"),),
         ),
     ]  # fmt: skip
@@ -158,7 +164,7 @@ class OtherModels(TypedDict, total=False):
         int,
         Shorthand(
             "diversity", "SimultaneousLDiversity",
-            "Every row lies in l rows that differ in every sensitive column.",
+            "Every row is in l rows that differ in every sensitive column.",
         ),
     ]  # fmt: skip
     k_map: Annotated[
@@ -167,7 +173,7 @@ class OtherModels(TypedDict, total=False):
     presence: Annotated[
         Pair,
         Shorthand(
-            "population", "DeltaPresence", "Share of a group in the population it fits, as low,high.", (),
+            "population", "DeltaPresence", "A group's share of the people it fits, as low,high.", (),
             (float, float),
         ),
     ]  # fmt: skip
@@ -179,11 +185,15 @@ class WayAndMethod(TypedDict, total=False):
     publish: Annotated[
         str,
         Setting(
-            "Release", f"{', '.join(RECODINGS)}; the first by default.", default="stars", words=RECODINGS, promised=True
+            "Release",
+            f"Way to publish: {', '.join(RECODINGS)}; the first by default.",
+            default="stars",
+            words=RECODINGS,
+            promised=True,
         ),
     ]
     method: Annotated[
-        str, Setting("Search", "A method of the catalogue; auto by default.", default="auto", promised=True)
+        str, Setting("Search", "Method of the catalogue; auto by default.", default="auto", promised=True)
     ]
 
 
@@ -201,10 +211,10 @@ class Preset(TypedDict, total=False):
     privacy: Annotated[
         AnyModel | Sequence[AnyModel | str | Mapping[str, Any]] | str,
         Setting(
-            "Request", "Models that every group must meet, as values.",
-            "In a policy file a list of tables, each with the name of its model. k, l and the other keywords add "
-            "theirs; where a policy is made again with another k, that k takes the former's place. At the command line "
-            "each model has an option.",
+            "Request", "Privacy models that every group must meet.",
+            "In a policy file, a list of tables, each with the name of its model. k, l, and the other keywords add "
+            "theirs. If you copy a policy with another k, it replaces the previous one. On the command line, each "
+            "model has an option.",
             default=(), flag="", shown=True, promised=True, kind="models",
         ),
     ]  # fmt: skip
@@ -220,7 +230,7 @@ class Measured(TypedDict, total=False):
     quasi_identifiers: Annotated[
         Names,
         Setting(
-            "Columns", "Quasi-identifiers: columns others may know, separated by commas.", "They are recoded.",
+            "Columns", "Quasi-identifiers: columns that others may know, separated by commas.", "They are recoded.",
             default=(), flag="--quasi", shown=True, promised=True,
         ),
     ]  # fmt: skip
@@ -234,38 +244,40 @@ class Measured(TypedDict, total=False):
     person: Annotated[
         str | None,
         Setting(
-            "Columns", "Column that names who a row is about: all models count persons; it is left out.", shown=True
+            "Columns",
+            "Column that identifies the person of a row: all models count persons. It is removed.",
+            shown=True,
         ),
     ]
-    household: Annotated[str | None, Setting("Columns", "The same for households.", shown=True)]
+    household: Annotated[str | None, Setting("Columns", "The same for the household of a row.", shown=True)]
     population: Annotated[
         Any,
         Setting(
-            "Request", "Table the rows were drawn from, for --k-map and --presence.",
-            "A path or a frame with the quasi-identifiers as columns; the journalist's risk is counted by it, too.",
+            "Request", "Table from which the rows were drawn, for --k-map and --presence.",
+            "A path or a frame with the quasi-identifiers as columns. The journalist's risk uses it too.",
             shown=True, kind="file",
         ),
     ]  # fmt: skip
     population_weights: Annotated[
         str | None,
         Setting(
-            "Request", "Column: how many people a row of a sample represents.",
-            "It is removed, unless it is named insensitive.", shown=True,
+            "Request", "Column with the number of people that a row represents.",
+            "It is removed unless you name it in `insensitive`.", shown=True,
         ),
     ]  # fmt: skip
     hierarchies: Annotated[
         Mapping[str, Any],
         Setting(
             "Release",
-            "column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or by its "
+            "column=file.csv; or built: column=intervals:5,10, prefixes:4,3, dates:month,year, stars; or from its "
             "counts: column=labels, column=intervals. Repeatable.",
-            "In Python also rows, a nested dict or a Hierarchy. Of a sensitive column: how far apart its values are, "
-            "for t-closeness by the hierarchical distance.",
+            "In Python, also rows, a nested dict, or a Hierarchy. For a sensitive column, it defines the distances of "
+            "its values, for t-closeness by the hierarchical distance.",
             default={}, flag="--hierarchy", promised=True,
         ),
     ]  # fmt: skip
     max_average_risk: Annotated[
-        float | None, Setting("Request", "Highest mean over the rows of 1 / (size of its group).", shown=True)
+        float | None, Setting("Request", "Highest mean over the rows of 1 / (size of the row's group).", shown=True)
     ]
 
 
@@ -274,31 +286,31 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
 
     identifiers: Annotated[
         Names,
-        Setting("Columns", "Columns to leave out, separated by commas.", default=(), shown=True, promised=True),
+        Setting("Columns", "Columns to remove, separated by commas.", default=(), shown=True, promised=True),
     ]
     insensitive: Annotated[
         Names,
         Setting(
-            "Columns", "Columns to carry along as they are, though they single people out.",
-            "A column without a role is kept unchanged, too, unless it is a direct identifier or singles people out.",
+            "Columns", "Columns to publish unchanged, even if they single people out.",
+            "A column without a role is also published, unless it is a direct identifier or singles people out.",
             default=(), shown=True, promised=True,
         ),
     ]  # fmt: skip
     strict_roles: Annotated[
         bool,
-        Setting("Columns", "Refuse a column that is named in no role.", default=False, stated="asked", promised=True),
+        Setting("Columns", "Refuse a column without a role.", default=False, stated="asked", promised=True),
     ]
     coordinates: Annotated[
         tuple[str, str] | Sequence[str] | None,
         Setting(
-            "Columns", "x,y: two columns published as tiles.",
+            "Columns", "x,y: two columns of numbers to publish as tiles.",
             "They become one quasi-identifier, `place`; with `publish=\"hierarchy\"`.", promised=True,
         ),
     ]  # fmt: skip
     weights: Annotated[
         Mapping[str, float],
         Setting(
-            "Columns", "column=factor of its loss; may be repeated.", "1 by default, from 0.000001 to 1,000,000.",
+            "Columns", "column=factor of its loss. Repeatable.", "1 by default, from 0.000001 to 1,000,000.",
             default={}, flag="--weight", shown=True,
         ),
     ]  # fmt: skip
@@ -306,9 +318,9 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         float | None,
         Setting(
             "Request",
-            "Highest share with which a reader who knows the method may infer a sensitive value; decoys keep it.",
-            "Above 0 and below 1. Groups are then formed without a look at sensitive values, and those that do not "
-            "meet what is asked are merged with decoys.",
+            "Highest chance with which a reader who knows the method can infer a sensitive value.",
+            "Above 0 and below 1. shoal then forms groups without the sensitive values, and merges groups that do not "
+            "meet the request with decoys.",
             stated="asked", shown=True,
         ),
     ]  # fmt: skip
@@ -316,43 +328,43 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         str,
         Setting(
             "Request",
-            "category (default): a blank is a value; apart: rows with one are grouped apart; filled: it takes its "
-            "column's most frequent value and counts as lost.",
+            "A missing value is a value (category, the default), its row is grouped separately (apart), or it becomes "
+            "the most frequent value of its column and counts as lost (filled).",
             default="category", words=("category", "apart", "filled"), shown=True, promised=True,
         ),
     ]  # fmt: skip
-    max_level: Annotated[Mapping[str, int], Setting("Release", "column=highest level; may be repeated.", default={})]
+    max_level: Annotated[Mapping[str, int], Setting("Release", "column=highest level. Repeatable.", default={})]
     range_step: Annotated[
         Mapping[str, float | str],
         Setting(
-            "Release", "column=step (dates: days, month or year) at which ranges end; may be repeated.",
-            "Ranges are widened outward to multiples of it.", default={}, promised=True,
+            "Release", "column=step (dates: days, month, or year) at which ranges end. Repeatable.",
+            "Ranges are widened outward to multiples of the step.", default={}, promised=True,
         ),
     ]  # fmt: skip
     global_recoding: Annotated[
-        bool, Setting("Release", "One level per column for all rows.", default=False, shown=True)
+        bool, Setting("Release", "One level for each column in the whole table.", default=False, shown=True)
     ]
     coarsen: Annotated[
         str | None,
         Setting(
-            "Release", "auto: one level per column, the best in all, and stars where groups differ there.",
+            "Release", "auto: one level for each column, found by the search, and stars if a group differs there.",
             "With `publish=\"hierarchy\"`.", words=("auto",),
         ),
     ]  # fmt: skip
     max_suppressed: Annotated[
         float,
         Setting(
-            "Release", "Share of rows that may be starred whole; by default none of global recoding.",
-            "Global recoding stars them if the rest then loses less. Of other recodings, which star rows wherever that "
-            "loses least, it is a limit; 0 is no limit.",
+            "Release", "Share of rows that may be starred completely; 0 by default for global recoding.",
+            "Global recoding stars them if the rest then loses less. Other recodings star rows if that loses least; "
+            "for them, this is a limit, and 0 is no limit.",
             default=0.0, shown=True,
         ),
     ]  # fmt: skip
     keep_order: Annotated[
         bool,
         Setting(
-            "Release", "Keep the row order, which is a leak.",
-            "A pandas frame keeps its index, too; one that is more than a numbering of the rows is refused.",
+            "Release", "Keep the order of the rows. This is a leak.",
+            "A pandas frame keeps its index too. An index that is more than a numbering of the rows is refused.",
             default=False, promised=True,
         ),
     ]  # fmt: skip
@@ -362,15 +374,15 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     numeric_stars: Annotated[
         str,
         Setting(
-            "Release", "In a frame: null: a suppressed number is a missing value; text: its column becomes text.",
+            "Release", "In a frame, a suppressed number is a missing value (null), or its column becomes text (text).",
             default="null", flag="", words=("null", "text"), promised=True,
         ),
     ]  # fmt: skip
     bound: Annotated[
         str,
         Setting(
-            "Files", "Leave the proved ratio out: the certificate then tells nothing of the original.",
-            "In words: ratio or none.",
+            "Files", "Omit the proved ratio, which reveals a little about the original.",
+            "In Python and in a policy file: `ratio` or `none`.",
             default="ratio", flag="--no-bound", meant="none", words=("ratio", "none"), promised=True,
         ),
     ]  # fmt: skip
@@ -378,7 +390,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         str | float,
         Setting(
             "Search",
-            "fast, balanced (default), thorough, or seconds.",
+            "How long to search: fast, balanced (default), thorough, or seconds.",
             default="balanced",
             words=EFFORTS,
             promised=True,
@@ -386,14 +398,12 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     ]
     shards: Annotated[
         int | None,
-        Setting(
-            "Search", "Cut the cells of a large table into so many shards, each searched by itself.", stated="asked"
-        ),
+        Setting("Search", "Cut the cells of a large table into at most this many shards.", stated="asked"),
     ]
     seed: Annotated[
         int | None,
         Setting(
-            "Search", "Fixes the search; never the row order.", "Without it one is drawn, and is on record.",
+            "Search", "Number that fixes the search, never the row order.", "By default, one is drawn and recorded.",
             private=True, promised=True,
         ),
     ]  # fmt: skip
@@ -409,17 +419,22 @@ class PolicySettings(Settings, total=False):
     engine: Annotated[
         str | None,
         Setting(
-            "Search", "polars (default of one file), duckdb (of folders and parts) or spark.",
+            "Search", "Engine: polars (default for one file), duckdb (for folders and parts), or spark.",
             stated="never", promised=True,
         ),
     ]  # fmt: skip
     memory: Annotated[
         str | None,
-        Setting("Files", "Most memory of DuckDB before it spills to disk, such as 2GB.", stated="never", promised=True),
+        Setting(
+            "Files",
+            "Most memory for the work with DuckDB before it writes to disk, such as 2GB.",
+            stated="never",
+            promised=True,
+        ),
     ]
     threads: Annotated[int | None, Setting("Files", "Threads of DuckDB.", stated="never", promised=True)]
     temporary: Annotated[
-        str | Path | None, Setting("Files", "Folder that DuckDB spills into.", stated="never", promised=True)
+        str | Path | None, Setting("Files", "Folder for DuckDB's temporary files.", stated="never", promised=True)
     ]
 
 
@@ -487,12 +502,12 @@ class AreaConditions(NamedTuple):
 
     boundary: Annotated[
         str | None,
-        Condition(Setting("Columns", "Column no region may mix, such as state."), "boundaries", "texts"),
+        Condition(Setting("Columns", "Column such as state: no region mixes its values."), "boundaries", "texts"),
     ] = None
     soft_boundary: Annotated[
         str | None,
         Condition(
-            Setting("Columns", "Column a region mixes only for areas too light to be a region inside."),
+            Setting("Columns", "Column that a region mixes only to include areas too light for a region of their own."),
             "soft_boundaries", "texts",
         ),
     ] = None  # fmt: skip
@@ -530,7 +545,7 @@ class AreaConditions(NamedTuple):
     similar: Annotated[
         Sequence[str],
         Condition(
-            Setting("Columns", "Columns of numbers that a region's areas should be alike in, with commas between."),
+            Setting("Columns", "Columns of numbers in which a region's areas are similar, separated by commas."),
             "similar", "table",
         ),
     ] = ()  # fmt: skip
@@ -539,7 +554,7 @@ class AreaConditions(NamedTuple):
         Condition(
             Setting(
                 "Request",
-                "Exactly so many regions, not as many as can be; with --levels one for each: 100,20.",
+                "Exactly this many regions, not as many as possible; with --levels, one number for each: 100,20.",
             ),
             "regions", "plain",
         ),
@@ -547,7 +562,7 @@ class AreaConditions(NamedTuple):
     max_diameter: Annotated[
         float | None,
         Condition(
-            Setting("Request", "Largest distance between centers of areas in a region: km, or the plane's units."),
+            Setting("Request", "Largest distance between centers of areas in a region, in km or the plane's units."),
             "max_diameter", "plain",
         ),
     ] = None  # fmt: skip
@@ -556,7 +571,7 @@ class AreaConditions(NamedTuple):
         Condition(
             Setting(
                 "Columns",
-                "Column: areas where it says yes, true or 1 connect no others, and go to a region next to them.",
+                "Column: areas with yes, true, or 1 connect no others, and join a neighboring region.",
                 stated="asked",
             ),
             "water", "says",
@@ -566,7 +581,7 @@ class AreaConditions(NamedTuple):
         Sequence[str],
         Condition(
             Setting(
-                "Columns", "Columns summed over each region, with commas between.",
+                "Columns", "Columns to sum over each region, separated by commas.",
                 flag="--sum", stated="asked",
             ),
             "", "table", "sum",
@@ -576,7 +591,7 @@ class AreaConditions(NamedTuple):
         Sequence[str],
         Condition(
             Setting(
-                "Columns", "Columns averaged over each region by the first weight, with commas between.",
+                "Columns", "Columns to average over each region by the first weight, separated by commas.",
                 flag="--mean", stated="asked",
             ),
             "", "table", "mean",
@@ -589,7 +604,7 @@ class TileConditions(NamedTuple):
 
     boundary: Annotated[
         str | None,
-        Condition(Setting("Columns", "Column, a state say: no tile mixes its values."), "boundary", "texts"),
+        Condition(Setting("Columns", "Column such as state: no tile mixes its values."), "boundary", "texts"),
     ] = None
     sensitive: Annotated[
         str | None,
@@ -597,11 +612,11 @@ class TileConditions(NamedTuple):
     ] = None
     person: Annotated[
         str | None,
-        Condition(Setting("Columns", "Column that names persons: k counts these."), "person", "texts"),
+        Condition(Setting("Columns", "Column that identifies persons: k counts persons."), "person", "texts"),
     ] = None
     household: Annotated[
         str | None,
-        Condition(Setting("Columns", "Column that names households: k counts these."), "household", "texts"),
+        Condition(Setting("Columns", "Column that identifies households: k counts households."), "household", "texts"),
     ] = None
     l: Annotated[
         float | None,
@@ -614,19 +629,19 @@ class TileConditions(NamedTuple):
     max_width: Annotated[
         float | None,
         Condition(
-            Setting("Request", "Longest side of a tile: km for degrees, else units of the coordinates."),
+            Setting("Request", "Longest side of a tile, in km for degrees, otherwise in units of the coordinates."),
             "max_width", "plain",
         ),
     ] = None  # fmt: skip
     grid: Annotated[
         float | None,
-        Condition(Setting("Release", "Sides lie at multiples of this, in the coordinates' unit."), "grid", "plain"),
+        Condition(Setting("Release", "All sides are multiples of this, in the coordinates' unit."), "grid", "plain"),
     ] = None
     extent: Annotated[
         str | None,
         Condition(
             Setting(
-                "Release", "plane: tiles cover it, some without end; data: cut off at their points.",
+                "Release", "plane: tiles cover it, some without an end; data: tiles end near their points.",
                 words=("plane", "data"),
             ),
             "extent", "plain",
@@ -653,7 +668,7 @@ class TileConditions(NamedTuple):
     seed: Annotated[
         int | None,
         Condition(
-            Setting("Search", "Of --center draw; cutting draws nothing, and rows never by it.", stated="never"),
+            Setting("Search", "Seed of --center draw. It never fixes the row order.", stated="never"),
             "seed", "plain",
         ),
     ] = None  # fmt: skip

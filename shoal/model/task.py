@@ -2,40 +2,166 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.clock import clock
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, InputError
 from shoal.model.arguments import Effort
 from shoal.model.cards import several
 from shoal.model.certificate import Certificate
-from shoal.model.histogram import Histogram, Partition
-from shoal.model.privacy import Requirement
+from shoal.model.histogram import Histogram, Partition, mixed_radix
+from shoal.model.privacy import DeltaPresence, KMap, Model, Requirement, Rule
 from shoal.model.privacy.base import said
 from shoal.model.privacy.population import OfPersons
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Published, Recoding
 
 
 def nothing(_what: str, _share: float | None) -> None:
     """A progress callback that says nothing."""
 
 
+TUPLE = "__population_tuple__"  # the column that numbers the tuples of a sample
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The people that the rows of a table were drawn from, and how many of them every group must cover.
+
+    models   k-map, delta-presence, or both
+    codes    int64[p, d]  the population's tuples in the table's codes; values the table lacks have codes after them
+    people   int64[p]     rows of each
+    classes  per column int64[levels, codes]  the classes of those codes in the column's hierarchy; None where a column
+             is not recoded by levels
+    exact    whether the classes cover nobody beyond those counted
+    covers   whether what a partition's groups publish by themselves covers enough people
+    """
+
+    models: tuple[Model, ...]
+    codes: np.ndarray
+    people: np.ndarray
+    classes: tuple[np.ndarray, ...] | None = None
+    exact: bool = True
+    covers: Callable[[Partition], bool] = lambda partition: False
+
+    @property
+    def k(self) -> int:
+        """People that every group has to cover under k-map, at least 1."""
+        return max((m.k for m in self.models if isinstance(m, KMap)), default=1)
+
+    @property
+    def shares(self) -> bool:
+        """Whether delta-presence is asked."""
+        return any(isinstance(m, DeltaPresence) for m in self.models)
+
+    @property
+    def high(self) -> float:
+        """The largest share of the people covered that delta-presence allows, at most 1."""
+        return min((m.high for m in self.models if isinstance(m, DeltaPresence)), default=1.0)
+
+    def fewest(self, rows: int) -> int:
+        """People that a group of at least so many rows has to cover."""
+        return max(self.k, math.ceil(rows / self.high - 1e-9) if self.shares else 0)
+
+    def of_tuples(self, histogram: Histogram) -> np.ndarray:
+        """int64[types]: rows of the population with each tuple of a sample; InputError where it is no sample of it."""
+        of_type, first = histogram.types
+        mine = histogram.quasi[first].astype(np.int64)
+        both = np.concatenate([mine, self.codes])
+        key = mixed_radix(both, (both.max(axis=0) + 1).tolist() if both.size else [1] * both.shape[1])
+        distinct, number = np.unique(key, return_inverse=True)
+        held = np.bincount(number[first.size :], weights=self.people, minlength=distinct.size)
+        people = held[number[: first.size]].astype(np.int64)
+        rows = np.bincount(of_type, weights=histogram.count, minlength=first.size)
+        lacking = int((people < rows).sum())
+        if lacking:
+            new = [n for j, n in enumerate(histogram.quasi_names) if not np.isin(mine[:, j], self.codes[:, j]).all()]
+            hint = f"column {new[0]!r} has values that the population lacks" if new else "a population holds its sample"
+            raise InputError(
+                f"{lacking:,} of the {first.size:,} combinations of quasi-identifiers in the sample stand in the "
+                f"population less often than in the sample ({hint}); both tables must write values alike"
+            )
+        return people
+
+    def stricter(self, histogram: Histogram, need: Requirement) -> tuple[Histogram, Requirement]:
+        """What a search can ask of a group's own rows, and what implies that the group covers enough people.
+
+        The histogram has the number of its tuple as one more column; the requirement has a rule for each model.  Of
+        k-map it counts the people of the group's own tuples, of delta-presence the part of them that falls to its rows.
+        """
+        people = self.of_tuples(histogram)
+        of_type, first = histogram.types
+        searched = replace(
+            histogram,
+            sensitive=np.column_stack([histogram.sensitive, of_type]).astype(np.int32),
+            sensitive_names=(*histogram.sensitive_names, TUPLE),
+            sensitive_sizes=(*histogram.sensitive_sizes, int(first.size)),
+        )
+        rows = np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64)
+        where = (len(histogram.sensitive_names),)
+        rules = [Rule(m.charge(rows, people), where, tuple(rows.tolist())) for m in self.models
+                 if isinstance(m, (KMap, DeltaPresence))]  # fmt: skip
+        wants = replace(need, frequency=(*need.frequency, 1), distinct=(*need.distinct, 1), rules=(*need.rules, *rules))
+        return searched, wants
+
+    def decides(self, histogram: Histogram, need: Requirement, apart: np.ndarray | None) -> bool:
+        """Whether the whole table, or each part kept apart, meets ``stricter``; else one group of it decides."""
+        if not histogram.rows:
+            return True
+        searched, wants = self.stricter(histogram, need)
+        parts = [np.ones(searched.cells, bool)] if apart is None else [apart == n for n in np.unique(apart)]
+        new = wants.rules[len(need.rules) :]
+        return all(rule.holds(searched.sensitive[p], searched.count[p]) for rule in new for p in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoys:
+    """Groups must tell nothing by having been formed: nobody's value with more than ``most``.
+
+    deal  draws that nobody else can repeat
+    """
+
+    most: float
+    deal: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What a release keeps beside the requirement of each of its groups; no method knows of them.
+
+    ``shoal.problems.tables.constraints`` turns each into questions that methods can be asked.
+
+    population        the people that the rows were drawn from
+    max_average_risk  groups over rows is at most so much
+    decoys            nothing is told by having been grouped
+    levels            the level of every column, found before: nothing is left to search
+    shards            the cells are cut into so many parts at most, each searched by itself
+    """
+
+    population: Population | None = None
+    max_average_risk: float | None = None
+    decoys: Decoys | None = None
+    levels: Mapping[str, int] | None = None
+    shards: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One question on a table: histogram, what every group must meet, how groups are published, how hard to try.
+    """One problem for a method: histogram, condition on every group, recoding, and effort.
 
-    progress(what, share) may be called at any time with a few words and a share 0..1 or None.
-    spare is how many rows may be starred whole beside the groups; only global recoding has such a budget.
-    apart int64[m], or None: cells of different numbers never share a group; only global recoding is handed it, for
-    other methods every part is a task of its own.
-    admits of levels int64[d] says bool[m] whose class at them keeps what is asked beside its rows (what it covers of a
-    population), and hence the classes above it; None: nothing is asked.  Only global recoding is handed it.
-    started is the clock reading (``shoal.clock``) the effort's seconds count from.
-    part says that the table is one part of another, whose bound is sought elsewhere: none by pairs of rows is.
+    progress(what, share) can be called at any time with a few words and a share 0..1 or None. spare is how many rows
+    may be starred completely in addition to the groups; only global recoding has such a budget. apart int64[m], or
+    None: cells with different numbers never share a group. Only global recoding gets it; for other methods, every part
+    is a task of its own. admits maps levels int64[d] to bool[m]: whether the class at these levels also keeps a
+    condition that does not depend on its rows (the people of a population that it fits). If it does, so do the classes
+    above it. None: no condition. Only global recoding gets it. started is the clock reading (``shoal.clock``) from
+    which the effort's seconds count. part means that the table is one part of another, whose bound is computed
+    elsewhere: this excludes bounds by pairs of rows. constraints are met before a method runs, and the method gets a
+    task without them.
     """
 
     histogram: Histogram
@@ -49,6 +175,11 @@ class Task:
     apart: np.ndarray | None = None
     part: bool = False
     admits: Callable[[np.ndarray], np.ndarray] | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+
+    def again(self, **changes: Any) -> Task:
+        """The task with some changes, its seconds counted from now."""
+        return replace(self, started=clock(), **changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +187,7 @@ class Grouping:
     """A partition with its certificate, the method's name, and what each method tried got.
 
     starred  the last group is a block of rows starred whole, at the top of every hierarchy
+    shows    what the groups publish, where their rows do not say it: wider forms, so that they cover more people
     """
 
     partition: Partition
@@ -63,6 +195,7 @@ class Grouping:
     method: str
     attempts: tuple[Mapping[str, Any], ...] = ()
     starred: bool = False
+    shows: Published | None = None
 
 
 @dataclass(frozen=True)
@@ -157,9 +290,9 @@ def refuse_infeasible(
         best = int(1 / found.share + 1e-9)
         raise InfeasibleError(
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
-            f"{found.largest:,}. Every group needs enough others beside them, so no release reaches this {found.says}. "
+            f"{found.largest:,}. Every group needs enough rows without it, so no release reaches this {found.says}. "
             f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}. Ask for "
-            "less, take the column out of the sensitive ones, or join its values"
+            "less, remove the column from the sensitive columns, or merge its values"
         )
     if found.kind == "frequency":
         assert found.code is not None
@@ -173,4 +306,18 @@ def refuse_infeasible(
     raise InfeasibleError(
         f"{name} has {found.largest} different values, so no table with {found.asked} different values in every group "
         f"exists; the largest possible is {found.largest}"
+    )
+
+
+def uncovered(short: str, widest: str, asked: float, level: float) -> InfeasibleError:
+    """Why the widest that can be published keeps a model of the population from being met."""
+    if short == KMap.short:
+        return InfeasibleError(
+            f"{widest} cover {level} rows of the population, so no group of ⟨k_map⟩ = {asked} exists; the largest "
+            f"⟨k_map⟩ possible is {level}"
+        )
+    text = said(level, up=True)
+    return InfeasibleError(
+        f"{widest} are the share {text} of the rows of the population that they cover, so no table with presence at "
+        f"most {asked} exists; ask for {text} at the least"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from sys import modules
 from typing import Any, NamedTuple
 
 from shoal.errors import PolicyError
@@ -20,10 +21,11 @@ class Problem(NamedTuple):
     """One problem; tables, whose answers leave by the pipeline, has methods alone.
 
     methods     name -> "module:function"
-    answers     names of the classes of its answers
+    answers     the classes of its answers: "module:class"
     release     makes a ``shoal.publishing.crosswalks.crosswalk.Crosswalk`` of an answer: "module:function"
     judge       gives findings of a ``shoal.publishing.judging.Held``, what was written: "module:function"
     one, group  what is put into groups, and what a group of them is called
+    native      whether the frames of its release are of the kind that came in; else they are Polars frames
     proofs      page of the guide, and its section, where the bounds are proved
     """
 
@@ -33,15 +35,22 @@ class Problem(NamedTuple):
     judge: str = ""
     one: str = ""
     group: str = ""
+    native: bool = False
     proofs: tuple[str, str] = ("", "")
+
+    def answered(self, answer: Any) -> bool:
+        """Whether an answer is one of this problem.  Of what was never imported nothing can be an instance."""
+        there = [where for where in self.answers if where.partition(":")[0] in modules]
+        return any(isinstance(answer, resolved(where)) for where in there)
 
 
 CLUSTERS = Problem(
-    answers=("Gathering",),
+    answers=("shoal.problems.gathering.result:Gathering",),
     release="shoal.publishing.crosswalks.clusters:clusters",
     judge="shoal.publishing.judging:clusters",
     one="record",
     group="cluster",
+    native=True,
     proofs=("docs/gathering.md", "The methods and what is proved of them"),
 )
 
@@ -76,7 +85,7 @@ CATALOGUE: dict[str, Problem] = {
             "bicriteria": "shoal.problems.labels.approximations:bicriteria",
             "exact": "shoal.problems.labels.balance:exact",
         },
-        answers=("Cover",),
+        answers=("shoal.problems.labels.instance:Cover",),
         release="shoal.publishing.crosswalks.grouped:labels",
         judge="shoal.publishing.judging:groups",
         one="label",
@@ -84,7 +93,7 @@ CATALOGUE: dict[str, Problem] = {
         proofs=("docs/labels.md", "How far from the least possible: the bounds"),
     ),
     "intervals": Problem(
-        answers=("Cut",),
+        answers=("shoal.problems.intervals:Cut",),
         release="shoal.publishing.crosswalks.grouped:intervals",
         judge="shoal.publishing.judging:groups",
         one="value",
@@ -98,7 +107,7 @@ CATALOGUE: dict[str, Problem] = {
             "search": "shoal.problems.regions.search:search",
             "exact": "shoal.problems.regions.answer:exact",
         },
-        answers=("Regions", "Nested"),
+        answers=("shoal.problems.regions.task:Regions", "shoal.problems.regions.task:Nested"),
         release="shoal.publishing.crosswalks.areas:regions",
         judge="shoal.publishing.judging:regions",
         one="area",
@@ -113,7 +122,7 @@ CATALOGUE: dict[str, Problem] = {
             "best_cuts": "shoal.problems.tiles.search:best_cuts",
             "mondrian": "shoal.problems.tiles.search:mondrian",
         },
-        answers=("Tiles",),
+        answers=("shoal.problems.tiles.result:Tiles",),
         release="shoal.publishing.crosswalks.grouped:tiles",
         judge="shoal.publishing.judging:tiles",
         one="place",

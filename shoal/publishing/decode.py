@@ -104,7 +104,7 @@ class Decoded:
         """From a published table and what was asked; ``stars`` per column tells a starred number from a missing one."""
         if policy.publish == "centers":
             raise PolicyError(
-                "a release of centers shows one record for each cluster and says of no cell what it stands for; "
+                "a release of centers shows one record for each cluster and does not state what a cell can be; "
                 "publish stars, ranges or a hierarchy"
             )
         return cls.shown(data, policy, stars, separator)
@@ -205,12 +205,13 @@ class Decoded:
 def decode(
     release: str | Path, certificate: str | Path | None = None, *, hierarchies: Mapping[str, Any] | None = None
 ) -> Decoded:
-    """A release file understood by its certificate: ``numeric()``, ``members()``, ``one_hot()`` and ``sample()``.
+    """A release file, read with its certificate: ``numeric()``, ``members()``, ``one_hot()``, and ``sample()``.
 
-    certificate  RELEASE.certificate.json when None; hierarchies: those that do not lie beside it, per column
+    certificate  RELEASE.certificate.json if None
+    hierarchies  for each column, a hierarchy that is not next to the certificate
 
-    Raises InputError where the certificate is missing or names other columns.  The certificate is not verified here;
-    ``shoal.verify`` does that.
+    Raises InputError if the certificate is missing or names other columns. This call does not verify the certificate;
+    ``shoal.verify`` does. O(n) for n rows. See docs/using.md.
     """
     path, beside = Path(release), certificate_of(release, certificate)
     record = read_json(beside)

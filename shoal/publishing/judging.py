@@ -43,14 +43,6 @@ class Sources(NamedTuple):
     shapes: Mapping[str, Any] = MappingProxyType({})
 
 
-def form_of(path: Path) -> str:
-    """How a file stores values: "parquet", "excel" or "csv"."""
-    name = path.name.lower()
-    if name.endswith((".parquet", ".pq")):
-        return "parquet"
-    return "excel" if name.endswith((".xlsx", ".xls", ".xlsb")) else "csv"
-
-
 def findings(
     record: Mapping[str, Any],
     certificate: Certificate | PublicCertificate,

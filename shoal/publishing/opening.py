@@ -1,8 +1,12 @@
-"""Whatever a user hands over: as one frame in memory, or counted as a population."""
+"""Whatever a user hands over: as one frame in memory, counted as a population, or as what an answer was made from.
+
+What a release is made of and what it is verified with are opened here alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +14,20 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.frames import FrameTable
+from shoal.engines.geography import read as read_areas
 from shoal.engines.open import open_table
-from shoal.engines.source import Scope
+from shoal.engines.source import Scope, kind_of
 from shoal.engines.table import Table, require
-from shoal.errors import PolicyError, within
+from shoal.engines.vector import GDAL, JSON
+from shoal.errors import InputError, PolicyError, VerificationError, within
 from shoal.judge.originals.population import Census
+from shoal.judge.places.areas import NAMED
+from shoal.model.certificate import digest, source_of
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import PLACE
+from shoal.publishing.judging import Sources, tables
+
+__all__ = ["kind_of", "like", "opened", "read_census", "sources_of", "with_place"]
 
 
 def opened(
@@ -61,3 +73,66 @@ def read_census(
     tuples, rows = table.counts(list(quasi))
     kept = [c.cast(pl.String) if isinstance(c.dtype, pl.Categorical) else c for c in tuples.iter_columns()]
     return Census(pl.DataFrame(kept), np.asarray(rows, np.int64))
+
+
+def sources_of(
+    source: Any, record: Mapping[str, Any], separator: str | None, encoding: str | None,
+    hierarchies: tuple[Mapping[str, Any], Path],
+) -> Sources:  # fmt: skip
+    """The sources as the judge takes them; arguments as of ``shoal.publishing.verifying.recheck.recheck``."""
+    given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
+    if not given:
+        return Sources()
+    if record["kind"] == "regions":
+        return _areas(given, record["parameters"])
+    if record["kind"] in ("gather", "cellular"):
+        return _points(given, record["parameters"], (separator, encoding), hierarchies)
+    if len(given) > 1:
+        raise InputError("this output was made of one source; name one")
+    return Sources(opened(given[0], separator, encoding))
+
+
+def _points(
+    given: list[Any], asked: Mapping[str, Any], text: tuple[str | None, str | None],
+    hierarchies: tuple[Mapping[str, Any], Path],
+) -> Sources:  # fmt: skip
+    """The table that was clustered, then the coordinates of its codes, in the order of the columns."""
+    coded = [f["columns"][0] for f in asked["features"] if f["kind"] == "coded place"]
+    if len(given) > 1 + len(coded):
+        raise InputError("clusters are made of one table, and the coordinates of its codes; name no more")
+    held, folder = hierarchies
+    trees = {}
+    for name, entry in dict(asked.get("hierarchies") or {}).items():
+        source = held.get(name, entry["source"])
+        if name not in held and source == "given":
+            continue
+        with suppress(InputError):
+            tree = Hierarchy.of(source if name in held else source_of(name, str(source), folder))
+            if digest(tree) != entry["sha256"]:
+                raise VerificationError(f"the hierarchy of {name!r} is not the one certified")
+            trees[name] = tree
+    places = {name: opened(x) for name, x in zip(coded, given[1:], strict=False)}
+    return Sources(opened(given[0], *text), trees=trees, places=places)
+
+
+def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
+    """Areas, pairs, polygons: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
+    if len(given) > 3:
+        raise InputError("regions are made of areas, pairs of neighbors and polygons; name a file of each at most")
+    named = asked.get("column")
+    if not all(isinstance(x, (str, Path)) for x in given):
+        if len(given) != 2:
+            raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
+        table, pairs = (opened(x) for x in given)
+        name = named or ("id" if "id" in table.columns else table.columns[0])
+        return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
+    first, second = given[0], given[1] if len(given) > 1 else None
+    how = dict(asked.get("drawn") or {})
+    drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
+    shapes = second if drawn else given[2] if len(given) > 2 else None
+    found = read_areas(
+        first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
+        shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
+        tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
+    )  # fmt: skip
+    return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

@@ -86,7 +86,7 @@ def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
         good = signed_by(record, signer)
         return Finding("signature", good, f"made with the key of {Path(signer).name}" if good else
                        f"not made with the key of {Path(signer).name}")  # fmt: skip
-    forge = "whoever can write files can forge a certificate"
+    forge = "anyone who can write files can forge a certificate"
     if "signature" in record:
         return Finding(
             "signature", True, f"there, not checked: name the public key (--signer); without it {forge}", STATED

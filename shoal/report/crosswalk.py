@@ -56,19 +56,19 @@ ASKED = {
     "r": "a cluster holds at least (r)",
     "objective": "aim",
     "weight": "what a group holds is counted by column",
-    "count": "counts stand in column",
+    "count": "counts are in column",
     "x": "coordinate across, in column",
     "y": "coordinate up, in column",
     "place": "a place, in columns",
     "geographic": "coordinates are longitude and latitude",
     "extent": "tiles cover the plane, or end with the data",
     "grid": "sides of tiles lie on steps of",
-    "center": "what stands for a group's place",
+    "center": "what represents a group's place",
     "sparse": "records that fit no tile",
     "norm": "distances of columns are added up",
     "unit": "distances are in",
     "epsilon": "share of the records that may be left out",
-    "setup_cost": "cost of a cluster besides",
+    "setup_cost": "additional cost of a cluster",
     "max_diameter": "no group is wider than",
     "max_width": "no side is longer than",
     "eligible": "a condition of the caller's own",
@@ -172,7 +172,7 @@ def answer(figures: Mapping[str, Any]) -> str:
     if not after["groups"]:
         return f"There is no {group}: everything was left out."
     parts = [
-        f"Every {group} holds at least {after['smallest']:,} {unit}: whoever knows no more of somebody than the "
+        f"Every {group} holds at least {after['smallest']:,} {unit}: someone who knows only a person's "
         f"{group} has {several(after['smallest'] - 1, 'other')} to choose from"
     ]
     before = figures["before"]
@@ -222,13 +222,13 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     kind, asked = figures["kind"], figures["parameters"]
     group = CATALOGUE[kind].group
     said = [
-        f"The attacker knows in which {group} somebody is and nothing else that is published with it. Other columns "
-        "published beside it single people out again; they need a release of their own (shoal anonymize).",
+        f"The attacker knows in which {group} a person is and nothing else that is published with it. Other columns "
+        "published with it single people out again; they need a release of their own (shoal anonymize).",
     ]
     if kind == "regions":
         said.append(
-            f"Column {asked['weight'][0]} counts people, or whatever each person should be hidden among; the numbers "
-            "are taken as they came."
+            f"Column {asked['weight'][0]} counts people, or other units among which each person hides; the numbers "
+            "are used unchanged."
         )
         said.append("Areas are neighbors where the table of pairs or the polygons say so.")
     elif kind == "tiles" and not (asked.get("person") or asked.get("household")):
@@ -237,11 +237,11 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
         said.append("One record is one person.")
     if kind in ("gather", "cellular"):
         said.append(
-            f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; whoever asked chose the scales"
-            + (f": {_scales(asked['features'])}." if figures["internal"] else ".")
+            f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; the author of the request "
+            "chose the scales" + (f": {_scales(asked['features'])}." if figures["internal"] else ".")
         )
     if kind == "tiles":
-        said.append("The tiles are published, not the places: a row per place is for whoever holds the table.")
+        said.append("The tiles are published, not the places: a row for each place is for the owner of the table.")
     if kind in ("labels", "intervals"):
         said.append(
             "A missing value is a value of its own." if kind == "labels" else "Every value has its place in order."
@@ -292,7 +292,7 @@ def limits(figures: Mapping[str, Any]) -> list[str]:
         out.append("Sides of tiles lie between places; a grid (--grid) puts them at round coordinates.")
     if kind in ("gather", "cellular"):
         out.append(
-            "Each center is a real record, published as it stands."
+            "Each center is a real record, published unchanged."
             if asked.get("center") == "record"
             else "Centers are averages or middle values; of few records they may still be somebody's."
         )
@@ -305,7 +305,7 @@ def limits(figures: Mapping[str, Any]) -> list[str]:
 
 _NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
 ROLES = {
-    "value": "what was grouped, as it stands in the table",
+    "value": "what was grouped, as in the table",
     "group": "number of its group",
     "group_label": "name of its group",
     "group_count": "records of its group",
@@ -435,10 +435,10 @@ def _role(name: str, figures: Mapping[str, Any]) -> str:
         for at in (asked["x"], asked["y"]):
             if name.startswith(f"{at}_"):
                 return {"low": "where its tile begins", "high": "where its tile ends"}.get(
-                    name.removeprefix(f"{at}_"), "a place in its tile, to stand for it"
+                    name.removeprefix(f"{at}_"), "a place in its tile that represents it"
                 )
         if name in (asked["x"], asked["y"]):
-            return "coordinate, as it stands in the table"
+            return "coordinate, as in the table"
     if name in names(asked.get("sensitive")):
         return "sensitive: the values of the cluster's records, with their counts"
     if name in (asked.get("columns") or ()) or name in (asked.get("place") or ()):
@@ -525,7 +525,7 @@ def _figure(what: str, drawn: str) -> Markup:
 
 def _shown(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
-    said = f"Each stands for a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
+    said = f"Each represents a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
     return paragraph(said, "soft") + table(
         found["columns"], found["rows"], len(found["columns"]), "Ten of them, spread over the file"
     )

@@ -149,7 +149,7 @@ def comparison_page(found: Mapping[str, Any], head: Sequence[str], rows: Sequenc
     readings = [f"{name.replace(chr(95), chr(32))}: {said}" for name, said in found["readings"].items()]
     lead = (
         f"{len(rows) - 1} {'release' if len(rows) == 2 else 'releases'} of a table of {found['rows']:,} rows, each "
-        "judged and used in the same way, beside the original. Of k and l more is better, of losses, errors and "
+        "judged and used in the same way, with the original. For k and l, more is better; for losses, errors, and "
         "distances less."
     )
     sections = [
@@ -185,9 +185,9 @@ TITLES = {
     "linkage": "Linkage: whose row is this?",
     "inference": "Inference: what is this person's value?",
     "minimality": "Minimality: what was hidden because it had to be",
-    "downcoding": "Downcoding: what stood in a hidden cell",
+    "downcoding": "Downcoding: the value of a hidden cell",
     "composition": "Composition: one person in several releases",
-    "files": "Files: order, metadata and what lies beside the release",
+    "files": "Files: order, metadata, and what is published with the release",
 }
 
 
@@ -316,7 +316,7 @@ def _attack_figure(finding: Mapping[str, Any]) -> str:
     return _share(finding["figure"])
 
 
-def _share(value: float | None, missing: str = "cannot be told") -> str:
+def _share(value: float | None, missing: str = "unknown") -> str:
     """A share as a percentage of three digits."""
     return missing if value is None else f"{100 * value:.3g}\u00a0%"
 

@@ -215,7 +215,7 @@ def _over(a: int | None, b: int | None) -> float:
 def _journalist(risk: Mapping[str, Any]) -> str:
     if "journalist_mean" not in risk:
         return "at most the prosecutor's, as no population table was given"
-    return f"at most {risk['journalist_max']:.3g}, {risk['journalist_mean']:.3g} on the mean, beside the population"
+    return f"at most {risk['journalist_max']:.3g}, {risk['journalist_mean']:.3g} on the mean, with the population"
 
 
 def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
@@ -291,10 +291,10 @@ def _span(above: float, most: float) -> str:
 
 def _distributions(figures: Mapping[str, Any]) -> Markup:
     step, rows = figures["step"], max(figures["release"]["rows"], 1)
-    apart = "A coarser value counts evenly for all it may stand for; hidden values are counted apart."
+    apart = "A coarser value counts evenly for all values that it covers; hidden values are counted separately."
     said = (
-        f"Counts before are rounded to multiples of {step}, more coarsely beside what is published,"
-        f" and not told below {step} or where the release leaves too little open, so that no difference gives away "
+        f"Counts before are rounded to multiples of {step}, more coarsely than published figures,"
+        f" and not shown below {step} or if the release leaves too little open, so that no difference reveals "
         "whose value was hidden. " + apart
     )
     drawn = [part("parts.html", "titled", c["name"], _bars(c, rows)) for c in figures["columns"]]
@@ -310,17 +310,17 @@ def _bars(column: Mapping[str, Any], rows: int) -> Markup:
     if column["before_shown"] or column["before"] is None:
         return pictured
     return pictured + paragraph(
-        f"Only {column['changed']:,} values of this column were changed, too few to set the counts before beside these "
-        "without giving them away.",
+        f"Only {column['changed']:,} values of this column were changed, too few to compare with the counts before "
+        "without revealing them.",
         "soft",
     )
 
 
 def _pairs(figures: Mapping[str, Any]) -> Markup:
     said = (
-        "The columns that say most of each other in the release, rounded and told as above. A line is "
+        "The columns that reveal most about each other in the release, rounded as above. A line is "
         f"left out of the counts before (–) where fewer than {4 * figures['step']:,} of its rows were changed, and a "
-        f"count below {figures['step']:,}. A coarser value counts evenly for all it may stand for."
+        f"count below {figures['step']:,}. A coarser value counts evenly for all values that it covers."
     )
     same = {c["name"] for c in figures["columns"] if c["before"] is not None and not c["changed"]}
     drawn = [_pair(found, same.issuperset(found["columns"])) for found in figures["pairs"]]
@@ -344,7 +344,7 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
         for when, counts in tables
     ]
     few = "Too few counts" if any(said) else "No count"
-    notes = [] if enough else [f"{few} before can be set beside these without telling too much."]
+    notes = [] if enough else [f"{few} before can be compared with these without revealing too much."]
     if found["unplaced"] >= 1:
         notes.append(f"{found['unplaced']:,.0f} rows in which either value is hidden are not among them.")
     return part("parts.html", "pair", f"{first} and {second}", drawn, notes)

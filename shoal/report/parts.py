@@ -276,7 +276,7 @@ def proof_of(text: str, otherwise: tuple[str, str]) -> tuple[str, str]:
 
 
 _FITTING = "Each row is charged the cheapest of what it may show so that enough people of the population fit it."
-_NEAREST = "Each row is charged what it must lose beside its nearest rows, as many as the smallest group needs."
+_NEAREST = "Each row is charged what it must lose with its nearest rows, as many as the smallest group needs."
 _WIDENED = "Where ranges end on a grid, a row loses what its own value is widened by, even in no group at all."
 
 _BOXES = (
@@ -337,14 +337,14 @@ THEOREMS = {
     "2009, Theorem 10": "Sizes are rounded to few, and these are tried in all combinations.",
     "2009, Theorem 11": "Sizes are rounded to few, and these are tried in all combinations; groups may be below k.",
     "gathering.md, Theorem 1:": "Every record has a ball that holds its r nearest. Balls that share no record become "
-    "clusters, the smallest first; whoever is left goes to the nearest, at most three such radii away.",
+    "clusters, the smallest first; the rest goes to the nearest, at most three such radii away.",
     "gathering.md, Theorem 3:": "A radius is guessed, and the balls that hold most free records are taken in rounds; a "
     "guess that fails is below the least radius possible.",
     "gathering.md, Theorem 5": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
     "kept, and the prices add up to no more than any answer costs.",
     "gathering.md, Theorem": "Records pay for clusters as time goes on; of clusters that share a payer the widest is "
     "kept, and clusters of too few records are filled up with the nearest.",
-    "Lemma 1": "Whoever is in a cluster lies within its radius of a center that has r records as near; the least such "
+    "Lemma 1": "A record in a cluster is within its radius of a center that has r records as near; the least such "
     "distance of every record is known.",
     "whose test failed": "At too small a radius more records lie far apart than clusters can be filled; half of a "
     "distance at which that was seen is less than any answer needs.",
@@ -398,13 +398,13 @@ GLOSSARY = {
     "l-diversity": "in no group do more than one in l rows share a sensitive value",
     "entropy l": "as many equally frequent values as would tell as little as the values of the worst group",
     "distance t": "how far a group's values are distributed otherwise than the whole table's: 0 not at all, 1 entirely",
-    "kept unchanged": "published as they came, beside the groups; whoever knows their values may find a person by them",
+    "kept unchanged": "published unchanged; someone who knows their values might find a person by them",
     "prosecutor": "somebody who knows that a person is in the table and looks for that person's row",
     "journalist": "somebody who looks for any person, without knowing who is in the table",
     "marketer": "somebody who links as many rows as possible; the mean risk counts",
     "loss": "0 where a value is published as it is, 1 where nothing of it is left",
     "SHA-256": "a fingerprint of the file's bytes: it changes when any of them does",
-    "certificate": "the file beside the release that says what holds and what it cost; shoal verify checks it",
+    "certificate": "the file next to the release that states what holds and what it cost; shoal verify checks it",
     "lower bound": "what every other release of this kind costs at least, proved for this table",
 }
 
@@ -530,7 +530,7 @@ def again(figures: Mapping[str, Any], command: str | Markup = "") -> Markup:
     rows += [
         (f"hierarchy of {name}", code(found["sha256"])) for name, found in (figures.get("hierarchies") or {}).items()
     ]
-    said = "All figures of this page stand in it as JSON, and in the file of its name that ends in .json."
+    said = "This page contains all its figures as JSON, and so does the file of its name that ends in .json."
     out = table(("", ""), rows, 2, "Versions and hashes") + paragraph(said)
     if not written:
         return out

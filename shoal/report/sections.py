@@ -27,11 +27,11 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         + "), and nothing about the sensitive columns"
         + (" (" + ", ".join(policy["sensitive"]) + ")" if policy["sensitive"] else "")
         + ".",
-        "Columns without a role are published unchanged; whoever chose the roles answers for them.",
+        "Columns without a role are published unchanged; the person who chose the roles is responsible for them.",
         as_sentence(missing_words(policy["missing"])),
         "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",
         "Which of several equal rows went into which group was chosen at random.",
-        "The rows stand in the order of the input." if policy["keep_order"] else "The rows were shuffled.",
+        "The rows have the order of the input." if policy["keep_order"] else "The rows were shuffled.",
         _who(policy),
         *([_SPAN] if policy["publish"] == "centers" else []),
         *_outside(policy),
@@ -55,7 +55,7 @@ def _outside(policy: Mapping[str, Any]) -> list[str]:
         )
     if asked & {"KMap", "DeltaPresence"}:
         source = "the weights are right" if policy.get("population_weights") else "the population is whole"
-        out.append(f"That {source} rests on whoever handed it over.")
+        out.append(f"That {source} depends on the person who provided it.")
     return out
 
 
@@ -88,12 +88,12 @@ def _minimality(policy: Mapping[str, Any]) -> str:
     """What the forming of the groups tells, or why it tells nothing."""
     if policy.get("minimality") is None:
         return (
-            "Minimality: that nothing was coarsened without need can itself tell something (Wong, Fu, Wang, Pei 2007)."
+            "Minimality: knowing that nothing was coarsened needlessly can reveal something (Wong, Fu, Wang, Pei 2007)."
         )
     return (
-        "Minimality: who knows the method and everybody's quasi-identifiers tells nobody's value with more than "
-        f"{policy['minimality']:g}, where before the release any two people may as well have each other's values. Who "
-        "knows more about the people, or has a second release of them, may tell more."
+        "Minimality: someone who knows the method and everyone's quasi-identifiers can infer no value with more than "
+        f"{policy['minimality']:g}, if before the release any two people might equally well have each other's "
+        "values. Someone who knows more about the people, or has a second release of them, might infer more."
     )
 
 
@@ -113,8 +113,8 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
     ]
     if policy["publish"] == "centers":
         out.insert(
-            2, "Centers: what a group's rows show is the record of one of its people, as it came; whoever knows that "
-            "somebody of just these values is in the table has found the group in which that person is."
+            2, "Centers: the rows of a group show the record of one of its people, unchanged. Someone who knows that "
+            "a person with these values is in the table has found that person's group."
         )  # fmt: skip
     if policy["publish"] == "hierarchy":
         out.insert(
@@ -192,12 +192,12 @@ def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if policy.get("population"):
         yield "population", policy["population"]
     if policy.get("population_weights"):
-        yield "population", f"estimated: a row stands for as many people as {policy['population_weights']} says"
+        yield "population", f"estimated: {policy['population_weights']} states how many people a row represents"
     if policy["max_average_risk"] is not None:
         yield "mean risk", f"at most {number(policy['max_average_risk'])}"
     if policy.get("minimality") is not None:
         told = f"with a share of at most {number(policy['minimality'])}"
-        yield "a value is told to who knows the method", told
+        yield "someone who knows the method can infer a value", told
     if policy["max_suppressed"]:
         whole = release["certificate"].get("details", {}).get("suppressed_rows")
         found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"
@@ -257,7 +257,7 @@ def _left_out(name: str, policy: Mapping[str, Any]) -> str:
     counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
     if counted:
         return f"{name} (names the {counted})"
-    return f"{name} (says how many people a row stands for)" if policy.get("population_weights") == name else name
+    return f"{name} (states how many people a row represents)" if policy.get("population_weights") == name else name
 
 
 _HARBOR = {
@@ -292,7 +292,7 @@ def carried(found: Mapping[str, Any], rows: int) -> Markup:
             "bad",
         )
         if together
-        else paragraph("Together these columns single out nobody: every combination stands in two rows or more.")
+        else paragraph("Together these columns single out no one: every combination occurs in at least two rows.")
     )
     said += paragraph(" ".join(listed))
     head = ("column", "rows whose value no other row holds")
@@ -318,7 +318,7 @@ def warnings(figures: Mapping[str, Any]) -> list[str]:
         part = carried["together"] / max(rows, 1)
         text = (
             f"{columns} kept unchanged single{'' if number > 1 else 's'} out {carried['together']:,} of "
-            f"{rows:,} rows ({share(part, 1)}). Whoever knows these values finds these people in spite of the groups."
+            f"{rows:,} rows ({share(part, 1)}). Someone who knows these values finds these people despite the groups."
         )
         found.append((1 + part, text))
     found += [(most, text) for most, text in (*_shared(audit["sensitive"]), *_far(audit["sensitive"]))]
@@ -330,11 +330,11 @@ def _shared(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
     shares = {name: levels["alpha"] for name, levels in sensitive.items() if (levels["alpha"] or 0.0) >= ALL_BUT}
     whole = [name for name, most in shares.items() if most >= 1]
     if whole:
-        yield 1.0, f"In some group all rows share a value of {_or(whole)}. Whoever is known to be in it has that value."
+        yield 1.0, f"In some group all rows share a value of {_or(whole)}. Anyone known to be in it has that value."
     rest = sorted((name for name in shares if name not in whole), key=lambda name: -shares[name])
     if rest:
         shown = [f"{percent_up(shares[name])} % of the rows share a value of {name}" for name in rest]
-        text = f"In some group {_or(shown)}. Whoever is known to be in it very probably has that value."
+        text = f"In some group {_or(shown)}. Anyone known to be in it very probably has that value."
         yield shares[rest[0]], text
 
 
@@ -346,7 +346,7 @@ def _far(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
         shown = [f"{name} (t = {far[name]:.3f})" for name in worst]
         yield (
             far[worst[0]] - 1,  # after what discloses a value
-            f"In some group the values of {_or(shown)} are hardly those of the whole table. Whoever is known to be in "
+            f"In some group the values of {_or(shown)} differ widely from the whole table's. Anyone known to be in "
             "it is known to have one of few values.",
         )
 

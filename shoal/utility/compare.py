@@ -289,21 +289,21 @@ def compare(
     separator: str | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Releases of one table, ours or another tool's, judged and used in the same way.
+    """Privacy, loss, and utility of releases of one table, from shoal or any other tool, judged in the same way.
 
     original     a path or a frame, as for ``anonymize``
-    releases     name -> a ``Release``, a path or a frame
-    hierarchies  per column, to read labels that no notation explains; those of a ``Release`` are known
-    target       the column that a classifier learns (scikit-learn, extra ``learn``); the first sensitive one when None
-    held_out     rows of the same columns that no release was made from, to judge the classifier on; without them it is
-                 judged on the original's rows, which flatters every release alike
-    population   the table the original was drawn from: the people every class fits are counted in it
+    releases     name -> a ``Release``, a path, or a frame
+    hierarchies  for each column, to read labels that no notation explains; those of a ``Release`` are known
+    target       the column that a classifier learns (scikit-learn, extra ``learn``); the first sensitive one if None
+    held_out     rows with the same columns that no release contains, to judge the classifier. Without them, it is
+                 judged on the original's rows, which makes every release look better
+    population   the table from which the original was drawn: the people that each class fits are counted in it
     seed         of the random queries
 
-    Utility: every cell stands for its members, each as likely.  Query error is |estimate - truth| / truth over 400
-    counts with a random run of values in each of two columns and a truth of at least 1 % of the rows (10 at least);
-    the distance of marginals is total variation; the change of correlations is the mean absolute one over pairs of
-    number columns.  Raises PolicyError and InputError for columns that are not there.  O(rows columns + queries rows).
+    For utility, a cell represents its members, each equally likely. Query error is |estimate - truth| / truth over 400
+    counts, with a random run of values in each of two columns and a truth of at least 1 % of the rows (at least 10).
+    The distance of marginals is total variation. The change of correlations is the mean absolute change over pairs of
+    columns of numbers. Raises PolicyError and InputError for missing columns. O(rows columns + queries rows).
     """
     if not mapping("releases", releases):
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
@@ -361,7 +361,7 @@ def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
     if (left := whole.table.height - read.frame.height) < 0:
         raise InputError(f"the release {name!r} has more rows than the original")
     notes = []
-    if not hasattr(given, "stars"):
+    if not hasattr(given, "facts"):
         nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
         notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
     if lost := sum(s.unknown for s in read.spreads):
@@ -405,9 +405,9 @@ def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFram
 
 def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> Read:
     own: Mapping[str, Any] = {}
-    stars: Mapping[str, int] = getattr(given, "stars", {})
+    stars: Mapping[str, int] = {}
     if hasattr(given, "policy") and hasattr(given, "table"):
-        own, given = _trees(given.policy.hierarchies), given.table
+        own, stars, given = _trees(given.policy.hierarchies), given.facts.stars, given.table
     frame = _open(given, whole.names, separator)
     trees = {**own, **hierarchies}
     spreads, cells = [], []

@@ -29,7 +29,8 @@ from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
-from shoal.publishing.verifying.recheck import read_record, sources_of
+from shoal.publishing.opening import sources_of
+from shoal.publishing.verifying.recheck import read_record
 from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.watching import watched
 
@@ -186,20 +187,20 @@ def explore(
     partial: Callable[[Exploration], None] | None = None,
     **settings: Unpack[OtherSettings],
 ) -> Exploration:
-    """Loss, groups and risk for every combination of k, l, way to publish and method.
+    """Loss, groups, and risk for every combination of k, l, way to publish, and method.
 
     data      a path or a frame, as for ``anonymize``; it is read once
-    policy    a Policy, or its settings as keywords; its own k and l are left out, its other privacy models are kept
-    k, l      whole numbers, one or several; l (frequency form) of 1 asks nothing
-    publish   ways to publish; the policy's own when None.  Hierarchies are used where the way is "hierarchy"
-    method    methods of the catalogue; the policy's own when None
-    progress  called with (what is being done, share done)
+    policy    a Policy, or its settings as keywords. Its own k and l are ignored; its other privacy models are kept
+    k, l      whole numbers, one or several; l = 1 (frequency form) requires nothing
+    publish   ways to publish; the policy's own if None. Hierarchies are used if the way is "hierarchy"
+    method    methods of the catalogue; the policy's own if None
+    progress  called with (step, share done)
     each      called with every point as it is found; partial: with everything found so far, after every point
 
-    Nothing is published: a point is a release made, judged and thrown away.  A combination that no release can meet is
-    a point with its reason.  A stricter point's release stands for a looser one's where it loses less.  Raises as
-    ``anonymize`` does; an interruption carries the Exploration of what was found before it as ``found``.  Time: one run
-    of ``anonymize`` a point, "fast" where no effort is given.
+    Nothing is published: a point is a release that is made, judged, and discarded. A combination that no release can
+    meet is a point with its reason. If the release of a stricter point loses less, a looser point reuses it. Raises
+    what ``anonymize`` raises; an interruption has the Exploration so far as ``found``. Time: one run of ``anonymize``
+    for each point, with effort "fast" by default.
     """
     ks, ls = _whole("k", k), _whole("l", l)
     steps = settings.pop("range_step", None)
@@ -286,7 +287,7 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
     except InfeasibleError as refusal:
         point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=refusal.sentence)
     else:
-        rows = release.rows
+        rows = release.facts.rows
         proof = release.certificate
         scale = rows * len(request.grouped) if proof.unit == "stars" else 1
         point = Point(
@@ -308,7 +309,7 @@ def _lost(release: Any) -> float:
     if release.certificate.unit == "ncp":
         return float(release.certificate.cost)
     weighted = any(weight != 1 for weight in release.policy.weights.values())
-    return float(release.loss["weighted_ncp"] if weighted else release.cost["ncp"])
+    return float(release.loss["weighted_ncp"] if weighted else release.facts.cost["ncp"])
 
 
 def _least(own: Point, stricter: Sequence[Point]) -> Point:
@@ -405,20 +406,20 @@ def prove(
     query: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Verdict:
-    """``verify`` with the original, and then the search made again: is the lower bound true, and is it proved again?
+    """``verify`` with the original, followed by a second search that tests the lower bound.
 
-    original  what it was made from, as in ``verify``: a table, a path or a frame; of a crosswalk the source or a list
-    effort    of the search: "fast", "balanced", "thorough" or seconds; the rest is asked as it was asked then.  "same":
-              made again with the method, effort and seed on record, and the finding "repeated" says whether it costs
-              what is certified; of efforts in seconds it need not
-    record    the private record, which holds the bound; RELEASE.record.json when None
+    original  the data, as in ``verify``: a table, a path, or a frame; for a crosswalk, the source or a list
+    effort    of the search: "fast", "balanced", "thorough", or seconds; the rest of the request is the same as before.
+              "same": repeat the run with the recorded method, effort, and seed; the finding "repeated" states whether
+              it has the certified cost. With an effort in seconds, it need not
+    record    the private record, which contains the bound; RELEASE.record.json if None
     others    as in ``verify``
 
-    The finding "bound" is replaced: false where an answer that costs less than the bound was found, "recomputed" where
-    the search proved at least as much, "stated" in between.  ``verify`` shares no code with the solvers; this runs them
-    again, so that a bound somebody wrote into a file does not stand, and one that shoal miscomputes is seen only where
-    a cheaper answer turns up.  Costs what making it costs.  Raises InputError without the
-    original, and where the certificate does not hold the whole question: a set-up cost for each record, say.
+    The finding "bound" is replaced. It is false if an answer that costs less than the bound was found, "recomputed" if
+    the search proved at least as much, and "stated" in between. ``verify`` shares no code with the solvers; this call
+    runs them again. So it refutes a false bound that someone wrote into a file. It detects a bound that shoal computed
+    wrongly only if a cheaper answer is found. It takes as long as the first run. Raises InputError without the
+    original, and if the certificate does not contain the whole request, such as a set-up cost for each record.
 
     Examples:
         >>> import polars as pl, shoal, tempfile, pathlib

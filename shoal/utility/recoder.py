@@ -225,31 +225,32 @@ STAR = "*"
 
 
 class Recoder:
-    """One level of a hierarchy for every quasi-identifier, found by ``fit`` and applied by ``apply`` or ``transform``.
+    """One level of a hierarchy for each quasi-identifier, which ``fit`` finds and ``apply`` or ``transform`` applies.
 
     quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, max_suppressed, effort, seed
-        as in ``shoal.anonymize``; a column without a hierarchy is kept or starred whole.  Sensitive columns must stand
-        in every table that is transformed; leave them out where what is transformed has none
+        as in ``shoal.anonymize``. A column without a hierarchy is kept or starred completely. Every table that you
+        transform must have the sensitive columns; if it has none, leave them out
 
-    The recoding is *global*: equal values become equal in every table, so that a model learns from what it will meet.
-    Groups chosen row by row would differ from table to table, overlap, and let two tables be set against each other.
+    The recoding is *global*: equal values become equal in every table, so a model meets the classes that it has
+    learned. With local recoding, groups would differ between tables and overlap, and someone could intersect them.
 
-    What is promised.  Each table that comes out meets k (and l) by its own rows: it is judged after it was recoded.
-    Rows in groups that are too small are starred whole, up to the share ``max_suppressed`` of the table, 0 unless it is
-    given; beyond it InfeasibleError says how many rows are in the way and the least change that would pass, and nothing
-    comes out.  Somebody who stands in two tables shows the same in both, unless starred, but hides among those only
-    that both groups may mean, and an attacker who knows that both hold the person learns what the two groups' sensitive
-    values have in common: ``after`` of ``apply`` counts it.  The levels themselves depend on the table that was fitted,
-    of which they tell no more than this.  ``transform`` leaves rows in their order and under their index, so that a
-    target column stays aligned: drop the index and shuffle before publishing, or publish what ``apply`` makes.
+    What is promised. Each table in the output meets k (and l); it is judged after it is recoded. Rows in groups that
+    are too small are starred completely, up to the share ``max_suppressed`` of the table (0 by default). If that is not
+    enough, InfeasibleError states how many rows are in the way and the least change that would pass, and there is no
+    output. A person who is in two tables has the same published values in both, unless starred. But the person hides
+    only among people who fit both groups, and an attacker who knows that both tables contain the person learns which
+    sensitive values the two groups share: ``after`` of ``apply`` counts it. The levels depend on the fitted table and
+    reveal nothing else about it. ``transform`` keeps the order of rows and the index, so that a target column still
+    matches. Before you publish, drop the index and shuffle the rows, or publish the result of ``apply``.
 
-    A value that the hierarchy of its column does not list takes the class whose range holds it, else that of the
-    nearest number, else that of the value written alike but for blanks and case; what has no such class is starred, the
-    whole row with it, and so is an unlisted value of a column published as it is.  How many is said in ``notes``.
+    If the hierarchy of a column does not list a value, the value takes the class whose range contains it. Otherwise, it
+    takes the class of the nearest number, or of the value that differs only in blanks and case. If there is no such
+    class, the whole row is starred; the same applies to an unlisted value of a column without a hierarchy. ``notes``
+    states how many rows this affects.
 
-    ``fit`` is O(n) and the search of ``method="global_recoding"``; ``apply`` is O(n).  After it, ``levels_`` has
-    the level of each column, ``certificate_`` what that costs the fitted table (None of a recoder that was read),
-    ``columns_`` the columns that come out.
+    ``fit`` is O(n) plus the search of ``method="global_recoding"``; ``apply`` is O(n). Afterward, ``levels_`` has the
+    level of each column, ``certificate_`` what it costs the fitted table (None for a recoder that was read from a
+    file), and ``columns_`` the columns of the output.
 
     Examples:
         >>> import polars as pl
@@ -351,13 +352,13 @@ class Recoder:
         force_composition: bool = False,
         target: Path | None = None,
     ) -> Release[Any]:
-        """A release of a table at the levels that were fitted; its ``table`` is of the kind that came.
+        """A release of a table at the fitted levels; its ``table`` is the kind of frame that you passed.
 
         secret, after, max_composition, force_composition  as in ``shoal.anonymize``
-        target  where it will be written: what its format cannot hold is refused before the work
+        target  where it will be written: if the format cannot hold a value, the call refuses before the work
 
-        Raises InfeasibleError where more rows than the budget would stand in groups that do not meet the models,
-        InputError for columns that are missing or that single people out, and for a pandas index that may.
+        Raises InfeasibleError if more rows than the budget would be in groups that do not meet the models, InputError
+        for columns that are missing or that single people out, and for a pandas index that might.
         """
         if not self.__sklearn_is_fitted__():
             raise PolicyError("this Recoder was not fitted; call fit(table) first")
@@ -387,7 +388,7 @@ class Recoder:
                 "Transform all rows at once and "
                 "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
             ) from None
-        release = replace(release, _facts=replace(release._facts, notes=(*release.notes, *notes)))
+        release = replace(release, facts=replace(release.facts, notes=(*release.facts.notes, *notes)))
         release.check()
         return release
 
@@ -403,9 +404,9 @@ class Recoder:
         return out
 
     def save(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """Write the recoder as a TOML file, each hierarchy of rows as a CSV beside it; ``read`` makes it again.
+        """Write the recoder as a TOML file, with each hierarchy of rows as a CSV next to it; ``read`` loads it again.
 
-        It holds what was asked, levels, names of columns and the hierarchies: nothing of a table's rows.
+        It contains the request, levels, names of columns, and the hierarchies, but nothing of a table's rows.
         overwrite  False: refuse to replace files that exist
         """
         if not self.__sklearn_is_fitted__():

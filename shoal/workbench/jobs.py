@@ -203,11 +203,11 @@ def release(
     tell("verifying once more", None)
     again = shoal.verify(out, certificate)
     facts = made.as_dict()
-    changed = {n: int(made.changed[n]) for n in made.changed}
+    changed = {n: int(made.facts.changed[n]) for n in made.facts.changed}
     return {
         "facts": facts, "changed": changed, "seed": made.policy.seed, "output": str(out),
         "certificate": str(certificate), "report": str(page), "verified": bool(again.holds),
-        "before": dict(made.before), "notes": [*made.notes],
+        "before": dict(made.facts.before), "notes": [*made.facts.notes],
     }  # fmt: skip
 
 

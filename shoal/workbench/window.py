@@ -58,6 +58,7 @@ STYLE = """
   font: inherit; color: inherit; }
 .nicegui-link { color: #0b5d70; } .body--dark .nicegui-link { color: #8fd3e3; }
 .body--dark .q-btn--outline, .body--dark .q-table .q-btn { --q-primary: #8fd3e3; --q-negative: #ff9d9d; }
+.body--dark :is(.q-toggle, .q-checkbox, .q-radio, .q-linear-progress, .q-field) { --q-primary: #8fd3e3; }
 .body--dark .nicegui-echart { background: #f4f6f7; border-radius: .3rem; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }

@@ -140,10 +140,10 @@ def test_explore_counts_weights_and_persons(folder: Path) -> None:
 def test_numbers_taken_for_equally_far_apart_are_named(folder: Path) -> None:
     rows = pl.read_csv(folder / "rows.csv").with_columns(pay=pl.int_range(18))
     columns = {"quasi_identifiers": ["street"], "sensitive": ["pay"], "identifiers": ["age", "ill"]}
-    assert any("'pay'" in note and "t_ordered" in note for note in shoal.anonymize(rows, **columns, t=0.9).notes)
-    assert shoal.anonymize(rows, **columns, t_ordered=0.9).notes == ()
+    assert any("'pay'" in note and "t_ordered" in note for note in shoal.anonymize(rows, **columns, t=0.9).facts.notes)
+    assert shoal.anonymize(rows, **columns, t_ordered=0.9).facts.notes == ()
     other = columns | {"sensitive": ["ill"], "identifiers": ["age", "pay"]}
-    assert shoal.anonymize(rows, **other, t=0.9).notes == ()
+    assert shoal.anonymize(rows, **other, t=0.9).facts.notes == ()
 
 
 TOY = """

@@ -155,7 +155,7 @@ def test_a_wrong_solver_publishes_nothing(folder: Path, monkeypatch: pytest.Monk
     from tests.test_pipeline import wrong_solver
 
     (folder / "people.release.csv").write_text("an older release")
-    monkeypatch.setattr("shoal.problems.tables.algorithm", lambda *_: wrong_solver("k"))
+    monkeypatch.setattr("shoal.problems.tables.constraints.algorithm", lambda *_: wrong_solver("k"))
     before = {p.name for p in folder.iterdir()}
     status, out, err = run("anonymize", "people.csv", *BASE, "--l", "2", "--force", "--json")
     assert status == 1

@@ -103,7 +103,7 @@ def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tm
     release = shoal.anonymize(
         frame, quasi_identifiers=["age"], sensitive=["surname"], identifiers=["lon", "lat"], k=5, effort="fast"
     )
-    assert ["its name suggests a person's name" in note for note in release.notes] == [True]
+    assert ["its name suggests a person's name" in note for note in release.facts.notes] == [True]
 
 
 @pytest.mark.parametrize(

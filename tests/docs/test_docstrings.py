@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the public calls are run."""
+"""The docstrings of the public names are plain English, and their examples run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import shoal
+from tests.docs.test_words import retired
 
 CALLS = (
     shoal.anonymize,
@@ -43,3 +44,21 @@ def test_the_example_of_a_docstring_runs(call):
     assert sum(len(e.examples) for e in examples) >= 2
     for example in examples:
         assert doctest.DocTestRunner().run(example).failed == 0
+
+
+NAMESPACES = [getattr(shoal, name) for name in shoal.__all__ if inspect.ismodule(getattr(shoal, name))]
+PUBLIC = {name: getattr(shoal, name) for name in shoal.__all__ if callable(getattr(shoal, name))} | {
+    f"{space.__name__}.{name}": held
+    for space in NAMESPACES
+    for name, held in vars(space).items()
+    if not name.startswith("_") and callable(held) and held.__module__.startswith(space.__name__)
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_docstrings_of_a_public_name_have_no_retired_word(name: str) -> None:
+    one = PUBLIC[name]
+    members = vars(one).items() if inspect.isclass(one) else ()
+    texts = {name: one, **{f"{name}.{member}": held for member, held in members if not member.startswith("_")}}
+    found = {at: retired((inspect.getdoc(held) or "").split("\nExamples")[0]) for at, held in texts.items()}
+    assert not {at: words for at, words in found.items() if words}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_words import RETIRED, prose
 from tools import front
 
 ROOT = Path(__file__).parents[2]
@@ -31,11 +30,6 @@ def test_its_picture_is_what_shoal_publishes() -> None:
     assert front.picture() == front.OUT.read_text(encoding="utf-8"), "run tools/front.py, and look at what it draws"
     assert f"]({front.OUT.relative_to(ROOT).as_posix()})" in TEXT
     assert "4 values hidden, the fewest possible, proved" in front.picture()
-
-
-def test_its_words_are_plain() -> None:
-    text = prose(README)
-    assert not [m[0] for rule in RETIRED for m in re.finditer(rf"(?i)\b(?:{rule})", text)]
 
 
 def rows() -> list[tuple[str, str]]:

@@ -46,6 +46,7 @@ RETIRED = {
     r"leaves with status\b": "exits with status",
     r"for want of\b": "without",
     r"twins?\b(?!,)": "counterpart",
+    r"dear(?:er|est)?\b": "expensive, costs more",
     r"hence\b|thus\b|thereby\b|therein\b|thereof\b|wherein\b|whereby\b|lest\b|ere\b|albeit\b": "so, in this way",
     r"hitherto\b|henceforth\b|whence\b|nought\b|heed(?:s|ed)?\b|amid(?:st)?\b": "so far, from which, obey",
     r"at hand\b": "your",
@@ -112,7 +113,7 @@ def test_few_sentences_of_a_page_are_long_or_stack_relative_clauses(page: Path) 
         ("A star stands for any value. `it stands`\n", 0),
         ("Should it fail, try again. Were they equal, all is well. Had you asked, no.\n", 3),
         ("Should it fail?\n", 0),
-        ("No method heeds it. Whoever holds it may read it.\n", 2),
+        ("No method is dearer. Whoever holds it may read it.\n", 2),
     ],
 )
 def test_a_retired_word_is_found(text: str, found: int) -> None:

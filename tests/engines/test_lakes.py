@@ -122,7 +122,7 @@ def test_the_current_version_is_read_by_either_engine(place: Place) -> None:
     twice = pl.concat([frame(), frame()])
     for given in (where, place.target("visits")):
         found = shoal.anonymize(given, **ASKED)
-        assert found.rows == 72
+        assert found.facts.rows == 72
         of_frame = shoal.anonymize(twice, **ASKED)
         assert same(pl.DataFrame(found.table.pl() if hasattr(found.table, "pl") else found.table), of_frame.table)
 

@@ -38,7 +38,7 @@ def test_audit_and_report_name_values_that_look_alike(tmp_path: Path) -> None:
     lazy = duckdb.connect().from_arrow(frame.to_arrow())
     assert shoal.audit(lazy, quasi_identifiers=["town", "age"], sensitive=["d"]).notes == found.notes
     release = shoal.anonymize(frame, quasi_identifiers=["town", "age"], sensitive=["d"], k=2, effort="fast")
-    assert tuple(release.before["notes"]) == found.notes
+    assert tuple(release.facts.before["notes"]) == found.notes
     page = release.report(tmp_path / "r.html", internal=True).read_text()
     assert "2 missing values count as a sensitive value" in page
     assert not shoal.audit(frame.head(1), quasi_identifiers=["town"]).notes

@@ -19,7 +19,7 @@ import shoal
 from shoal.engines import atomic, duck, order, store
 from shoal.engines import atomic as system
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.publishing.tables import partwise as publishing
+from shoal.publishing.tables import writing as publishing
 from tests.commands import started
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -206,7 +206,7 @@ def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
     named = shoal.anonymize(sorted(folder.iterdir()), insensitive=["note"], **ASKED)
     pattern = shoal.anonymize(f"{folder}/*.csv", engine="duckdb", glob=True, insensitive=["note"], **ASKED)
     assert whole.loss == named.loss == pattern.loss
-    assert whole.rows == named.rows == pattern.rows == 900
+    assert whole.facts.rows == named.facts.rows == pattern.facts.rows == 900
     with pytest.raises(InputError, match="named twice"):
         shoal.anonymize([folder / "p0.csv", folder / "p0.csv"], insensitive=["note"], **ASKED)
     audit = shoal.audit(folder, quasi_identifiers=["a", "b"], sensitive=["s"], k=2)
@@ -254,7 +254,7 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
 def test_a_query_over_files(tmp_path: Path, kind: str) -> None:
     folder = in_parts(people(), tmp_path / "in", kind)
     release = shoal.anonymize(folder, query="select a, b, s from data where s <> 'p'", **ASKED)
-    assert release.rows == people().filter(pl.col("s") != "p").height
+    assert release.facts.rows == people().filter(pl.col("s") != "p").height
 
 
 def test_a_query_over_a_file_that_the_engine_reads_otherwise_is_refused(
@@ -273,7 +273,7 @@ def test_folders_named_by_columns_that_the_files_hold_too(tmp_path: Path) -> Non
     asked = ASKED | {"insensitive": ["note", "year"]}
     release = shoal.anonymize(tmp_path / "both", **asked)
     assert release.loss == shoal.anonymize(frame, **asked).loss
-    assert release.rows == frame.height
+    assert release.facts.rows == frame.height
     record = release.write(tmp_path / "out")
     assert shoal.verify(tmp_path / "out", record, original=tmp_path / "both").holds
     moved = next((tmp_path / "both").rglob("*.parquet"))
@@ -437,9 +437,9 @@ def test_folders_exchange_names_or_nothing_happens(tmp_path: Path, monkeypatch: 
 KILLED = """
 import sys, os, shoal
 from pathlib import Path
-from shoal.engines import store as partwise
-from shoal.publishing.tables import partwise as publishing
-partwise.PART_ROWS = publishing.PART_ROWS = 100
+from shoal.engines import store
+from shoal.publishing.tables import writing as publishing
+store.PART_ROWS = publishing.PART_ROWS = 100
 release = shoal.anonymize(Path(sys.argv[1]), quasi_identifiers=["a", "b"], sensitive=["s"], k=3, effort="fast", seed=1)
 print("ready", flush=True)
 sys.stdin.readline()

@@ -163,22 +163,22 @@ def test_five_percent_and_no_more(engine: str) -> None:
     }
     repeated = [i % 3 for i in range(95)]
     fine = shoal.anonymize(kinds[engine](carrying([*repeated, 10, 11, 12, 13, 14])), **ASKED)
-    assert fine.carried.as_dict() == {"columns": ["note"], "insensitive": [], "alone": {"note": 5}, "together": 5}
-    assert "single out 5 of 100 rows" in fine.carried.warning
+    assert fine.facts.carried.as_dict() == {"columns": ["note"], "insensitive": [], "alone": {"note": 5}, "together": 5}
+    assert "single out 5 of 100 rows" in fine.facts.carried.warning
     over = carrying([*repeated[:-1], 10, 11, 12, 13, 14, 15])
     with pytest.raises(InputError, match=r"'note': 6.0 % of the rows hold a value that no other row holds"):
         shoal.anonymize(kinds[engine](over), **ASKED)
     kept = shoal.anonymize(kinds[engine](over), **ASKED, insensitive=["note"])
-    assert kept.carried.named == ("note",)
+    assert kept.facts.carried.named == ("note",)
     with pytest.raises(InputError, match="social security"):
         shoal.anonymize(kinds[engine](carrying(["123-45-6789", "078-05-1120"] * 50)), **ASKED)
 
 
 def test_columns_together() -> None:
     frame = pl.DataFrame({"q": ["a"] * 40, "x": [i % 8 for i in range(40)], "y": [i % 5 for i in range(40)]})
-    found = shoal.anonymize(frame, **ASKED).carried
+    found = shoal.anonymize(frame, **ASKED).facts.carried
     assert (dict(found.alone), found.together) == ({"x": 0, "y": 0}, 40)
-    assert shoal.anonymize(frame.drop("y"), **ASKED).carried.warning == ""
+    assert shoal.anonymize(frame.drop("y"), **ASKED).facts.carried.warning == ""
 
 
 def test_counts_against_a_count_by_hand() -> None:

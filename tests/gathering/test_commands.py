@@ -307,7 +307,7 @@ def test_zip_codes_are_places_of_a_coordinate_table(visits, tmp_path):
         (["--coordinates", f"zip={tmp_path / 'far.csv'}"], "'lat'"),
         (["--coordinates", f"zip={tmp_path / 'twice.csv'}"], "place the code of row 3 a second time"),
         (["--coordinates", f"zap={visits / 'zips.csv'}"], "'zap'"),
-        ([*where, "--categories", "zip"], "told two kinds"),
+        ([*where, "--categories", "zip"], "has two kinds"),
     ):
         done = run(*base, *options)
         assert done.returncode == 2, done.stdout

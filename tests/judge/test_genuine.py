@@ -42,7 +42,7 @@ def test_a_pandas_column_of_objects_starred_whole(tmp_path: Path, ending: str, v
     table = short.to_pandas(use_pyarrow_extension_array=False)
     table["q"] = table["q"].astype(object)
     release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive=["s"], k=2, effort="fast", star="#")
-    assert release.stars == {"q": 2}
+    assert release.facts.stars == {"q": 2}
     out = tmp_path / f"r{ending}"
     assert shoal.verify(out, release.write(out), table).holds
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def piles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.delitem(sys.modules, f"{room.__name__}.{name}")
     entry = Problem(
         methods={"greedy": "shoal.problems.pile_methods:greedy"},
-        answers=("Piles",),
+        answers=("shoal.problems.piles:Piles",),
         release="shoal.publishing.piled:piles",
         judge="shoal.judge.piles:judge_piles",
         one="record",
@@ -101,9 +102,7 @@ def piles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         proofs=("docs/house.md", "Adding something"),
     )
     monkeypatch.setitem(CATALOGUE, "piles", entry)
-    from shoal.problems import piles  # type: ignore[attr-defined]
-
-    return piles
+    return import_module("shoal.problems.piles")
 
 
 def test_from_the_answer_to_the_file_and_back(piles: Any, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_text_loss_join_and_judge(folder: Path) -> None:
     assert min(shown.group_by("age", "town").len()["len"]) >= 2
     lost = [ages.index(int(t.removeprefix("at most "))) / (len(ages) - 1) for t in texts]
     stars = (shown["town"] == "*").sum()
-    assert release.cost["ncp"] == pytest.approx((sum(lost) + stars) / (2 * people.height))
+    assert release.facts.cost["ncp"] == pytest.approx((sum(lost) + stars) / (2 * people.height))
     assert release.certificate.lower_bound <= release.certificate.cost
     release.write(folder / "out.csv")
     seen = shoal.verify(folder / "out.csv", original=folder / "people.csv")

@@ -15,7 +15,8 @@ from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Ranges, Recoding
 from shoal.problems import tables
 from shoal.problems.tables.groups import good_groups
-from shoal.publishing.tables import minimality
+from shoal.problems.tables.methods import decoys
+from shoal.publishing.tables.limits import share_models
 
 
 class Draws:
@@ -43,7 +44,7 @@ def releases(unit, family, root, values, p, draws):
 
         for deal in draws:
             try:
-                group, _ = minimality._merge(np.arange(n), unit, family, root, eligible, deal)
+                group, _ = decoys._merge(np.arange(n), unit, family, root, eligible, deal)
             except InfeasibleError:
                 continue
             shown = tuple(tuple(sorted(held[group == g])) for g in range(group.max() + 1))
@@ -115,7 +116,7 @@ def test_the_whole_way_from_a_register_tells_a_share_and_no_more(publish):
     for given in product(range(values), repeat=rows):
         table = Histogram.from_rows(quasi, [*given], sensitive_names=["s"])
         table = replace(table, sensitive_sizes=(values,))
-        need = requirement([KAnonymity(2), *minimality.share_models(asked)], ("s",), table)
+        need = requirement([KAnonymity(2), *share_models(asked)], ("s",), table)
 
         def eligible(cell, group, groups, table=table, need=need):
             return good_groups(table, need, cell, group, np.ones(cell.size, np.int64), groups)
@@ -123,7 +124,7 @@ def test_the_whole_way_from_a_register_tells_a_share_and_no_more(publish):
         for members in permutations(range(3)):
             try:
                 draws = Line([3, 1, 0, 2, 5, 4], members)
-                made = minimality.merged(table, publish(table), (2, 8), eligible, lambda *_: found, draws)
+                made = decoys.merged(table, publish(table), (2, 8), eligible, lambda *_: found, draws)
             except InfeasibleError:
                 continue
             place, held = np.empty(rows, int), np.array(given)

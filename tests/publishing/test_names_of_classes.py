@@ -20,7 +20,7 @@ def test_a_level_that_shows_the_value_itself_changes_nothing(tmp_path, ending, h
     )  # fmt: skip
     assert made.certificate.details["levels"] == {"a": 1}
     assert sorted(made.table["a"])[:8] == [*"xxxxyyyy"] or hierarchy == "labels"
-    assert made.changed["a"] == made.cost["suppressed_tuples"] == 2
+    assert made.facts.changed["a"] == made.facts.cost["suppressed_tuples"] == 2
     beside = made.write(tmp_path / f"r.{ending}")
     given = None if hierarchy == "labels" else {"a": hierarchy}
     verdict = shoal.verify(tmp_path / f"r.{ending}", beside, frame, hierarchies=given)
@@ -37,7 +37,7 @@ def test_a_missing_value_at_any_level_is_a_missing_value(tmp_path, ending, missi
     )  # fmt: skip
     assert made.certificate.details["levels"] == {"a": 1}
     assert made.table["a"].null_count() == 2
-    assert made.changed["a"] == made.cost["suppressed_tuples"] == 2
+    assert made.facts.changed["a"] == made.facts.cost["suppressed_tuples"] == 2
     beside = made.write(tmp_path / f"r.{ending}")
     verdict = shoal.verify(tmp_path / f"r.{ending}", beside, frame, hierarchies={"a": ROWS})
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
@@ -50,7 +50,7 @@ def test_a_class_of_more_leaves_is_no_value_whatever_it_is_called():
         frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": rows}, global_recoding=True
     )
     assert made.certificate.details["levels"] == {"a": 1}
-    assert made.changed["a"] == 9
+    assert made.facts.changed["a"] == 9
 
 
 def test_a_class_of_one_value_that_is_called_otherwise_is_changed():
@@ -60,4 +60,4 @@ def test_a_class_of_one_value_that_is_called_otherwise_is_changed():
         frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": rows}, global_recoding=True
     )
     assert sorted(made.table["a"]) == ["ex"] * 4 + ["zz"] * 2
-    assert made.changed["a"] == made.cost["suppressed_tuples"] == 6
+    assert made.facts.changed["a"] == made.facts.cost["suppressed_tuples"] == 6

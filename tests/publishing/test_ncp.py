@@ -75,8 +75,8 @@ def test_files_and_frames_agree_with_a_scorer_of_release_and_hierarchies(tmp_pat
         beside = made.write(folder / f"out.{ending}")
         table = read(folder / f"out.{ending}").select(pl.col(QUASI).cast(pl.String))
         scored = oracle.ncp(table.to_dict(as_series=False), leaves)
-        assert made.cost["ncp"] == pytest.approx(scored, abs=1e-9)
-        assert made.loss["ncp"] == made.cost["ncp"]
+        assert made.facts.cost["ncp"] == pytest.approx(scored, abs=1e-9)
+        assert made.loss["ncp"] == made.facts.cost["ncp"]
         verdict = shoal.verify(folder / f"out.{ending}", beside, frame, hierarchies=given_)
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
         found = shoal.compare(frame, {"it": folder / f"out.{ending}"}, quasi_identifiers=QUASI, hierarchies=given_)
@@ -101,7 +101,7 @@ def test_two_values_of_a_file_with_many_cost_little():
     frame = pl.DataFrame({"a": ["0", "1"] * 3})
     made = shoal.anonymize(frame, quasi_identifiers=["a"], k=6, publish="hierarchy", hierarchies={"a": rows})
     assert set(made.table["a"]) == {"g0"}
-    assert made.cost["ncp"] == 3 / 11
+    assert made.facts.cost["ncp"] == 3 / 11
     assert made.certificate.lower_bound <= 3 / 11
 
 
@@ -139,7 +139,7 @@ def test_generated_hierarchies_count_the_values_present():
         low, _, high = str(age).partition(" .. ")
         held = len(present) if age == "*" else sum(int(low) <= v <= int(high or low) for v in present)
         total += (held - 1) / (len(present) - 1) + (x == "*")
-    assert made.cost["ncp"] == pytest.approx(total / 180, abs=1e-12)
+    assert made.facts.cost["ncp"] == pytest.approx(total / 180, abs=1e-12)
     assert any(" .. " in str(age) for age in made.table["age"])
 
 
@@ -157,13 +157,13 @@ def test_compare_gives_the_release_s_own_figure(publish, step, tmp_path):
     for given_ in (made, tmp_path / "out.parquet"):
         found = shoal.compare(frame, {"it": given_}, quasi_identifiers=QUASI).releases["it"]["loss"]["ncp"]
         if publish == "ranges":
-            assert found == pytest.approx(made.cost["ncp"], abs=1e-9)
+            assert found == pytest.approx(made.facts.cost["ncp"], abs=1e-9)
         else:  # from a frame alone a starred number is a missing one
-            assert found <= made.cost["ncp"] + 1e-9
+            assert found <= made.facts.cost["ncp"] + 1e-9
 
 
 def test_a_star_over_a_single_leaf_costs_one():
     frame = pl.DataFrame({"a": ["x", None]})
     made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": [["x", "*"]]})
     assert made.table["a"].to_list() == ["*", "*"]
-    assert made.cost["ncp"] == 1
+    assert made.facts.cost["ncp"] == 1

@@ -99,9 +99,9 @@ def test_no_method_states_a_false_cost_bound_or_optimum(data):
                 assert low <= value <= high
                 total += loss(low, high, column)
         cost = float(total / (2 * n))
-        assert made.cost["ncp"] == pytest.approx(cost, abs=1e-12)
+        assert made.facts.cost["ncp"] == pytest.approx(cost, abs=1e-12)
         if made.certificate.unit == "suppressed tuples":  # of three_phase, where the grid takes nothing from any value
-            assert made.certificate.cost == made.cost["suppressed_tuples"]
+            assert made.certificate.cost == made.facts.cost["suppressed_tuples"]
             assert all(v % s == 0 for row in true for v, s in zip(row, steps, strict=True))
             continue
         assert made.certificate.cost == pytest.approx(cost, abs=1e-12)
@@ -312,7 +312,9 @@ def test_the_audit_says_in_how_many_groups_an_end_is_one_persons_value(tmp_path)
 def test_sets_show_single_values_too():
     frame = pl.DataFrame({"town": ["Ulm", "Ulm", "Bonn", "Köln", "Köln", "Trier", "Trier"]})
     made = shoal.anonymize(frame, quasi_identifiers=["town"], k=3, publish="ranges")
-    held = [[g.count(t) for t in set(g)] for g in ([] if made.groups == 1 else [["Ulm", "Ulm", "Bonn"], ["Köln"] * 2])]
+    held = [
+        [g.count(t) for t in set(g)] for g in ([] if made.facts.groups == 1 else [["Ulm", "Ulm", "Bonn"], ["Köln"] * 2])
+    ]
     assert made.audit.exposed["town"] == (0.5 if held else 0.0)
 
 

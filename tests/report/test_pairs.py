@@ -55,7 +55,7 @@ def test_a_line_of_which_few_were_changed_is_left_out(tmp_path: Path) -> None:
     rows += [("Kiel", 31)] * 20
     frame = pl.DataFrame(rows, schema=["town", "age"], orient="row")
     made, told = released(frame)
-    assert made.changed == {"town": 0, "age": 44}
+    assert made.facts.changed == {"town": 0, "age": 44}
     assert all(c["before_shown"] for c in told["columns"])
     (found,) = told["pairs"]
     names = dict(zip(found["labels"][0], found["before"], strict=True))
@@ -130,7 +130,7 @@ def test_columns_that_were_not_changed_are_said_to_be_as_they_were(tmp_path: Pat
     rows += [("Ulm", "inn", age) for age in range(40, 53)]
     frame = pl.DataFrame(rows, schema=["town", "job", "age"], orient="row")
     made = shoal.anonymize(frame, quasi_identifiers=["town", "job", "age"], k=5, effort="fast", seed=1)
-    assert made.changed == {"town": 0, "job": 0, "age": 65}
+    assert made.facts.changed == {"town": 0, "job": 0, "age": 65}
     text = made.report(tmp_path / "r.html", internal=True).read_text(encoding="utf-8").split("<script")[0]
     town = text.split("<h3>town</h3>")[1].split("<h3>")[0]
     assert "before and after are the same" in town

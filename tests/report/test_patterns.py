@@ -12,8 +12,8 @@ import pytest
 import shoal
 from shoal.model.notation import Members
 from shoal.problems.tables.bounds.bounds import ARGUMENTS
+from shoal.problems.tables.constraints import ARGUMENT, PROGRAM
 from shoal.publishing.decode import Column
-from shoal.publishing.people.population import ARGUMENT, PROGRAM
 from shoal.publishing.tables.figures import possible, shares_of
 from shoal.report.parts import BOUNDS, share, theorem_words
 

@@ -179,9 +179,9 @@ def test_a_release_shows_one_level_or_a_star_and_is_judged(kind, tmp_path):
     lengths = {0: {1}, 1: {5}, 2: {20}}[level]
     assert {1 if "-" not in t else 1 + int(t.split("-")[1]) - int(t.split("-")[0]) for t in shown} <= lengths
     assert made.audit.k >= 6
-    assert made.cost["ncp"] == pytest.approx(facts["uniform_cost"])
+    assert made.facts.cost["ncp"] == pytest.approx(facts["uniform_cost"])
     assert made.certificate.cost == facts["uniform_cost"]
-    assert made.cost["stars"] == sum((table[c] == "*").sum() for c in QUASI)
+    assert made.facts.cost["stars"] == sum((table[c] == "*").sum() for c in QUASI)
     assert shoal.verify(tmp_path / "out.csv", beside, frame, hierarchies=ASKED["hierarchies"]).holds
     again = shoal.anonymize(frame, shoal.Policy.read(beside), numeric_stars="text")
     assert again.certificate.details["levels"] == facts["levels"]

@@ -150,7 +150,7 @@ def test_a_release_with_rows_starred_whole_is_verified(tmp_path):
     assert release.certificate.cost < without.certificate.cost
     assert release.table.filter(pl.col("town") == "*").height == 3
     assert release.audit.k >= 3
-    assert release.certificate.cost == pytest.approx(release.cost["ncp"])
+    assert release.certificate.cost == pytest.approx(release.facts.cost["ncp"])
     certificate = kept(release.write(tmp_path / "out.csv"))
     for original in (None, str(tmp_path / "people.csv")):
         verdict = verify(tmp_path / "out.csv", certificate, original, hierarchies=settings_of()["hierarchies"])

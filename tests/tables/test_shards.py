@@ -16,9 +16,9 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
-from shoal.model.task import Task
+from shoal.model.task import Constraints, Task
 from shoal.problems.tables import group
-from shoal.problems.tables.shards import composed, cut, sharded
+from shoal.problems.tables.shards import composed, cut
 from tests.commands import run
 from tests.oracles.exact import group_loss
 from tests.oracles.tables_loss import least_loss
@@ -38,13 +38,18 @@ def test_the_bound_is_never_above_the_optimum_of_the_whole(task, draw):
         assert total(task, value) <= best + 1e-9
 
 
+def in_shards(table, need, method, shards, *, recoding=None, seed=1):
+    how = {"recoding": recoding, "effort": "fast", "seed": seed}
+    return group(table, need, method, **how, constraints=Constraints(shards=shards))
+
+
 @settings(deadline=None, max_examples=60)
 @given(task=tasks(most=8), shards=strategies.integers(2, 4))
 def test_shards_are_eligible_and_so_is_every_group(task, shards):
     parts = cut(replace(task, seed=1), shards)
     assert len(parts) <= shards
     assert sorted(np.concatenate(parts).tolist()) == list(range(task.histogram.cells))
-    found = sharded(task.histogram, task.requirement, "auto", shards, recoding=task.recoding, effort="fast", seed=1)
+    found = in_shards(task.histogram, task.requirement, "auto", shards, recoding=task.recoding)
     assert_eligible(task, found.partition)
     best = least_loss(task.histogram, task.requirement, task.recoding)
     assert total(task, found.certificate.lower_bound) <= best + 1e-9 <= total(task, found.certificate.cost) + 2e-9
@@ -80,12 +85,12 @@ def test_a_large_table_in_shards_loses_a_little_more():
 
     recoding = Recoding(tuple(Ranges.of(np.arange(40.0)) for _ in range(3)))
     whole = group(table, need, "auto", recoding=recoding, effort="fast", seed=1)
-    parts = sharded(table, need, "auto", 8, recoding=recoding, effort="fast", seed=1)
+    parts = in_shards(table, need, "auto", 8, recoding=recoding)
     assert parts.certificate.details["shards"] == 8
     assert whole.certificate.cost < parts.certificate.cost < 1.25 * whole.certificate.cost
     assert 0 < parts.certificate.lower_bound <= whole.certificate.cost
     with pytest.raises(PolicyError, match="recodes the whole table alike"):
-        sharded(table, need, "global_recoding", 2)
+        in_shards(table, need, "global_recoding", 2)
 
 
 def test_a_value_that_only_one_side_has_keeps_the_table_whole():
@@ -105,12 +110,12 @@ def test_ceilings_are_heeded_by_every_shard():
         table = Histogram.from_rows(quasi)
         if any(0 < np.all(quasi // 2 == pair, axis=1).sum() < 3 for pair in np.ndindex(2, 2)):
             continue  # no table exists
-        found = sharded(table, need, "cascade", 3, recoding=recoding, effort="fast", seed=seed)
+        found = in_shards(table, need, "cascade", 3, recoding=recoding, seed=seed)
         assert recoding.publish(table, found.partition).first.max() <= 1
         several += "shards" in found.certificate.details
     assert several > 10
     with pytest.raises(PolicyError, match="recodes the whole table alike"):
-        sharded(table, Requirement(k=2), "coarsen", 2)
+        in_shards(table, Requirement(k=2), "coarsen", 2)
 
 
 def cut_of(table, need):

@@ -113,5 +113,5 @@ def test_refusals(call, error, says):
 def test_places_that_are_codes_are_told_of_a_release():
     frame = pl.DataFrame({"lng": [8.0, 9.0, 0.0, 77.7777] * 2, "lat": [40.0, 41.0, 0.0, 77.7777] * 2, "q": [1] * 8})
     asked = {"quasi_identifiers": ["q"], "k": 2, "publish": "hierarchy", "effort": "fast"}
-    notes = shoal.anonymize(frame, coordinates=("lng", "lat"), **asked).notes
+    notes = shoal.anonymize(frame, coordinates=("lng", "lat"), **asked).facts.notes
     assert notes[-1].startswith("4 rows with codes for coordinates")

@@ -183,7 +183,7 @@ def test_shoal_and_other_tools_side_by_side(people, tmp_path):
     )
     facts = found.as_dict()["releases"]
     assert facts["ours"]["privacy"]["strict"]["k"] >= 5
-    assert facts["ours"]["loss"]["ncp"] == pytest.approx(ours.cost["ncp"])
+    assert facts["ours"]["loss"]["ncp"] == pytest.approx(ours.facts.cost["ncp"])
     assert facts["arx"]["loss"]["columns"]["hours"] == 1
     assert 0.15 < facts["arx"]["loss"]["columns"]["age"] < 0.3
     assert facts["sdc"]["privacy"]["wildcard"]["k"] >= facts["sdc"]["privacy"]["strict"]["k"]

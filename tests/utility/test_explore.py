@@ -52,7 +52,7 @@ def test_a_point_is_what_anonymize_gives(people, found):
         sizes = release.table.group_by("age", "sex", "town").len()["len"]
         assert p.taken_from is None
         assert (p.groups, p.risk) == (sizes.len(), pytest.approx(1 / sizes.min()))
-        assert p.loss == pytest.approx(release.cost["ncp"])
+        assert p.loss == pytest.approx(release.facts.cost["ncp"])
         assert p.bound <= p.loss + 1e-12
         assert p.mean_risk == pytest.approx(sizes.len() / 200)
 
@@ -75,7 +75,7 @@ def test_no_looser_request_costs_more_than_a_stricter_one():
     for p in taken:
         models = {"k": p.k, **({"l": p.l} if p.l > 1 else {})}
         own = shoal.anonymize(frame, **asked, **models, effort="fast")
-        assert p.loss < own.cost["ncp"]
+        assert p.loss < own.facts.cost["ncp"]
         k, l = (int(word.split(" = ")[1]) for word in p.taken_from.split(", "))
         assert k >= p.k
         assert l >= p.l

@@ -17,7 +17,7 @@ def both(frame: pl.DataFrame, given: object, made: shoal.Release, **more: object
 def test_a_column_of_one_value_widened_to_a_grid(value, step, loss):
     frame = pl.DataFrame({"a": [value] * 4, "b": [1, 2, 3, 4]})
     made = shoal.anonymize(frame, quasi_identifiers=["a", "b"], k=4, publish="ranges", range_step={"a": step})
-    assert made.cost["ncp"] == pytest.approx((loss + 1) / 2)
+    assert made.facts.cost["ncp"] == pytest.approx((loss + 1) / 2)
     assert both(frame, made.table, made)[0] == pytest.approx((loss + 1) / 2)
 
 
@@ -27,15 +27,15 @@ def test_a_column_with_an_order_of_its_own(missing):
     values = ["hi", "lo", "mid", "lo", "top", "hi", *([None, None, None] if missing else [])]
     frame = pl.DataFrame({"a": pl.Series(values, dtype=kind)})
     made = shoal.anonymize(frame, quasi_identifiers=["a"], k=3, publish="ranges")
-    assert 0 < made.cost["ncp"] < 1
-    assert both(frame, made.table, made)[0] == pytest.approx(made.cost["ncp"])
+    assert 0 < made.facts.cost["ncp"] < 1
+    assert both(frame, made.table, made)[0] == pytest.approx(made.facts.cost["ncp"])
 
 
 def test_stars_beside_missing_values_are_counted_or_named(tmp_path):
     frame = pl.DataFrame({"a": [1, 1, 2, None, None, 3], "b": [True] * 6})
     made = shoal.anonymize(frame, quasi_identifiers=["a", "b"], k=2)
-    assert made.stars["a"] == 2
-    assert both(frame, made, made)[0] == pytest.approx(made.cost["ncp"])
+    assert made.facts.stars["a"] == 2
+    assert both(frame, made, made)[0] == pytest.approx(made.facts.cost["ncp"])
     made.write(tmp_path / "r.parquet")
     assert "'a' has more missing values" in both(frame, tmp_path / "r.parquet", made)[1][0]
     plain = shoal.anonymize(frame.drop_nulls(), quasi_identifiers=["a", "b"], k=2)

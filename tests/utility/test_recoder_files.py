@@ -133,7 +133,7 @@ def test_values_never_seen_take_the_nearest_class_or_are_starred(tmp_path: Path)
     assert out["zip"][5] == "101**"
     assert out[10:20].select("age", "zip").rows() == [("*", "*")] * 10
     assert set(out["zip"]) <= {"101**", "803**", "*"}
-    notes = " ".join(release.notes)
+    notes = " ".join(release.facts.notes)
     assert "3 rows of 'age' hold values that the hierarchy lacks" in notes
     assert "10 rows of 'zip' hold values that no class of its hierarchy is near" in notes
     assert "Ulm" not in notes

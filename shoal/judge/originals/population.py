@@ -341,7 +341,7 @@ def numbers(column: pl.Series, name: str) -> pl.Series:
     if found.null_count() or not found.is_finite().all():
         raise InputError(f"column {name!r} has a weight that is missing or no number; every row needs one")
     if len(found) and float(found.min()) < 0:  # type: ignore[arg-type]
-        raise InputError(f"column {name!r} has a negative weight; a weight says how many people a row stands for")
+        raise InputError(f"column {name!r} has a negative weight; a weight states how many people a row represents")
     return found
 
 

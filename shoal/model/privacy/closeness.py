@@ -101,9 +101,9 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 class TCloseness(Model):
     """The distance between a group's distribution of a sensitive column and the table's is at most t.
 
-    distance  "equal" (half the sum of differences), "ordered" (earth mover's on ranks, over m - 1) or "hierarchical"
-              (earth mover's, values being as far apart as the hierarchy of the column says: the level at which they
-              join, over its height)
+    distance  "equal" (half the sum of differences), "ordered" (earth mover's distance on ranks, over m - 1), or
+              "hierarchical" (earth mover's distance, where two values are as far apart as the level at which they join
+              in the column's hierarchy, over its height)
     """
 
     t: float
@@ -177,8 +177,8 @@ class TCloseness(Model):
 class BetaLikeness(Model):
     """No sensitive value is more frequent in a group than in the table by more than a factor.
 
-    With p the share in the group and q that in the table: (p - q) / q <= beta for every value, and with ``enhanced``
-    also <= -ln q, which binds where a value is frequent in the table.
+    p is the share in the group and q the share in the table. (p - q) / q <= beta for every value. With ``enhanced``, it
+    is also <= -ln q, which matters if a value is frequent in the table.
     """
 
     beta: float
@@ -230,10 +230,10 @@ ABSENT = ("infinite", "ignored")
 
 @dataclass(frozen=True)
 class DeltaDisclosure(Model):
-    """|log(p / q)| < delta for every sensitive value, p its share in the group and q that in the table.
+    """|log(p / q)| < delta for every sensitive value, where p is its share in the group and q its share in the table.
 
-    absent  "infinite": a value of the table that a group lacks has p = 0 and fails, as the definition says;
-            "ignored": only the values a group has are looked at, which some tools do; this can be audited only
+    absent  "infinite": a value of the table that a group lacks has p = 0 and fails, as the definition requires;
+            "ignored": only the values of a group count, as in some tools; this can be audited but not enforced
     """
 
     delta: float

@@ -136,7 +136,7 @@ def _even(n: int, m: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RecursiveLDiversity(Model):
-    """r1 < c (r_l + ... + r_m), r the falling counts of a group's sensitive values."""
+    """r1 < c (r_l + ... + r_m), where r are the counts of a group's sensitive values in falling order."""
 
     c: float
     l: int
@@ -193,10 +193,10 @@ class RecursiveLDiversity(Model):
 
 @dataclass(frozen=True)
 class SimultaneousLDiversity(Model):
-    """Every row lies in l rows of its group that differ pairwise in every sensitive column.
+    """Every row is in l rows of its group that differ pairwise in every sensitive column.
 
-    The strict reading of Blocki and Williams' Definition 1.  Their Theorem 1.6 uses the weaker one, in which each
-    column by itself has l different values; that is ``DistinctLDiversity`` on each column.
+    The strict reading of Blocki and Williams' Definition 1. Their Theorem 1.6 uses the weaker one, in which each
+    column separately has l different values; that is ``DistinctLDiversity`` on each column.
     The counts of a group are its distinct sensitive tuples, int64[g, s].
     """
 

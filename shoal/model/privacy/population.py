@@ -24,7 +24,7 @@ from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least, n
 
 @dataclass(frozen=True)
 class KMap(Model):
-    """Every group covers at least k rows of the population."""
+    """Every group fits at least k rows of the population."""
 
     k: int
     name: ClassVar[str] = "k-map"
@@ -52,11 +52,11 @@ class KMap(Model):
 
 @dataclass(frozen=True)
 class DeltaPresence(Model):
-    """A group's rows are a share from low to high of the rows of the population that it covers.
+    """A group's rows are a share from low to high of the rows of the population that it fits.
 
-    Where groups cover the same people, as they do in local recoding, nobody is counted twice towards ``high``: the
-    people can be shared out so that every group has rows / high of those it covers.  For groups that cover different
-    people, as those of global recoding do, that is the definition as it stands.
+    If groups fit the same people, as with local recoding, no one counts twice toward ``high``: the people can be
+    divided so that every group has rows / high of those that it fits. For groups that fit different people, as with
+    global recoding, this is the definition.
     """
 
     low: float

@@ -41,7 +41,7 @@ class KAnonymity(Model):
 
 @dataclass(frozen=True)
 class AlphaKAnonymity(Model):
-    """At least k rows, and no sensitive value on more than the share alpha of a group."""
+    """Every group has at least k rows, and no sensitive value has more than the share alpha of it."""
 
     alpha: float
     k: int
@@ -58,7 +58,7 @@ class AlphaKAnonymity(Model):
 
     @property
     def simple(self) -> bool:  # type: ignore[override]
-        """Where 1 / alpha is whole, this is k beside l-diversity by frequency."""
+        """If 1 / alpha is whole, this is k together with l-diversity by frequency."""
         return abs(self.alpha * whole_share(self.alpha) - 1) <= CLOSE
 
     @property

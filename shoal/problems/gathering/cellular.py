@@ -218,24 +218,26 @@ def cellular(
     improve: bool = True,
     **values: Unpack[Conditions],
 ) -> Gathering:
-    """Clusters with a small sum of size times radius (plus set-up costs), centers at input points.
+    """Clusters with a small sum of size times radius (plus set-up costs), with centers at input points.
 
     points, metric, cyclic, epsilon, sensitive, l, distinct_l, eligible  as in ``gather``
-    r               least number of points of a cluster; 1 when only set-up costs are given
-    setup_costs     cost of opening a cluster: one number, or float[n], one per center
-    max_diameter    largest distance within a cluster.  Meeting it is NP-hard, so it is searched for; the certificate's
-                    details say whether it is met ("cap_met")
+    r               least number of points of a cluster; 1 if you set only set-up costs
+    setup_costs     cost of opening a cluster: one number, or float[n], one for each center
+    max_diameter    largest distance within a cluster. Meeting it is NP-hard, so it is searched for; the certificate's
+                    details state if it is met ("cap_met")
     method          "auto", "search", "tight" (set-up costs, factor 3), "procedure_one" (the paper's, factor 4),
                     "three_step" (r, factor 36, with epsilon 63), "exact" (at most 40 points)
-    effort          "fast", "balanced" or "thorough"; or seconds, in which the search goes on in rounds of "balanced"
-                    until many in a row gain nothing; "exact" (and "auto" for few points) ends after 2, 60, 600 or them
-    seed            of the search; the same seed, the same answer, but for efforts in seconds
+    effort          "fast", "balanced", or "thorough"; or seconds, during which the search continues in rounds of
+                    "balanced" until many in a row gain nothing; "exact" (and "auto" for few points) ends after 2, 60,
+                    600, or these
+    seed            of the search: the same seed gives the same answer, except with an effort in seconds
     improve         False: the method's own clusters, without the search after it
 
-    Returns a ``Gathering`` as ``gather`` does; its cost counts points times the metric's unit.  Raises as ``gather``
-    does.  "search" takes O(n r^2) time as a rule and O(n r) space; "tight", "procedure_one" and "three_step" hold all
-    distances, O(n^2 log n) time and O(n^2) space, for at most 8,000 points.  Source: Aggarwal et al. 2006, section 3;
-    docs/gathering.md proves the factors.
+    Returns a ``Gathering`` like ``gather``; its cost is points times the metric's unit. Raises what ``gather`` raises.
+    "search" usually takes O(n r^2) time and O(n r) space. "tight", "procedure_one", and "three_step" store all
+    distances: O(n^2 log n) time and O(n^2) space, for at most 8,000 points. Source: Aggarwal et al. 2006, section 3;
+    docs/gathering.md proves the factors. It departs from the paper: "tight" has 3 instead of 4, and "three_step" 36
+    instead of 80, whose proof has a gap.
 
     Examples:
         >>> found = cellular([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3, seed=1)

@@ -167,32 +167,35 @@ def gather(
     improve: bool = False,
     **values: Unpack[Conditions],
 ) -> Gathering:
-    """Clusters of at least r points each, the largest radius small.
+    """Clusters of at least r points each, with a small largest radius.
 
-    points        float[n, d] in one unit, a frame of numbers, a tuple of columns as a Metric wants them (float[n],
+    points        float[n, d] in one unit, a frame of numbers, a tuple of columns as a Metric requires (float[n],
                   int codes[n], float[n, 2] for a place), or float[n, n] distances for metric="precomputed"
     r             least number of points of a cluster
-    epsilon       share of the points that may be left out (label -1), 0 <= epsilon < 1
+    epsilon       share of the points that can be left out (label -1), 0 <= epsilon < 1
     max_clusters  at most this many clusters
     metric        "euclidean", "manhattan", "chebyshev", "great-circle", "precomputed", a function, or a Metric
-    cyclic        {"hour": 24}: columns, by name or number, whose values go around a circle of that length; the shorter
-                  way round counts.  For coordinates; in a Metric say Number("hour", period=24)
+    cyclic        {"hour": 24}: columns, by name or number, whose values are on a circle of that length; the shorter way
+                  round counts. For coordinates; in a Metric, use Number("hour", period=24)
     method        "auto" or a name of the catalogue: "local" (factor 3, 4 with centers anywhere), "disjoint" (the same,
                   simpler), "threshold" (factor 2, few large clusters), "peeling" (factor 4, with epsilon), "rounds"
                   (factor 5 or 6, with epsilon and max_clusters), "exact" (few points)
-    centers       "points": centers are input points; "anywhere": smallest enclosing balls, plain Euclidean numbers only
-    effort        "thorough" searches on after the method, as improve does; "exact" (and "auto" for few points) ends
-                  after 2, 60 or 600 seconds, or as many as are given; nothing else depends on it, and nothing is drawn
-    improve       search on after the method: better centers, points moved out of the widest cluster
+    centers       "points": centers are input points; "anywhere": smallest enclosing balls, only for plain Euclidean
+                  numbers
+    effort        "thorough" continues to search after the method, like improve; "exact" (and "auto" for few points)
+                  ends after 2, 60, or 600 seconds, or after the number that you set; nothing else depends on it. No
+                  choice is random
+    improve       continue to search after the method: better centers, points moved out of the widest cluster
     sensitive     values whose diversity every cluster must keep: l (at most 1/l of a cluster share a value),
                   distinct_l (that many different values), or eligible, a monotone function of the counts
 
     Returns a ``Gathering``: labels int64[n], centers, radii float64[m] in the metric's unit (km for "great-circle",
-    else that of the points), sizes int64[m], certificate; ``shoal.release(answer, table, ...)`` publishes it.
-    Raises InputError for points that are no finite numbers, PolicyError for a request that contradicts itself,
-    InfeasibleError when no clustering exists.  O(n r log n) time in low dimension and O(n r) space for "local";
-    "threshold" and "peeling" take a logarithm of tests more, "rounds" max_clusters passes over the balls a test,
-    "exact" has no polynomial bound.  Source: Aggarwal et al. 2006, section 2; docs/gathering.md proves the factors.
+    otherwise that of the points), sizes int64[m], certificate. ``shoal.release(answer, table, ...)`` publishes it.
+    Raises InputError for points that are not finite numbers, PolicyError for a request that contradicts itself,
+    InfeasibleError if no clustering exists. "local" takes O(n r log n) time in low dimension and O(n r) space.
+    "threshold" and "peeling" take a logarithmic number of tests more, "rounds" max_clusters passes over the balls for
+    each test. "exact" has no polynomial bound. Source: Aggarwal et al. 2006, section 2; docs/gathering.md proves the
+    factors. The factors 3, 4, 5, and 6 are proved there; the paper announces 3 and 6 without a proof.
 
     Examples:
         >>> found = gather([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], r=3)

@@ -22,16 +22,16 @@ from shoal.problems.catalogue import names
 class Gathering(Shown):
     """A clustering with its certificate.
 
-    labels         int64[n]    cluster of each point, -1 where it is left out
-    centers        float64[m, d] coordinates of the centers; int64[m] rows where the metric is a matrix, a function or
-                   has columns that are no plain numbers
-    center_rows    int64[m]    the input point at each center, -1 where the center is no input point
+    labels         int64[n]    cluster of each point, -1 if it is left out
+    centers        float64[m, d] coordinates of the centers; int64[m] rows if the metric is a matrix, a function, or
+                   has columns that are not plain numbers
+    center_rows    int64[m]    the input point at each center, -1 if the center is not an input point
     radii          float64[m]  largest distance of a member from its center
     sizes          int64[m]    members
     mean_distance  mean over the clustered points of the distance to their center
     certificate    cost (largest radius, or cellular cost) and bound
-    details        what was asked for: problem ("gather" or "cellular"), r, epsilon, max_clusters, l and distinct_l (one
-                   per sensitive column), eligible (whether a function was given), setup_cost, max_diameter
+    details        the request: problem ("gather" or "cellular"), r, epsilon, max_clusters, l and distinct_l (one for
+                   each sensitive column), eligible (whether a function was passed), setup_cost, max_diameter
     """
 
     labels: np.ndarray
@@ -47,7 +47,7 @@ class Gathering(Shown):
     details: dict[str, Any] = field(default_factory=dict)
 
     def of_rows(self, rows: np.ndarray) -> Gathering:
-        """The same clusters of points that stand in another order: point i of these is row rows[i]."""
+        """The same clusters for points in another order: point i of these is row rows[i]."""
         labels = np.empty_like(self.labels)
         labels[rows] = self.labels
         center = np.where(self.center_rows < 0, -1, rows[self.center_rows])

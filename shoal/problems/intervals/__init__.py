@@ -1,4 +1,4 @@
-"""Ordered values, cut into intervals.
+"""Intervals: ordered values, cut at the least cost.
 
 Input     values with an order and how many records each has, and k >= 1
 Feasible  a partition of the values into intervals that count at least k each, equal values together; one exists if
@@ -85,12 +85,12 @@ class Cut(Shown):
 
 
 def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What is cut: (distinct values ascending, records of each, place of each given value among them).
+    """The distinct values in ascending order, the records of each, and the place of each given value among them.
 
-    values   numbers, dates or text; anything that numpy sorts
+    values   numbers, dates, or text; anything that numpy sorts
     weights  records of each, default 1
 
-    Raises InputError for missing values (they have no place in an order) and for weights that are no counts.
+    Raises InputError for missing values (they have no place in an order) and for weights that are not counts.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"the values are one {type(values).__name__}; hand over one list")
@@ -138,24 +138,24 @@ def cut(
     *,
     effort: str | float = "balanced",
 ) -> Cut:
-    """Cut ordered values into intervals of at least k records each, at the least cost.
+    """Intervals of ordered values, with at least k records each, at the least cost.
 
-    values     [n]  numbers, dates or text, in any order, with repeats; equal values stay together
+    values     [n]  numbers, dates, or text, in any order, with repeats; equal values stay together
     weights    [n]  records of each value: whole numbers of at least 0; None counts each value once
     k          least records of an interval
     objective  "max": the largest interval (and among those cuts the most intervals);
-               "count": the most intervals, counted as the records that they hold above k;
+               "count": the most intervals, counted as the sum of the records above k;
                "squares": sum of squared counts; "range": sum of (largest - least value) times count;
-               or a function of (i, j) that gives the cost of the interval that holds the i-th to the (j-1)-th of
-               ``distinct(values)``, inf where it is not allowed
+               or a function of (i, j) that returns the cost of the interval from the i-th to the (j-1)-th of
+               ``distinct(values)``, inf if it is not allowed
     combine    how a function's costs add up, "sum" or "max"
-    effort     as every problem takes it; the cut is the least at any, and in the same time
+    effort     accepted as for every problem; it changes neither the answer nor the time
 
-    Raises InfeasibleError when all weights together are below k or a function forbids every cut, InputError for
+    Raises InfeasibleError if all weights together are below k or a function forbids every cut, InputError for
     missing or unordered values, PolicyError for an unknown objective.
 
     Returns a ``Cut``, proved optimal: O(n log T) for "max" and a total of T, O(n log n) for "squares" and "range", O(n)
-    for "count" and O(n^2) for a function, after sorting.  Source: Du, Eppstein, Goodrich, Lueker 2009, the remark in
+    for "count", and O(n^2) for a function, after sorting. Source: Du, Eppstein, Goodrich, Lueker 2009, the remark in
     section 4; docs/intervals.md.
 
     Examples:
@@ -365,16 +365,16 @@ def levels(
     objective: str = "max",
     names: Sequence[str] | None = None,
 ) -> list[list[str]]:
-    """A generalization hierarchy of intervals: cut at each k, then intervals of those at the next.
+    """A generalization hierarchy of intervals: cut at each k, and join those at the next.
 
-    values     distinct values of the column, numbers, dates or text
+    values     distinct values of the column, numbers, dates, or text
     counts     records of each
     ks         increasing; every level joins intervals of the level below to at least its k
-    objective  "max", "count", "squares" or "range", at every level
-    names      how each value is written in the table, default its own text
+    objective  "max", "count", "squares", or "range", at every level
+    names      how each value is written in the table, by default its own text
 
-    Returns one row per value, in the order given: [name, interval at ks[0], ..., "*"], the shape of an ARX hierarchy
-    file.  The last level is one group; levels that the total cannot fill are left out.
+    Returns one row for each value, in the order given: [name, interval at ks[0], ..., "*"], the form of an ARX
+    hierarchy file. The last level is one group. Levels that the total cannot fill are left out.
 
     Raises InputError for repeated values or lengths that differ, PolicyError for ks that do not increase or an
     unknown objective.

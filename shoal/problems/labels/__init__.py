@@ -8,7 +8,7 @@ Known     strongly NP-hard (3-Partition); no factor below 2 in polynomial time w
           in unary, unless P = NP; 5/2 by Theorem 9 and (1 + epsilon)(Opt + k) by Theorem 10 of Du, Eppstein,
           Goodrich, Lueker, "On the approximability of geometric and geographic generalization and the min-max bin
           covering problem", arXiv:0904.3756
-In fact   real lists of counts have many small labels, and "auto" packs those to proved optimality
+Practice  real lists of counts have many small labels, and "auto" packs those to proved optimality
 
 Every algorithm takes an ``Instance`` (see ``instance.py``) and returns a ``Cover``; "scheme" and "bicriteria" take
 epsilon as well, "exact" an effort.

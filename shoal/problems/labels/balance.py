@@ -400,8 +400,8 @@ class Sweep:
 def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
     """The least largest group for many k at once; by default every k from the largest size to half the total.
 
-    All k with the same number of bins m = total // k share one packing, as long as it has no bin below k.
-    A k below the largest size, or above that packing's least bin, is solved by itself.
+    All k with the same number of bins m = total // k share one packing, if it has no bin below k. A k below the largest
+    size, or above that packing's least bin, is solved separately.
     """
     whole = instance(sizes, 1)
     if whole.wide:

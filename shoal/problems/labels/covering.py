@@ -176,29 +176,30 @@ def cover(
     epsilon: float = 0.5,
     objective: str = "max",
 ) -> Cover:
-    """Group labels so that every group counts at least k and the largest as little as possible.
+    """Groups of labels that each count at least k, with the largest group as small as possible.
 
-    sizes       how many records each label has: whole numbers of at least 0, of any length in digits
+    sizes       the number of records of each label: whole numbers of at least 0, of any length in digits
     k           least total of a group
     method      "auto", "fold", "spread", "five_halves", "scheme", "bicriteria", "exact"
-    effort      of "auto": "fast" does not search, "balanced" searches a counted share, "thorough" and seconds (up to so
-                many) as "exact" does, which ends after 2, 60 or 600 seconds; what is polynomial is the same at any
-    seed        of order="random"; None: fresh
-    order       of "fold" and "spread": "sorted" (decreasing), "given", or "random" by ``seed``
-    epsilon     of "scheme" and "bicriteria", above 0 and at most 1
-    objective   "max": the largest group; "count": as many groups as possible (what they hold above k, added up);
-                "squares": squared sizes added up, which is |E| (|E| - k) added up and k times all records.  The last
-                two take methods "auto" and "exact" alone, the latter for up to 12 labels
+    effort      for "auto": "fast" does not search, "balanced" searches a counted share, "thorough" and seconds (up to
+                that many) work as "exact" does, which ends after 2, 60, or 600 seconds; polynomial methods ignore it
+    seed        for order="random"; None: fresh
+    order       for "fold" and "spread": "sorted" (decreasing), "given", or "random" by ``seed``
+    epsilon     for "scheme" and "bicriteria", above 0 and at most 1
+    objective   "max": the largest group; "count": as many groups as possible (the sum of what they have above k);
+                "squares": the sum of squared sizes, which is the sum of |E| (|E| - k) plus k times all records. The
+                last two accept only the methods "auto" and "exact", the latter for up to 12 labels
 
     Returns a ``Cover``: ``.labels`` (group of each label), ``.loads``, ``.cost``, ``.certificate``, ``.bins()``.
-    Labels that count 0 are dealt out to the groups in turn.
+    Labels that count 0 are dealt to the groups in turn.
 
-    Raises InfeasibleError when all sizes together are below k, InputError for sizes that are no counts, PolicyError
-    for unknown methods and orders, and when "scheme" or "bicriteria" would have to look at too many types.
+    Raises InfeasibleError if all sizes together are below k, InputError for sizes that are not counts, PolicyError
+    for unknown methods and orders, and if "scheme" or "bicriteria" would have to try too many types.
 
-    "fold", "spread" and "five_halves" take O(n log n) for n labels, "scheme" and "bicriteria" a polynomial whose degree
-    grows with 1 / epsilon, "exact" has no polynomial bound.  Source: Du, Eppstein, Goodrich, Lueker 2009, section 5:
-    factors 3 (Theorem 7), 5/2 (Theorem 9) and the schemes (Theorems 10 and 11).
+    "fold", "spread", and "five_halves" take O(n log n) for n labels, "scheme" and "bicriteria" a polynomial whose
+    degree grows with 1 / epsilon; "exact" has no polynomial bound. Source: Du, Eppstein, Goodrich, Lueker 2009, section
+    5: factors 3 (Theorem 7), 5/2 (Theorem 9), and the schemes (Theorems 10 and 11). docs/labels.md has the proofs that
+    the paper leaves out.
 
     Examples:
         >>> found = cover([7, 5, 4, 3, 2], k=6)
@@ -281,17 +282,17 @@ def levels(
     method: str = "auto",
     style: str = "ends",
 ) -> list[list[str]]:
-    """A generalization hierarchy without anyone drawing a tree: groups at each k, groups of those at the next.
+    """A generalization hierarchy for labels: groups at each k, and groups of those at the next.
 
     names   distinct values of the column
     counts  records of each
     ks      increasing; every level groups the groups of the level below to at least its k
-    method  of ``cover``; "bicriteria" is refused, since its groups may be below k
+    method  of ``cover``; "bicriteria" is refused, because its groups can be below k
 
-    Returns one row per name, in the order given: [name, group at ks[0], ..., "*"], the shape of an ARX hierarchy
-    file.  The last level is one group; levels that the total cannot fill are left out.
+    Returns one row for each name, in the order given: [name, group at ks[0], ..., "*"], the form of an ARX hierarchy
+    file. The last level is one group. Levels that the total cannot fill are left out.
 
-    Raises InputError when names repeat or counts differ in length, PolicyError for ks that do not increase.
+    Raises InputError if names repeat or counts differ in length, PolicyError for ks that do not increase.
     """
     if method == "bicriteria":
         raise PolicyError("groups of method 'bicriteria' may be below k and cannot become a hierarchy; use 'auto'")

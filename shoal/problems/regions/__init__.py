@@ -6,12 +6,12 @@ Answer    a partition of the areas into regions, each connected and eligible: ev
           above 1/l of its records.  Components that are not eligible as a whole are left out, or joined to the nearest.
 Cost      weight of the heaviest region (the paper's); or areas merged away, sum of squared weights, weight over
           max(k, heaviest area), moment of inertia, border edges, one after the other.
-Promise   least maximum: factor 3 on 4-connected and 4 on 3-connected planar graphs, 1 + d wherever a spanning tree of
-          degree d is at hand (Du, Eppstein, Goodrich, Lueker 2009, Theorem 3).
+Promise   least maximum: factor 3 on 4-connected and 4 on 3-connected planar graphs, 1 + d if a spanning tree of
+          degree d is known (Du, Eppstein, Goodrich, Lueker 2009, Theorem 3).
 Hardness  strongly NP-hard on 3-regular planar graphs with unit weights and k = 3; no factor below 4/3 unless P = NP
           (the same).
 
-Every algorithm has the signature ``(Districting, CountBound) -> Found``; ``merge`` is the front door,
+Every algorithm has the signature ``(Districting, CountBound) -> Found``; ``merge`` is the main call,
 ``nested`` repeats it at rising thresholds, ``choices`` at falling numbers of regions.
 """
 

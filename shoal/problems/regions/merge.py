@@ -79,29 +79,29 @@ def merge(
     unit: str = "people",
     **conditions: Unpack[Conditions],
 ) -> Regions:
-    """Merge areas into connected regions of weight at least k.
+    """Connected regions of weight at least k, merged from areas.
 
     edges        int[m, 2]  pairs of neighboring areas, numbered 0..n-1
-    weights      int[n], or int[n, t] with k a sequence of t thresholds, all to be met by every region
-    method       "tree", "search", "exact" or "auto"
-    objective    what to lower first: "max" heaviest region (then number of regions, then squares), "count" areas
+    weights      int[n], or int[n, t] with k a sequence of t thresholds, all of which every region must meet
+    method       "tree", "search", "exact", or "auto"
+    objective    what to minimize first: "max" heaviest region (then number of regions, then squares), "count" areas
                  merged away (then squares), "sumsq" sum of squares, "excess" weight over max(k, heaviest area),
-                 "compact" (most regions, then moment of inertia, or border edges where no coordinates are given),
-                 "similar" (most regions, then the variance inside them of the columns in ``similar``); or an order of
-                 your own.  None: "similar" where those columns are given, else "max"
+                 "compact" (most regions, then moment of inertia, or border edges if there are no coordinates),
+                 "similar" (most regions, then the variance inside them of the columns in ``similar``); or a sequence of
+                 these. None: "similar" if you pass those columns, otherwise "max"
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
-    conditions   what else regions keep to, by keyword: boundaries, soft_boundaries, fixed, apart, exclude, at_most,
-                 max_diameter, regions, sensitive and l, similar, coordinates and geographic, light, water, start; each
-                 is described in ``shoal.regions.Conditions``
+    conditions   what regions must also satisfy, by keyword: boundaries, soft_boundaries, fixed, apart, exclude,
+                 at_most, max_diameter, regions, sensitive and l, similar, coordinates and geographic, light, water,
+                 start; ``shoal.regions.Conditions`` describes each
 
     Raises InputError for arrays that do not fit together, PolicyError for a request that contradicts itself,
-    InfeasibleError when no component reaches the thresholds.
+    InfeasibleError if no component reaches the thresholds.
 
-    Cost and certificate are in the first objective; see ``Regions`` for the rest.  "tree" takes O(m log n) time for
-    m pairs and each exchange of edges, "search" what the effort gives it, "exact" has no polynomial bound.  Source: Du,
-    Eppstein, Goodrich, Lueker 2009, Theorem 3 (factor 3 or 4 for "max"); docs/regions.md.
+    Cost and certificate refer to the first objective; see ``Regions`` for the rest. "tree" takes O(m log n) time for
+    m pairs and each exchange of edges, and "search" the time that the effort allows. "exact" has no polynomial bound.
+    Source: Du, Eppstein, Goodrich, Lueker 2009, Theorem 3 (factor 3 or 4 for "max"); docs/regions.md.
 
     Examples:
         >>> found = merge([(0, 1), (1, 2), (2, 3)], [3, 2, 4, 3], k=5)
@@ -269,17 +269,17 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int, b
 
 @watched
 def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
-    """Regions at rising thresholds, each level merging the regions of the one before: a hierarchy.
+    """Regions at rising thresholds, a hierarchy in which each level merges the regions of the level below.
 
     ks       thresholds (or sequences of thresholds, as for ``merge``), rising
-    options  as for ``merge``, and kept at every level; a maximum in ``at_most`` and ``regions`` may be a sequence with
-             one value for each level, None where a level has none; ``start`` excepted, and ``max_diameter`` where
-             there are several levels
+    options  as for ``merge``, for every level. A maximum in ``at_most`` and ``regions`` can be a sequence with one
+             value for each level, None if a level has none. Not ``start``; not ``max_diameter`` if there are several
+             levels
 
     Areas left out at one level stay out above it, water stays in its region, and areas that ``light="nearest"`` joined
-    are neighbors from there on.
+    are neighbors from that level on.
     The bounds of a level hold for all unions of the regions below; ``Nested.most`` for all partitions of the areas.
-    Raises what ``merge`` raises.
+    Raises what ``merge`` raises, and takes its time for each level.
     """
     steps = _rising(ks)
     if options.get("start") is not None:
@@ -420,14 +420,14 @@ def check_choices(options: Mapping[str, Any]) -> None:
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
 ) -> list[Choice]:
-    """The most regions that are found, then fewer, each number as compact or as alike as it can be made.
+    """The most regions that can be found, and then fewer, each number as compact or as similar as possible.
 
-    counts   numbers of regions; None: the most that are found, and 95, 90, 80, 70, 60 and 50 of 100 of these
-    options  as for ``merge``: ``similar`` for regions that are alike, else ``coordinates`` for compact ones; maxima
-             and ``regions`` excepted
+    counts   numbers of regions; None: the most that are found, and 95, 90, 80, 70, 60, and 50 of 100 of these
+    options  as for ``merge``: ``similar`` for similar regions, otherwise ``coordinates`` for compact ones; not maxima
+             and ``regions``
 
-    The most regions are found first and then searched for the objective at that number, as the others are; a number
-    that cannot be is left out.  Raises what ``merge`` raises.  A search for each number.
+    The most regions are found first and then searched for the objective at that number, like the others. An impossible
+    number is left out. Raises what ``merge`` raises. One search for each number.
     """
     check_choices(options)
     objective = "similar" if options.get("similar") is not None else "compact"

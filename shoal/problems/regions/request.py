@@ -258,29 +258,31 @@ def begin_of(
 
 
 class Conditions(TypedDict, total=False):
-    """Keywords of ``merge`` and ``nested`` that say what a region keeps to; all of them may be left out.
+    """Keywords of ``merge`` and ``nested`` for what a region must satisfy; all are optional.
 
-    boundaries   n labels (states, say) that no region may mix
-    soft_boundaries  n labels that a region mixes only for the sake of a set of areas too light to be a region inside
-    fixed        n labels: areas of one label, neighbors among themselves, go to the same region; None or "" where an
+    boundaries   n labels (such as states) that no region may mix
+    soft_boundaries  n labels that a region mixes only to include a set of areas that is too light for a region of its
+                     own
+    fixed        n labels: areas with the same label, which must be connected, go to the same region; None or "" if an
                  area is free
-    apart        n labels: no two areas of one label in a region; None or "" where it does not matter; not with "tree"
-    exclude      bool[n]  areas that go to no region (label -1)
-    at_most      name -> (int[n], largest sum over a region of several areas, those fixed together being one area);
-                 areas that no region can take under it are left out, least weight first; not with "tree"
-    max_diameter  largest distance between the coordinates of two areas of a region, km (or the plane's units); areas
-                 that no region can take under it are left out; not with "tree", fixed or soft_boundaries
-    regions      exactly so many regions instead of as many as the objective makes; without maxima
+    apart        n labels: no two areas with the same label in a region; None or "" if it does not matter; not with
+                 "tree"
+    exclude      bool[n]  areas that belong to no region (label -1)
+    at_most      name -> (int[n], largest sum in a region of several areas; areas fixed together count as one area).
+                 Areas that no region can take under it are left out, least weight first; not with "tree"
+    max_diameter  largest distance between the coordinates of two areas of a region, in km (or the plane's units); areas
+                 that no region can take under it are left out; not with "tree", fixed, or soft_boundaries
+    regions      exactly this many regions instead of as many as the objective makes; not with maxima
     sensitive    int[n, s]  how often each sensitive value occurs in each area, with l: in every region no value has
                  more than 1/l of the records
-    similar      float[n] or float[n, c]: numbers that a region's areas should be alike in, each scaled by its deviation
+    similar      float[n] or float[n, c]: numbers in which the areas of a region are similar, each divided by its
+                 deviation
     coordinates  float[n, 2]  longitude and latitude (or x and y with ``geographic=False``) of each area's center
-    light        what becomes of a component that is too light alone: "leave" it out (label -1, the default), or
-                 "nearest": make its area that lies nearest another component a neighbor there, within ``boundaries``;
-                 needs coordinates
-    water        bool[n]  areas of weight 0 that connect no others: lakes, harbors; each goes to a region beside it that
-                 no maximum and no boundary forbids, the one with most areas next to it; -1 where there is none
-    start        int[n]  a valid partition to begin the search with
+    light        for a component that is too light alone: "leave" it out (label -1, the default), or "nearest": its area
+                 that is nearest another component becomes a neighbor there, within ``boundaries``; needs coordinates
+    water        bool[n]  areas of weight 0 that connect no others: lakes, harbors. Each goes to a neighboring region
+                 that no maximum and no boundary forbids, the one with the most areas next to it; -1 if there is none
+    start        int[n]  a valid partition from which the search begins
     """
 
     boundaries: Sequence[Any] | None

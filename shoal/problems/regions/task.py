@@ -470,12 +470,12 @@ class Regions(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nested(Shown):
-    """Regions of regions: every level merges those of the level before.
+    """Regions of regions: every level merges those of the level below.
 
     levels  the result at each threshold, the finest first
-    labels  int64[n, levels]  region of every area at each level; -1 left out
-    most    no partition of the areas that are not left out has more regions at each level, whatever the level below;
-            ``levels[i].upper_bound`` is that of unions of the regions below
+    labels  int64[n, levels]  region of each area at each level; -1 if left out
+    most    no partition of the areas that are not left out has more regions at each level, for any level below;
+            ``levels[i].upper_bound`` is the bound for unions of the regions below
     """
 
     levels: tuple[Regions, ...]

@@ -3,7 +3,7 @@
 *Input*: a ``Histogram``, privacy models (k-anonymity, l-diversity, ...), a ``Recoding``.
 *Feasible answer*: a ``Partition`` of all rows into groups that each meet every model.
 *Cost*: what publishing loses: stars, suppressed tuples, or NCP, summed over the rows.
-*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), hence l d times the fewest
+*Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), and so l d times the fewest
 stars.
 *Hardness*: NP-hard for l >= 3 with three sensitive values (ibid.), and for k >= 3 (Blocki, Williams 2010); polynomial
 for k = 2 and for two sensitive values with l = 2.
@@ -14,34 +14,32 @@ Every algorithm has the signature ``algorithm(task: Task) -> Grouping``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from shoal.clock import clock
-from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import Effort, seed_of
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.loss import measures
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
-from shoal.model.task import Grouping, Task, nothing, refuse_infeasible, shortfall
-from shoal.problems.catalogue import algorithm
-from shoal.problems.tables.bounds.certify import refuse_ceiling
-from shoal.problems.tables.groups import good_groups
-from shoal.problems.tables.losses import settled
-from shoal.problems.tables.separate import asked_one_by_one, by_parts
+from shoal.model.task import Constraints, Decoys, Grouping, Population, Task, nothing, refuse_infeasible, shortfall
+from shoal.problems.tables.constraints import solve
+from shoal.problems.tables.separate import part_of
 from shoal.problems.tables.three_phase import stars_from_tuples
 from shoal.problems.threads import heard
 from shoal.watching import watched
 
 __all__ = [
     "ColumnRecoding",
+    "Constraints",
+    "Decoys",
     "Effort",
     "Grouping",
     "Histogram",
     "Levels",
     "Partition",
+    "Population",
     "Ranges",
     "Recoding",
     "Requirement",
@@ -68,25 +66,29 @@ def group(
     max_suppressed: float = 0.0,
     apart: np.ndarray | None = None,
     admits: Callable[[np.ndarray], np.ndarray] | None = None,
+    constraints: Constraints | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Grouping:
-    """Group the rows of a histogram under privacy models.
+    """A partition of the rows of a histogram into groups that meet privacy models.
 
     histogram  the cells, for example ``Histogram.from_rows(codes, sensitive_codes)``
     privacy    one model, several, or a Requirement
     method     "auto" or a name of the catalogue
-    recoding   how groups are published; plain suppression (stars) when None
+    recoding   how groups are published; suppression with stars if None
     effort     "fast", "balanced", "thorough", or seconds
     seed       None: fresh randomness; an int: reproducible
-    max_suppressed  share of the rows that global recoding may star whole; the block they form meets the models too
-    apart      int64[cells]  cells of different numbers never share a group; None: any may.  Of a Requirement that asks
-               for more rows than such a part has the whole part is enough
-    admits     what else global recoding asks of a choice of levels: int64[d] levels to bool[cells]; see ``Task``
+    max_suppressed  share of the rows that global recoding may star completely; the block that they form meets the
+                    models too
+    apart      int64[cells]  cells with different numbers never share a group; None: no restriction. If a Requirement
+               asks for more rows than such a part has, the whole part is enough
+    admits     a further condition of global recoding on a choice of levels: int64[d] levels to bool[cells]; see
+               ``Task``
+    constraints  what the groups keep in addition: a population, a mean risk, ...; see ``Constraints``
 
-    Returns a ``Grouping``: partition (cell, group and count, int64 each), certificate, method.  Raises
-    InfeasibleError when no partition exists, PolicyError for a model the method cannot enforce.  "three_phase" takes
-    O(m log m) for m cells, searches what the effort gives them, exact methods have no polynomial bound.  Sources stand
-    in docs/methods.md, method by method; Xiao, Yi, Tao 2010, Theorem 5.19, for "three_phase".
+    Returns a ``Grouping``: partition (cell, group, and count, int64 each), certificate, method. Raises
+    InfeasibleError if no partition exists, PolicyError for a model that the method cannot enforce. "three_phase" takes
+    O(m log m) for m cells. Searches take the time that the effort allows. Exact methods have no polynomial bound.
+    Sources: docs/methods.md, for each method; Xiao, Yi, Tao 2010, Theorem 5.19, for "three_phase".
 
     Examples:
         >>> from shoal import KAnonymity
@@ -94,59 +96,44 @@ def group(
         >>> found.certificate.cost, found.partition.sizes.tolist(), found.certificate.optimal
         (2, [2, 2], True)
     """
-    need, bound = _models(histogram, privacy)
+    need = _models(histogram, privacy, apart)
     if max_suppressed and method != "global_recoding":
         raise PolicyError(
             f"⟨max_suppressed⟩ is a budget of 'global_recoding'; {method!r} may star any row whole where "
             "this loses least"
         )
+    beside = Constraints() if constraints is None else constraints
+    if beside.shards is not None and apart is not None:
+        raise PolicyError("shards and rows kept apart both cut the table in parts; leave one of them out")
     task = Task(
         histogram=histogram, requirement=need, recoding=recoding or Recoding.stars(histogram), seed=_seed(seed),
         effort=Effort.of(effort), progress=progress, spare=int(max_suppressed * histogram.rows + 1e-9),
-        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits,
+        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits, constraints=beside,
     )  # fmt: skip
-    if task.apart is None or method == "global_recoding":
-        return _one(task, method)
-
-    def part(some: Histogram, own: Effort) -> Grouping:
-        asked = replace(need, k=min(need.k, some.rows)) if bound else need
-        return _one(replace(task, histogram=some, requirement=asked, effort=own, apart=None, started=clock()), method)
-
-    return by_parts(histogram, task.apart, task.effort, part)
+    return solve(task, method)
 
 
 def _models(
-    histogram: Histogram, privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement
-) -> tuple[Requirement, bool]:
-    """What every group must meet, and whether it was handed over ready; InputError where no histogram is grouped."""
+    histogram: Histogram, privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement, apart: np.ndarray | None
+) -> Requirement:
+    """What every group must meet; InputError where no histogram is grouped, InfeasibleError for a part without groups.
+
+    A Requirement that is handed over ready is asked of parts as far as they go.
+    """
     if not isinstance(histogram, Histogram):
         raise InputError(
             f"a histogram of cells is grouped here, and this is one {type(histogram).__name__}; shoal.anonymize takes "
             "files and frames, Histogram.from_rows arrays of codes"
         )
     if isinstance(privacy, Requirement):
-        return privacy, True
+        return privacy
     models = list(privacy) if isinstance(privacy, Sequence) else [privacy]
-    return requirement(models, histogram.sensitive_names, histogram), False
+    need = requirement(models, histogram.sensitive_names, histogram)
+    for number in () if apart is None else np.unique(apart).tolist():
+        refuse_infeasible(part_of(histogram, np.flatnonzero(apart == number)), need)
+    return need
 
 
 def _seed(given: int | None) -> int:
     seed = seed_of(given)
     return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-
-
-def _one(task: Task, method: str) -> Grouping:
-    """A method's grouping of a task, checked."""
-    refuse_infeasible(task.histogram, task.requirement)
-    grouping: Grouping = algorithm("tables", method)(task)
-    if not task.requirement.closed:
-        grouping = asked_one_by_one(task, grouping)
-    made = grouping.partition
-    made.check(task.histogram)
-    if not good_groups(task.histogram, task.requirement, made.cell, made.group, made.count, made.groups).all():
-        raise VerificationError(
-            f"{grouping.method} made a group that does not meet the models; nothing comes of it. This is a defect of "
-            "shoal: please report it"
-        )
-    refuse_ceiling(task, grouping.partition, grouping.method, grouping.starred)
-    return replace(grouping, certificate=settled(task, grouping.certificate))

@@ -185,9 +185,9 @@ class Costs:
 
 
 def settled(task: Task, certificate: Certificate) -> Certificate:
-    """The certificate with its bound at the cost where no loss lies between: all are whole multiples of a step.
+    """The certificate with its bound raised to the cost if no loss lies between: all are whole multiples of a step.
 
-    A bound of floats is made smaller by what they round; so what is proved would not be said.
+    A bound of floats is lowered by their rounding, so without this the proof would not be stated.
     """
     recoding = task.recoding
     rows = task.histogram.rows * max(len(recoding.columns), 1)

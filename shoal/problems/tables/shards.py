@@ -14,7 +14,6 @@ of the two bounds what the row loses in any partition of the table, and the sum 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,11 +23,8 @@ from shoal.errors import PolicyError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
-from shoal.model.task import Grouping, Task, nothing, shortfall
+from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.catalogue import algorithm
-from shoal.problems.tables import group
 from shoal.problems.tables.bounds.bounds import Bounds, total
 from shoal.problems.tables.bounds.boxes import neighbors
 from shoal.problems.tables.bounds.certify import certify, refuse_ceiling
@@ -36,7 +32,6 @@ from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.methods.hilbert import ranks
 from shoal.problems.tables.separate import merged
 from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue
-from shoal.problems.threads import heard
 
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among
@@ -44,39 +39,27 @@ UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
 WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
 
 
-@heard
-def sharded(
-    histogram: Histogram,
-    need: Requirement,
-    method: str,
-    shards: int,
-    *,
-    recoding: Recoding | None = None,
-    effort: str | float | Effort = "balanced",
-    seed: int = 0,
-    progress: Callable[[str, float | None], None] = nothing,
-) -> Grouping:
-    """``group`` with the cells cut into at most ``shards`` shards, one searched after the other.
+def sharded(task: Task, method: str, shards: int) -> Grouping | None:
+    """The grouping of a task whose cells are cut into at most ``shards`` shards, one searched after the other.
 
-    effort  of the whole: seconds are dealt out by cells.  Fewer shards where a cut would leave one side that cannot
-            meet the requirement; PolicyError for a method that recodes the whole table alike.
+    None where no cut leaves two sides that meet the requirement: the table is searched whole.  Seconds of the effort
+    are dealt out by cells.  PolicyError for a method that recodes the whole table alike.
 
     O(shards * m) for the cuts; what the method takes for m / shards cells, in memory once and in time ``shards`` times.
     """
     if method in WHOLE:
         raise PolicyError(f"method {method!r} recodes the whole table alike, so it cannot be cut into shards")
-    effort = Effort.of(effort)
-    task = Task(histogram, need, recoding or Recoding.stars(histogram), effort, seed, progress)
+    histogram, need, effort = task.histogram, task.requirement, task.effort
     parts = cut(task, shards)
     search = algorithm("tables", method)
     if len(parts) == 1:
-        return group(histogram, need, method, recoding=recoding, effort=effort, seed=seed, progress=progress)
+        return None
     cells, groups, counts, held = [], [], [], 0
     methods: dict[str, int] = {}
     for number, part in enumerate(parts):
-        progress(f"shard {number + 1} of {len(parts)}", number / len(parts))
+        task.progress(f"shard {number + 1} of {len(parts)}", number / len(parts))
         own = effort if effort.seconds is None else Effort("seconds", effort.seconds * part.size / histogram.cells)
-        found = search(Task(_of(histogram, part), need, task.recoding, own, seed + number, part=True))
+        found = search(Task(_of(histogram, part), need, task.recoding, own, task.seed + number, part=True))
         methods[found.method] = methods.get(found.method, 0) + 1
         cells.append(part[found.partition.cell])
         groups.append(found.partition.group + held)

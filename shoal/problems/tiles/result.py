@@ -30,15 +30,15 @@ EXTENTS, CENTERS, SPARSE = (TILE_CONDITIONS[name].setting.words for name in ("ex
 
 
 class Conditions(TypedDict, total=False):
-    """Keywords of ``split`` that say what a tile keeps to and how it is published; all of them may be left out.
+    """Keywords of ``split`` for what a tile must satisfy and how it is published; all are optional.
 
-    boundary     n values: no tile holds points of two of them.  A tile is then a value and a rectangle, and rectangles
-                 of different values may lie over each other, as states do not end at straight lines
-    sensitive    n values, with l (at most 1 / l of a tile's records share one) or distinct_l (so many different ones)
-    person, household  n values: k counts different persons, households or both; each point is one record
-    max_width    longest side of a published tile: km where geographic, else units of the coordinates
-    grid         the tiles' sides lie at multiples of this, in units of the coordinates
-    extent       "plane": tiles cover it, the outer ones without end; "data": each is cut off near its outermost points.
+    boundary     n values: no tile has points of two of them. A tile is then a value and a rectangle. Rectangles of
+                 different values can overlap, because states do not end at straight lines
+    sensitive    n values, with l (at most 1 / l of a tile's records share one) or distinct_l (that many different ones)
+    person, household  n values: k counts different persons, households, or both; each point is one record
+    max_width    longest side of a published tile: km if geographic, otherwise units of the coordinates
+    grid         the sides of tiles are multiples of this, in units of the coordinates
+    extent       "plane": tiles cover it, and the outer ones have no end; "data": each ends near its outermost points.
                  Default: "plane", but "data" with max_width and drawn centers
     center       "mean" of a tile's points, or "draw": a random place in the published rectangle
     sparse       "refuse", or "leave-out": records that fit no tile get the label -1
@@ -60,10 +60,10 @@ class Conditions(TypedDict, total=False):
 
 
 class Terms(NamedTuple):
-    """The settings of ``split`` beside k, checked.
+    """The settings of ``split`` other than k, checked.
 
-    l, distinct_l        diversity of the sensitive values, None where not asked for
-    units                names of what k counts beside records: "persons", "households"
+    l, distinct_l        diversity of the sensitive values, None if not requested
+    units                what k counts in addition to records: "persons", "households"
     max_width            km or units of the coordinates, None: any
     extent, center       how tiles are published;  seed  of drawn centers
     leave_out            records that fit no tile are left out

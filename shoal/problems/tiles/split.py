@@ -72,26 +72,26 @@ def split(
     rule: str = "widest",
     **conditions: Unpack[Conditions],
 ) -> Tiles:
-    """Cut points in the plane into rectangles with at least k records each; coincident points stay together.
+    """Rectangles with at least k records each, cut from points in the plane; coincident points stay together.
 
     points       float[n, 2]: x and y, or longitude and latitude
     k            least number of records in a tile
-    weights      int[n]: records at each point, one by default; a point of weight 0 lies in a tile and counts nothing
+    weights      int[n]: records at each point, one by default; a point of weight 0 is in a tile and counts nothing
     method       "auto" or a name in the catalogue: "kd_tree", "mondrian", "least_waste", "proportional", "best_cuts"
-    objective    "tiles": as many as can be, of as many those small on the map, whatever the largest holds; "max": the
-                 largest as small as can be; "perimeter": small on the map, measured as the tight boxes' half perimeter
-                 averaged over the records
+    objective    "tiles": as many as possible, and among those the smallest on the map, for any largest tile; "max": the
+                 largest as small as possible; "perimeter": small on the map, measured as the tight boxes' half
+                 perimeter averaged over the records
     coordinates  "projected": any plane; "geographic": degrees, widths shrink with the cosine of the latitude, and the
-                 date line is no border
-    effort       "fast", "balanced", "thorough" or seconds, for the searching methods: fixes the work beforehand, so
-                 that results do not depend on the machine's speed
-    rule         cut rule of "kd_tree": "widest", "median" or "least_waste"
-    conditions   what else tiles keep to, by keyword: boundary, sensitive with l or distinct_l, person, household,
-                 max_width, grid, extent, center, sparse, seed; each is described in ``shoal.tiles.Conditions``
+                 date line is not a border
+    effort       "fast", "balanced", "thorough", or seconds, for the searching methods: fixes the work before the run,
+                 so that results do not depend on the machine's speed
+    rule         cut rule of "kd_tree": "widest", "median", or "least_waste"
+    conditions   what tiles must also satisfy, by keyword: boundary, sensitive with l or distinct_l, person, household,
+                 max_width, grid, extent, center, sparse, seed; ``shoal.tiles.Conditions`` describes each
 
-    Deterministic but for drawn centers.  Raises InputError, PolicyError, or InfeasibleError when no tiles exist; where
-    a method merely finds none, its message says so.  O(n log n) time and O(n) space for n points; "best_cuts" looks at
-    every rectangle between distinct coordinates.  Source: Du, Eppstein, Goodrich, Lueker 2009, Theorem 4 (factor 5 for
+    Deterministic except for drawn centers. Raises InputError, PolicyError, or InfeasibleError if no tiles exist; if a
+    method only finds none, its message states this. O(n log n) time and O(n) space for n points; "best_cuts" examines
+    every rectangle between distinct coordinates. Source: Du, Eppstein, Goodrich, Lueker 2009, Theorem 4 (factor 5 for
     any kd-tree).
 
     Examples:
@@ -341,9 +341,9 @@ def levels(
     objective: str = "tiles",
     effort: str | float = "balanced",
 ) -> PlaceLevels:
-    """Nested tiles: the largest k is cut first, and each of its tiles is cut again for the next smaller k.
+    """Nested tiles: shoal cuts for the largest k first, and then each tile again for the next smaller k.
 
-    ks  any distinct k; tiles of level i, fine to coarse, hold at least the i-th smallest
+    ks  any distinct k; tiles of level i, from fine to coarse, have at least the i-th smallest
     """
     places = as_places(points, weights, coordinates)
     wanted = sorted({require(places, k) for k in ks})
@@ -375,10 +375,10 @@ def grid(
     origin: tuple[float, float] = (0.0, 0.0),
     coordinates: str = "projected",
 ) -> PlaceLevels:
-    """Squares of the given sizes, each a whole multiple of the one before, in the coordinates' own unit.
+    """Squares of the given sizes, each a whole multiple of the previous one, in the unit of the coordinates.
 
-    Coordinates and sizes are read as the decimal numbers they are written as, so that 0.3 lies on the line at 0.3 of a
-    grid of 0.1.  A square holds its low sides.
+    Coordinates and sizes are read as the decimal numbers that you write, so that 0.3 is on the line at 0.3 of a grid of
+    0.1. A square includes its low sides.
     """
     places = as_places(points, None, coordinates)
     if not len(sizes) or not all(math.isfinite(s) and s > 0 for s in sizes):

@@ -29,6 +29,7 @@ from shoal.model.policy import Policy
 from shoal.model.recoding import ColumnRecoding, Grid, Levels, Published, Ranges, Recoding
 from shoal.model.settings import RECODINGS
 from shoal.model.task import Grouping
+from shoal.publishing.columns.text import ColumnText, column_texts
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY = {unit: 86_400 * 10**digits for unit, digits in (("ms", 3), ("us", 6), ("ns", 9))}
@@ -71,7 +72,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         names.append(None)
         ends = np.append(ends, max(position[-1], np.nextafter(ends[-1], np.inf)))
     if not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
-        raise _no(column.name, step, "its multiples are too close together to be told apart; take a larger one")
+        raise _no(column.name, step, "its multiples are too close together to be distinguished; take a larger one")
     return Grid(ends, np.array(lows, np.int32), np.array(highs, np.int32)), names
 
 
@@ -274,6 +275,29 @@ def _place(text: str, column: str) -> tuple[float, float]:
     if not np.isfinite(point).all():
         raise InputError(f"column {column!r} holds a coordinate that is not finite; repair it")
     return point
+
+
+def shown(
+    grouping: Grouping,
+    histogram: Histogram,
+    recoding: Recoding,
+    asked: Policy,
+    texts: Sequence[Sequence[str | None]],
+    labels: Sequence[Labels],
+) -> tuple[Grouping, Published, list[ColumnText]]:
+    """What the groups of a grouping publish: codes, and the texts of every column.
+
+    texts   per column, the text of every code
+    labels  as from ``recodings``
+    """
+    partition = grouping.partition
+    if asked.global_recoding or asked.coarsen:
+        grouping, shows = one_level_per_column(grouping, histogram, partition, recoding, texts, labels)
+    elif grouping.shows is None:
+        shows = recoding.publish(histogram, partition)
+    else:
+        shows = as_they_are(grouping.shows, recoding, texts, labels)
+    return grouping, shows, column_texts(histogram, partition, recoding, shows, texts, labels, asked.star)
 
 
 def one_level_per_column(

@@ -51,3 +51,17 @@ def column_text(
     code = np.array(plain, np.int64)
     starred = np.array([t == star and c < 0 for t, c in zip(texts, plain, strict=True)], bool)
     return ColumnText(histogram.quasi_names[j], texts, index.astype(np.int64), code, starred, code)
+
+
+def column_texts(
+    histogram: Histogram,
+    partition: Partition,
+    recoding: Recoding,
+    published: Published,
+    values: Sequence[Sequence[str | None]],
+    labels: Sequence[Sequence[Sequence[str | None]] | None],
+    star: str,
+) -> list[ColumnText]:
+    """Texts of every column; arguments by column as of ``column_text``."""
+    made = (histogram, partition, recoding, published)
+    return [column_text(*made, j, own, named, star) for j, (own, named) in enumerate(zip(values, labels, strict=True))]

@@ -95,7 +95,7 @@ def figures(made: Any) -> dict[str, Any]:
         "internal": True,
         **made_now(),
         "source": ", ".join(dict.fromkeys(Path(p).name for p in made.read)) or None,
-        "written": made.__dict__.get("written"),
+        "written": made.written or None,
         "kind": made.kind,
         "title": made.title,
         "method": made.method,
@@ -116,7 +116,7 @@ def figures(made: Any) -> dict[str, Any]:
 
 def public_figures(made: Any) -> dict[str, Any]:
     """The same from what is written and its certificate file alone, so that they tell nothing of the source."""
-    written = {name: held for name, held in (made.__dict__.get("written") or {}).items() if name != "record"}
+    written = {name: held for name, held in made.written.items() if name != "record"}
     content = certificate.content(made.record(None, None), made.certificate, (), True, True)
     content = json.loads(json.dumps(content, default=str))
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)

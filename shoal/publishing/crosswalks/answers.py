@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.engines.atomic import OUTLINES
 from shoal.engines.features import FeatureColumns, Features, codes_of
 from shoal.engines.geography import Geography, geography
 from shoal.engines.recognize import coded_places, sensitive_notes
@@ -30,13 +31,14 @@ from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate
 from shoal.model.metric import Category, Metric, Number, Place, codes
+from shoal.model.settings import AREA_CONDITIONS, TILE_CONDITIONS, Condition
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.areas import as_merged, maxima
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import as_split, in_order
-from shoal.publishing.judging import Sources, form_of
-from shoal.publishing.opening import like, opened
+from shoal.publishing.judging import Sources
+from shoal.publishing.opening import kind_of, like, opened
 from shoal.watching import watched
 
 
@@ -50,26 +52,25 @@ def release(
     read: Sequence[str | Path | None] = (),
     **how: Any,
 ) -> Crosswalk:
-    """An answer of a problem as a release: written, verified on its bytes and certified as tables are.
+    """A release of an answer: written, verified on its bytes, and certified like a table.
 
-    answer  what ``shoal.labels.cover``, ``shoal.intervals.cut``, ``shoal.regions.merge`` or ``nested``,
-            ``shoal.tiles.split``, ``shoal.gathering.gather`` or ``shoal.gathering.cellular`` returned
-    data    what it was found for: a path, or a pandas, Polars, PyArrow, DuckDB or Spark frame
-    how     labels: label=column, count=column of records (each row is one without it), naming="ends", "largest" or
-            "numbers", or names=[...] of your own; intervals: value=column, count=, names=;
-            regions: weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column,
-            and the columns that were asked for: boundary=, fixed=, apart=, sensitive=, l=, ...;
-            tiles: x=column, y=column, weight=column;
-            clusters: columns=[...] in the order of the features, place=(latitude, longitude),
-            coordinates={column: file}, hierarchies={column: file}, sensitive=[...], center="record", "mean" or
-            "medoid", and for the assignments keep_order=, secret=
-    separator, encoding  of data that is a CSV; found out when None
-    read    files that the data came from, which are never written over; a path given as data is one
+    answer  the result of ``shoal.labels.cover``, ``shoal.intervals.cut``, ``shoal.regions.merge`` or ``nested``,
+            ``shoal.tiles.split``, ``shoal.gathering.gather``, or ``shoal.gathering.cellular``
+    data    the data of the answer: a path, or a pandas, Polars, PyArrow, DuckDB, or Spark frame
+    how     labels: label=column, count=column of records (without it, each row is one record), naming="ends",
+            "largest", or "numbers", or your own names=[...]; intervals: value=column, count=, names=; regions:
+            weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column, and the columns
+            of the request: boundary=, fixed=, apart=, sensitive=, l=, ...; tiles: x=column, y=column, weight=column;
+            clusters: columns=[...] in the order of the features, place=(latitude, longitude), coordinates={column:
+            file}, hierarchies={column: file}, sensitive=[...], center="record", "mean", or "medoid"; for the
+            assignments keep_order=, secret=
+    separator, encoding  of data in a CSV; detected if None
+    read    files from which the data came, which are never overwritten; if data is a path, it is one of them
 
     Returns a ``Crosswalk``: ``.table``, ``.certificate``, ``.write(path)``, ``.report(path)``, ``.plot(path)``,
-    ``.map(path)``; of clusters also ``.assignments``, ``.geojson(path)``, and frames of the kind that came in.
+    ``.map(path)``; for clusters also ``.assignments``, ``.geojson(path)``, and frames of the kind that you passed.
 
-    Raises InputError when the answer is none of these data, PolicyError for an answer that may not be published.
+    Raises InputError if the answer does not belong to the data, PolicyError for an answer that must not be published.
     O(n log n) for n rows.
 
     Examples:
@@ -80,27 +81,30 @@ def release(
         >>> out.facts["smallest_group"]
         4
     """
-    kind = type(answer)
-    makers = [p.release for p in CATALOGUE.values() if kind.__name__ in p.answers]
-    if not makers or not kind.__module__.startswith("shoal.problems."):
+    problem = next((p for p in CATALOGUE.values() if p.answered(answer)), None)
+    if problem is None:
         raise InputError(
-            f"a {kind.__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
+            f"a {type(answer).__name__} is no answer of a problem; tables of categories are released by shoal.anonymize"
         )
-    make = resolved(makers[0])
-    name = make.__name__
+    make = resolved(problem.release)
+    _refuse_arguments(make, how)
     from_path = [data] if isinstance(data, (str, Path)) else []
     files = tuple(p for p in (*from_path, *read) if p is not None)
-    if name == "regions":
-        return make(answer, data, files, **how)  # type: ignore[no-any-return]
-    own = {n: p for n, p in signature(make).parameters.items() if p.kind == p.KEYWORD_ONLY}
-    for given in how:
+    frame = data if isinstance(data, Geography) else opened(data, separator, encoding)
+    made = _noted(make(answer, frame, files, **how))
+    return replace(made, native=partial(like, data)) if problem.native else made
+
+
+def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) -> None:
+    """PolicyError for an argument that a maker of crosswalks does not take, or for one that it lacks."""
+    name, takes = make.__name__, signature(make).parameters.values()
+    own = {p.name: p for p in takes if p.kind == p.KEYWORD_ONLY}
+    for given in how if not any(p.kind == p.VAR_KEYWORD for p in takes) else ():  # else the maker says what it takes
         if given not in own:
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
         raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'⟨{n}=...⟩' for n in lacking)}")
-    made = _noted(make(answer, opened(data, separator, encoding), files, **how))
-    return replace(made, native=partial(like, data)) if name == "clusters" else made
 
 
 def _noted(made: Crosswalk) -> Crosswalk:
@@ -177,6 +181,12 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
     return {"bound": (stated, cut(ordered, counts, asked["k"], asked["objective"]).certificate)}
 
 
+def _stated(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
+    """The conditions that a certificate states; KeyError for one that every certificate has, and this one lacks."""
+    always = {entry.key: asked[entry.key] for entry in table.values() if entry.setting.stated == "always"}
+    return {entry.key: asked.get(entry.key) for entry in table.values()} | always
+
+
 def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.tiles import split
 
@@ -186,7 +196,11 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
         kept = ~codes(places, asked["coordinates"] == "geographic")
         frame, places = frame.filter(kept), places[kept]
     weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
-    more = {"objective": asked["objective"], "coordinates": asked["coordinates"], **as_split(asked, frame)}
+    more = {
+        "objective": asked["objective"],
+        "coordinates": asked["coordinates"],
+        **as_split(_stated(asked, TILE_CONDITIONS), frame),
+    }
     own = how.how if isinstance(how, Run) else {"effort": how.told}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
@@ -230,7 +244,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
             continue
         scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}
         if kind == "coded place" and feature["columns"][0] not in sources.places:
-            raise InputError(f"column {name!r} stands for places; name the file of its coordinates after the table")
+            raise InputError(f"column {name!r} names places; pass the file of its coordinates after the table")
         if "place" in kind:
             made.append(Place(name, geometry=feature["geometry"], **scale))
         else:
@@ -248,13 +262,13 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     from shoal.problems.regions.merge import above, with_water
 
     asked, given = record["parameters"], _given(sources)
-    part = path.suffix.lower() in (".geojson", ".json", ".gpkg", ".shp", ".kml")
+    part = path.name.lower().endswith(OUTLINES.endings)
     shown = pl.DataFrame() if part else read_release(path, record["separator"])
     if "region" not in shown.columns:
         raise InputError("which areas are kept stands in the crosswalk; name that file to have the question put again")
-    rows = {name: i for i, name in enumerate(spelled(shown["area"], form_of(path)))}
+    rows = {name: i for i, name in enumerate(spelled(shown["area"], kind_of(path)))}
     order = [rows[name] for name in given.ids]
-    held = [[spelled(shown[c], form_of(path))[i] for i in order] for c in _columns(shown.columns)]
+    held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
     own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.told})
     levels = [asked, *asked.get("levels", ())]
@@ -297,7 +311,7 @@ def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources
     places = None
     if "compact" in wanted or asked["max_diameter"] is not None:
         places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
-    return as_merged(asked, given) | {
+    return as_merged(_stated(asked, AREA_CONDITIONS), given) | {
         "objective": wanted[0] if len(wanted) == 1 else wanted, "geographic": asked["geographic"],
         "coordinates": None if places is None else np.nan_to_num(places),
     }  # fmt: skip

@@ -34,8 +34,7 @@ from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order
-from shoal.publishing.judging import form_of
-from shoal.publishing.opening import opened
+from shoal.publishing.opening import kind_of, opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
 
@@ -94,7 +93,7 @@ class Assigned(Shown):
         made = self.table[self.order]
 
         def judge(temporary: Path) -> None:
-            form = form_of(temporary)
+            form = kind_of(temporary)
             back = read_release(temporary, usual_separator(path))
             expected = [spelled(made[name], form) for name in made.columns]
             if back.columns != made.columns or [canonical(back[n], form).to_list() for n in made.columns] != expected:
@@ -118,18 +117,19 @@ def assign(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Assigned:
-    """Give new records the tile, region, interval or label that a former answer gives their place or value.
+    """New records with the tile, region, interval, or label that an earlier answer gives to their place or value.
 
-    answer       a ``Crosswalk``; or the path of one that was written, or of its certificate file: both are verified
+    answer       a ``Crosswalk``, or the path of a written one or of its certificate; a file is verified first
     data         the new records: a path or a frame
-    certificate  of a crosswalk's path; beside it when None
-    column       of the new records' areas, values or labels; by default the answer's, or "area" or "id"
-    x, y, boundary   of new points; by default of the answer's names
-    secret       at least 16 bytes, or a file of them, that fix the order of rows in a written table; fresh by default
+    certificate  of a crosswalk's path; the file next to it if None
+    column       of the new records' areas, values, or labels; by default the answer's, or "area" or "id"
+    x, y, boundary   of new points; by default the names of the answer
+    secret       at least 16 bytes, or a file of them, that determine the order of rows in a written table; fresh by
+                 default
 
-    A number or date between two values of one interval is in it, one between two intervals in none.  Raises
-    VerificationError for an answer that is not as certified.  O(n log n) for n records, and for tiles the points that
-    lie at the height of each.
+    A number or date between two values of one interval is in that interval; between two intervals, it is in none.
+    Raises VerificationError for an answer that does not match its certificate. O(n log n) for n records; for tiles, the
+    points at the height of each record come in addition.
     """
     record, content, read = _answer(answer, certificate)
     asked, kind = record["parameters"], record["kind"]

@@ -24,8 +24,7 @@ from shoal.publishing.opening import opened
 
 ADDED = ("cluster", "records", "radius", "distance")
 REAL = Sentence(
-    "each center is the row of a real person or thing, published as it stands; ⟨center='mean'⟩ publishes averages "
-    "instead"
+    "each center is the unchanged row of a real person or thing; ⟨center='mean'⟩ publishes averages instead"
 )
 
 

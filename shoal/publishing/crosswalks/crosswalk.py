@@ -13,26 +13,22 @@ import polars as pl
 from shoal.engines.atomic import (
     JSON,
     PAGE,
-    RECORD,
     SHARED,
     SIDES,
     TABLE,
     Form,
     Piece,
     Wanted,
-    certificate_path,
     check_outputs,
-    check_place,
     internal_path,
     publish_file,
     publish_page,
     publish_together,
-    record_path,
 )
 from shoal.engines.columns import without_levels
 from shoal.engines.store import store, usual_separator
 from shoal.errors import PolicyError, VerificationError
-from shoal.judge.file import read_release, seal
+from shoal.judge.file import read_release
 from shoal.judge.finding import Finding
 from shoal.judge.tables.large import hash_of
 from shoal.model import certificate as shown_facts
@@ -40,8 +36,9 @@ from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
-from shoal.publishing import signing
-from shoal.publishing.judging import OUTLINES, Sources, findings, form_of, outlined
+from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
+from shoal.publishing.opening import kind_of
+from shoal.publishing.papers import Papers, sealed
 from shoal.publishing.signing import made_now
 from shoal.watching import watched
 
@@ -68,22 +65,24 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Crosswalk(Shown):
-    """An answer that may be published, with what it cost.
+    """An answer that can be published, with its cost.
 
-    kind         "labels", "intervals", "regions", "tiles", "gather" or "cellular"
-    content      what is written: a row per value, area, place or cluster
-    certificate  cost, lower bound and the theorem behind each
-    parameters   what was asked for;  facts: rows, groups, sizes: all that a certificate file states
-    sources      what it was made from, for the judge, who counts it again
-    read         the files among them, which are never written over
-    title, note, groups   for the report: a heading, a line below it, and the size of every group
-    picture, drawn_map, outlines   how it is drawn, where it can be
-    companions   what can be written beside it, by name: of tiles "tiles", "outlines" and "table"; of
-                 regions "hierarchy", "outlines" and, of the levels above, "outlines2", "outlines3" ...
-    rows         of clusters: a row per record, its cluster's center in place of its values; companion "assignments"
-    warnings     what whoever publishes it should know
-    native       makes the kind of frame that came in
-    refused      why it may not be written; empty where it may
+    kind         "labels", "intervals", "regions", "tiles", "gather", or "cellular"
+    content      what is written: a row for each value, area, place, or cluster
+    certificate  cost, lower bound, and the theorem behind each
+    parameters   the request;  facts: rows, groups, sizes: all that a certificate file states
+    sources      the data from which it was made, for the judge, which counts it again
+    read         the files among them, which are never overwritten
+    title, note, groups   for the report: a heading, a line below it, and the size of each group
+    picture, drawn_map, outlines   how it is drawn, if it can be
+    companions   what can be written with it, by name: for tiles "tiles", "outlines", and "table"; for regions
+                 "hierarchy", "outlines", and for the levels above "outlines2", "outlines3", ...
+    rows         for clusters: a row for each record, with its cluster's center instead of its values; companion
+                 "assignments"
+    warnings     what you must know before you publish it
+    native       makes the kind of frame that you passed
+    refused      why it must not be written; empty if it may be
+    written      the files of the last ``write``, with their hashes, for the report; empty before
     """
 
     kind: str
@@ -105,6 +104,7 @@ class Crosswalk(Shown):
     rows: Rows | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
     native: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame, repr=False)
+    written: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def table(self) -> Any:
@@ -172,7 +172,14 @@ class Crosswalk(Shown):
         if assignments is not None:
             more["assignments"] = Path(assignments)
         known("choice for bound", bound, BOUNDS)
-        return self._write(path, certificate, more, drawn, overwrite, sign, record, bound != "none")
+        for name in more:
+            if name not in self._beside():
+                raise PolicyError.unknown(f"companion of {self.kind}", name, self._beside())
+        first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
+        if first is None:
+            raise PolicyError("there is nothing to write; name a path")
+        papers = Papers.beside(first, certificate, record, sign)
+        return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
 
     def _beside(self) -> Mapping[str, Drawing]:
         """The companions, assignments among them."""
@@ -181,28 +188,9 @@ class Crosswalk(Shown):
         rows = self.rows.table
         return {**self.companions, "assignments": Drawing(form=TABLE, fill=lambda to: store(rows, to))}
 
-    def _write(
-        self, path: str | Path | None, certificate: str | Path | None, more: Mapping[str, Path],
-        drawn: Sequence[tuple[str | Path, Drawing]], overwrite: bool, sign: str | Path | None, record: bool,
-        bound: bool,
-    ) -> Path:  # fmt: skip
+    def _files(self, path: Path | None, more: Mapping[str, Path], abouts: list[dict[str, Any]]) -> list[Piece]:
+        """The crosswalk and its companions; what is known of each is added to ``abouts`` once it was judged."""
         companions = self._beside()
-        for name in more:
-            if name not in companions:
-                raise PolicyError.unknown(f"companion of {self.kind}", name, companions)
-        first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
-        if first is None:
-            raise PolicyError("there is nothing to write; name a path")
-        check_place(first)
-        beside = certificate_path(first) if certificate is None else Path(certificate)
-        private = record_path(beside) if record else None
-        wanted: list[Wanted] = [(path, TABLE), *((p, companions[n].form) for n, p in more.items())]
-        wanted += [(beside, JSON), (private, RECORD)]
-        wanted += [(p, drawing.form) for p, drawing in drawn]
-        closed = check_outputs(wanted, [*self.read, sign], overwrite=overwrite)
-        if sign is not None:
-            signing.private_key(sign)  # refused before any work
-        abouts: list[dict[str, Any]] = []
 
         def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
             def judge_bytes(temporary: Path) -> None:
@@ -212,29 +200,35 @@ class Crosswalk(Shown):
 
             return Piece(place, fill, judge_bytes, sides=SIDES.get(place.suffix.lower(), ()))
 
-        def known_of_all() -> dict[str, Any]:
+        main = [] if path is None else [piece(path, None, lambda temporary: store(self.content, temporary))]
+        return [*main, *(piece(p, name, companions[name].fill) for name, p in more.items())]
+
+    def _write(
+        self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]], papers: Papers,
+        overwrite: bool, bound: bool,
+    ) -> Path:  # fmt: skip
+        companions = self._beside()
+        wanted: list[Wanted] = [] if path is None else [(path, TABLE)]
+        wanted += [(p, companions[name].form) for name, p in more.items()]
+        closed = papers.check([*wanted, *((p, d.form) for p, d in drawn)], self.read, overwrite=overwrite)
+        first, abouts = Path(str(wanted[0][0])), list[dict[str, Any]]()
+
+        def private() -> dict[str, Any]:
             main = next(({**a, "rows": self.content.height} for a in abouts if "part" not in a), None)
             return self.record(main, usual_separator(first), [a for a in abouts if "part" in a])
 
-        def certify(temporary: Path) -> None:
-            shown = shown_facts.content(known_of_all(), self.certificate, PRIVATE, path is not None, bound)
-            temporary.write_text(_text(shown, sign), encoding="utf-8")
+        def public() -> dict[str, Any]:
+            return shown_facts.content(private(), self.certificate, PRIVATE, path is not None, bound)
 
-        def keep(temporary: Path) -> None:
-            temporary.write_text(_text(known_of_all()), encoding="utf-8")
-
-        pieces = [piece(p, name, companions[name].fill) for name, p in more.items()]
         if path is None:
             refuse_unless(self.findings_in(None, self.content, "parquet"))
-        else:
-            pieces.insert(0, piece(Path(path), None, lambda temporary: store(self.content, temporary)))
-        pieces += [Piece(p, drawing.fill) for p, drawing in drawn]
-        papers = [Piece(beside, certify), *([] if private is None else [Piece(private, keep, private=True)])]
-        publish_together([*pieces, *papers], closed=closed)
-        main = next((a for a in abouts if "part" not in a), {})
-        rest = [a for a in abouts if "part" in a]
-        self.__dict__["written"] = {"certificate": beside.name, "signed": sign is not None, **main, "also": rest}
-        return beside
+        pieces = [*self._files(path, more, abouts), *(Piece(p, drawing.fill) for p, drawing in drawn)]
+        papers.publish(pieces, public, private, closed=closed)
+        main, rest = next((a for a in abouts if "part" not in a), {}), [a for a in abouts if "part" in a]
+        self.written.clear()
+        self.written.update({"certificate": papers.certificate.name, "signed": papers.sign is not None})
+        self.written.update({**main, "also": rest})
+        return papers.certificate
 
     def _stated(self, part: str | None) -> dict[str, Any]:
         """What the certificate says of a companion besides its file."""
@@ -247,7 +241,7 @@ class Crosswalk(Shown):
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Write the record alone, of an answer that is written nowhere."""
         closed = check_outputs([(path, JSON)], self.read, overwrite=overwrite)
-        text = _text(self.record(None, None))
+        text = sealed(self.record(None, None))
         publish_together([Piece(path, lambda to: to.write_text(text, encoding="utf-8"), private=True)], closed=closed)
 
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
@@ -257,7 +251,7 @@ class Crosswalk(Shown):
         elif part in (OUTLINES, "hierarchy"):
             said = self.findings_in(part, path, "")
         else:
-            said = self.findings_in(part, read_release(path, usual_separator(path)), form_of(path))
+            said = self.findings_in(part, read_release(path, usual_separator(path)), kind_of(path))
         return refuse_unless(said)
 
     def findings_in(self, part: str | None, held: Any, form: str) -> list[Finding]:
@@ -269,6 +263,8 @@ class Crosswalk(Shown):
         self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
         """What the private record holds."""
+        held, follow = self.certificate.details, shown_facts.FOLLOWING.get(self.kind, set())
+        details = {name: detail for name, detail in held.items() if name not in follow}
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -280,7 +276,7 @@ class Crosswalk(Shown):
             "facts": dict(self.facts),
             "method": self.method,
             "separator": separator,
-            "certificate": self.certificate.as_dict(),
+            "certificate": {**self.certificate.as_dict(), "details": details},
         }
 
     @watched
@@ -296,13 +292,13 @@ class Crosswalk(Shown):
     ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        internal  False: a public page, made of what is written and its certificate alone.  True: the board's page, with
-                  figures of the source; its name then ends in .internal.html, and it must not be published
-        recipient, purpose, decided_by  who gets it, what for, and who decided; empty lines where not given
+        internal  False: a public page, made from the written files and their certificate alone. True: the board's page,
+                  with figures of the source; its name then ends in .internal.html, and you must not publish it
+        recipient, purpose, decided_by  who gets it, for what purpose, and who decided; lines to fill in if not given
 
-        After ``write`` it names the files and their SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json; a picture needs the extra plot where it is not the groups' own bars.  Returns
-        the page's path.
+        After ``write``, it names the files and their SHA-256. It contains all its figures as JSON too, and they are in
+        a file of the same name that ends in .json. A picture other than the groups' own bars needs the extra plot.
+        Returns the path of the page.
         """
         from shoal.publishing.crosswalks.answer_figures import pictures
         from shoal.report.crosswalk import page
@@ -351,19 +347,6 @@ class Crosswalk(Shown):
         drawing, path = self.drawing(what), Path(path)
         publish_file(path, drawing.fill, closed=check_outputs([(path, drawing.form)], self.read, overwrite=overwrite))
         return path
-
-
-def _text(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
-    """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
-    made = json.loads(json.dumps(content, default=_plain))
-    made["seal"] = seal(made)
-    if sign is not None:
-        made = signing.sign(made, sign)
-    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 def refuse_unless(said: list[Finding]) -> list[Finding]:

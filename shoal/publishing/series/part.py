@@ -20,6 +20,7 @@ from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
 from shoal.model.certificate import Guarantee
 from shoal.model.policy import Policy
+from shoal.publishing.papers import sealed
 from shoal.publishing.series_folder import CERTIFICATE, RELEASE, sha256
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
@@ -55,15 +56,10 @@ class _Paper:
     """What ``certificate_file`` asks of a release."""
 
     def __init__(self, policy: Policy, audit: Audit, carried: Unassigned) -> None:
-        self.policy, self.audit, self.carried = policy, audit, carried
-        self.rows = audit.rows
-        self.orders: dict[str, list[str]] = {}
+        self.policy, self.audit = policy, audit
+        self.facts = SimpleNamespace(rows=audit.rows, carried=carried, harbor=None)
         self.certificate = SimpleNamespace(unit="stars" if policy.publish == "stars" else "ncp", ratio=None)
-        self._facts = SimpleNamespace(harbor=None)
-        self._placement = SimpleNamespace(order="fresh secret")
-
-    def _separator(self, path: Path) -> str:
-        return ","
+        self._placement = SimpleNamespace(order="fresh secret", orders={}, separator=lambda path: ",")
 
 
 def make_part(
@@ -101,7 +97,7 @@ def make_part(
     written = {"sha256": sha256(release), "bytes": len(release)}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
     proof = {**content["certificate"], "guarantee": Guarantee().as_dict()}  # the theorems speak of a release by itself
-    text = statement.sealed({**content, "certificate": proof, "series": dict(series)}, sign)
+    text = sealed({**content, "certificate": proof, "series": dict(series)}, sign)
     return Part(
         release=release, certificate=text.encode(), rows=audit.rows, groups=audit.classes,
         smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),

@@ -21,11 +21,12 @@ from shoal.model.audit import Audit, Check, Composition
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import KAnonymity, PrivacyModel
+from shoal.model.privacy.base import CLOSE
 from shoal.model.refusals import filled_words
 from shoal.model.settings import Measured, ModelSettings
 from shoal.publishing.opening import read_census
 from shoal.publishing.tables.earlier import promises, published, set_against, several
-from shoal.publishing.tables.limits import CLOSE, trees_of
+from shoal.publishing.tables.limits import trees_of
 from shoal.watching import watched
 
 
@@ -49,32 +50,32 @@ def audit(
     earlier_originals: Any = None,
     **settings: Unpack[AuditSettings],
 ) -> Audit:
-    """Levels of every privacy model, risks and class sizes of any table, ours or not.
+    """Levels of every privacy model, risks, and class sizes of any table.
 
-    policy             the roles, and as checks the models, that a release was asked for with; keywords override it.  A
-                       column of persons, households or weights that it names is counted where the table still has it
-    person, household  columns that name who a row is about: their different values are counted, and k is judged on them
-    population         the table the rows were drawn from: what every class covers of it is counted, for k-map,
-                       delta-presence and the journalist's risk; population_weights: the column that says instead how
-                       many people a row stands for; population_size: how many people there are, where no more is known
-    hierarchies        per column the hierarchy its values are classes of; without one a published value is itself, a
-                       star, or a range or set as this package writes them.  Of a sensitive column: how far apart its
-                       values are, for t-closeness by the hierarchical distance
-    missing            "category": a missing value is a value of its own; "wildcard": beside that, ``wildcards`` of the
-                       Audit has the risks with missing values and stars alike to every value; "filled": each
-                       quasi-identifier's are filled with its most frequent value first, as in ``anonymize``
-    models             k=5, l=3, privacy=[...], max_average_risk=0.05: what should hold; each becomes a check of the
-                       Audit
-    earlier            a release of the same people that came before, or several: paths, by the certificates beside
-                       them, frames or Releases.  ``composition`` of the Audit then has what all tell together.
-                       original: the table this one was made from; earlier_originals: those of the earlier ones, where
-                       they were made of other tables; ``person`` is a column of these.  Without an original, rows are
-                       set side by side as anybody could
-    memory, threads, temporary, glob, table, query, master  as in ``anonymize``: a folder is counted where it stands
+    policy             roles, and models as checks, as in the request for a release; keywords override it. If it names a
+                       column of persons, households, or weights that the table still has, that column is counted
+    person, household  columns that identify the person or household of a row: their different values are counted, and k
+                       is judged on them
+    population         the table from which the rows were drawn. The people that each class fits are counted, for k-map,
+                       delta-presence, and the journalist's risk. population_weights: instead, the column that states
+                       how many people a row represents. population_size: only the number of people, if no more is known
+    hierarchies        for each column, the hierarchy of its values. Without one, a published value is itself, a star,
+                       or a range or set as this package writes them. For a sensitive column: the distances between its
+                       values, for t-closeness by the hierarchical distance
+    missing            "category": a missing value is a value of its own; "wildcard": in addition, ``wildcards`` of the
+                       Audit has the risks if missing values and stars match every value; "filled": the missing values
+                       of each quasi-identifier are first replaced by its most frequent value, as in ``anonymize``
+    models             k=5, l=3, privacy=[...], max_average_risk=0.05: what must hold; each becomes a check of the Audit
+    earlier            an earlier release of the same people, or several: paths with certificates next to them, frames,
+                       or Releases. ``composition`` of the Audit then has what all of them reveal together. original:
+                       the table from which this one was made; earlier_originals: those of the earlier ones, if they
+                       were made from other tables; ``person`` is a column of these. Without an original, rows are
+                       compared as anyone could compare them
+    memory, threads, temporary, glob, table, query, master  as in ``anonymize``; a folder is counted without loading it
 
-    Raises PolicyError and InputError for columns that are not there and for settings that contradict each other; a
-    model that does not hold is no error but a check that fails.  O(n) for n rows, then O(m) for m different ones and
-    each model.  Sources: ``shoal.model.privacy``, a file for each model.
+    Raises PolicyError and InputError for missing columns and for settings that contradict each other. If a model does
+    not hold, this is a failed check, not an error. O(n) for n rows, then O(m) for m different ones and each model.
+    Sources: ``shoal.model.privacy``, a file for each model.
 
     Examples:
         >>> import polars as pl

@@ -120,7 +120,7 @@ def figures_after(release: Release[Any], table: Table, after: Any, most: float, 
     found = set_against([*old, new], release.policy.sensitive, k, l)
     if not force:
         refuse_composition(found, most)
-    return replace(release, _facts=replace(release._facts, composition=found))
+    return replace(release, facts=replace(release.facts, composition=found))
 
 
 def refuse_composition(found: Sequence[Composition], most: float) -> None:

@@ -379,7 +379,7 @@ def pairs(
             "labels": [a.labels, b.labels],
             "after": np.round(after, 3).tolist(),
             "before": _before(release, (a, b), rows, step, shown[a.name] and shown[b.name]),
-            "unplaced": round(float(release.rows - after.sum()), 3),
+            "unplaced": round(float(release.facts.rows - after.sum()), 3),
         }
         for strength, a, b, after in found[:PAIRS]
         if strength > 0
@@ -409,7 +409,7 @@ def _before(
     """Counts of the original, None where they are not told."""
     a, b = axes
     counts, changed = _counted(release, axes)
-    untouched = not release.changed[a.name] and not release.changed[b.name]
+    untouched = not release.facts.changed[a.name] and not release.facts.changed[b.name]
     lines = _line(changed.sum(axis=1), step) | untouched
     across = _line(changed.sum(axis=0), step) | untouched
     disclosable = lines[:, None] & across[None, :] & shown
@@ -452,25 +452,25 @@ ROWS = 10
 
 def figures(release: Any) -> dict[str, Any]:
     """Plain values for the page and for JSON; no value that fewer than k rows of the release show.  O(rows)."""
-    decoded = Decoded.shown(release.table, release.policy, release.stars)
+    decoded = Decoded.shown(release.table, release.policy, release.facts.stars)
     least = least_rows(release)
     policy = release.policy.describe()
-    step = step_of(release.rows, least)
+    step = step_of(release.facts.rows, least)
     columns = [_column(release, decoded, name, least) for name in release.policy.grouped]
-    view = release._placement.view()
+    view, source = release._placement.losses.view(), release._placement.source.path
     lost, sizes = view.lost, view.sizes
     for j, column in enumerate(columns):
-        column["loss"] = float(lost[:, j] @ sizes) / max(release.rows, 1)
+        column["loss"] = float(lost[:, j] @ sizes) / max(release.facts.rows, 1)
     return {
         "internal": True,
         **made_now(),
-        "source": None if release._placement.path is None else Path(release._placement.path).name,
-        "written": release._later.written,
+        "source": None if source is None else Path(source).name,
+        "written": release._judged.written,
         "release": {**release.as_dict(), "loss": dict(release.loss)},
         "audit": release.audit.as_dict(),
         "policy": policy,
         "hierarchies": hierarchies(release),
-        "before": dict(release.before),
+        "before": dict(release.facts.before),
         "least": least,
         "step": step,
         "columns": columns,
@@ -505,14 +505,14 @@ def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, 
     histogram = release._placement.expected.histogram
     coded = histogram.quasi[:, at]
     before = np.bincount(coded, weights=histogram.count, minlength=histogram.quasi_sizes[at]).astype(np.int64)
-    step = step_of(release.rows, least)
-    safe = not release.changed[name] or release.changed[name] >= 4 * step
+    step = step_of(release.facts.rows, least)
+    safe = not release.facts.changed[name] or release.facts.changed[name] >= 4 * step
     return {
         "name": name,
         "before_shown": safe,
-        "before": release.before["distinct_values"].get(name, 0),
+        "before": release.facts.before["distinct_values"].get(name, 0),
         "after": len(column.cells),
-        "changed": release.changed[name],
+        "changed": release.facts.changed[name],
         "hidden": hidden,
         "weight": float(release.policy.weights.get(name, 1.0)),
         "ceiling": release.policy.max_level.get(name),
@@ -546,7 +546,7 @@ def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
 
 def _text(value: Any, release: Any, column: str) -> str:
     """A missing number is a star where the column has stars."""
-    if value is None and release.stars.get(column):
+    if value is None and release.facts.stars.get(column):
         return release.policy.star
     return _plain(value)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import SHARED
@@ -20,7 +18,6 @@ from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
-from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, told_at_most
 from shoal.model.cards import in_one_line
@@ -36,85 +33,146 @@ from shoal.publishing.tables.limits import Exposed, trees_of
 from shoal.watching import watched
 
 
+class Persons(NamedTuple):
+    """What was counted of the people behind rows, before the columns that name them left the table.
+
+    fewest  per such column, the fewest people in a class;  checks: the levels of the models that count persons
+    """
+
+    fewest: Mapping[str, int] = {}
+    checks: tuple[Check, ...] = ()
+
+
+class Missing(NamedTuple):
+    """What became of missing values.
+
+    apart   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
+            "smallest_of_others", counted on the placed rows; and the "columns" that lack values
+    filled  where missing="filled": the cells of every quasi-identifier that were
+    """
+
+    apart: Mapping[str, Any] | None = None
+    filled: Mapping[str, int] | None = None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
     """What is counted of a release.
 
-    cost        {"stars", "suppressed_tuples", "ncp"}; ``Release.loss`` has the other measures too
-    groups      number of classes of rows published alike; rows: number of rows
-    stars       per quasi-identifier, the number of starred cells; changed: of cells published coarser
-    before      privacy of the table as it came
-    carried     the columns carried along, and how many rows they single out
-    persons     per column that names persons, the fewest in a class, counted on the placed rows before it left them
-    of_persons  of the models that count persons the levels, likewise counted
-    incomplete  where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
-                "smallest_of_others", counted on the placed rows; and the "columns" that lack values
-    filled      where missing="filled": the cells of every quasi-identifier that were
-    harbor      what the Safe Harbor did to which columns, where it was asked for
-    exposed     shares of the groups that show a value which only one of their rows holds
-    notes       sentences on what the published table cannot tell
-    composition what it tells beside earlier releases, where these were named
+    rows, groups  number of rows, and of classes of rows published alike
+    cost          {"stars", "suppressed_tuples", "ncp"}; ``Release.loss`` has the other measures too
+    stars         per quasi-identifier, the number of starred cells;  changed: of cells published coarser
+    before        privacy of the table as it came
+    carried       the columns carried along, and how many rows they single out
+    persons, missing  the people behind rows, and missing values, where either was asked for
+    harbor        what the Safe Harbor did to which columns, where it was asked for
+    exposed       shares of the groups that show a value which only one of their rows holds
+    notes         sentences on what the published table cannot tell
+    composition   what it tells beside earlier releases, where these were named
     """
 
-    cost: Mapping[str, float]
-    groups: int
     rows: int
+    groups: int
+    cost: Mapping[str, float]
     stars: Mapping[str, int]
     changed: Mapping[str, int]
     before: Mapping[str, Any]
     carried: Unassigned = field(default_factory=Unassigned)
-    persons: Mapping[str, int] = field(default_factory=dict)
-    of_persons: tuple[Check, ...] = ()
-    incomplete: Mapping[str, Any] | None = None
-    filled: Mapping[str, int] | None = None
+    persons: Persons = field(default_factory=Persons)
+    missing: Missing = field(default_factory=Missing)
     harbor: Harbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
     composition: tuple[Composition, ...] = ()
 
 
+class Source(NamedTuple):
+    """Where a table came from: the file that was read, its separator, and the parts, where an engine read several."""
+
+    path: str | None = None
+    separator: str | None = None
+    parts: Parts | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dealt:
+    """The rows of a release, as a table or as what it is dealt out of.
+
+    table    the placed table, None where it is dealt out of ``tuples``: a CSV is written without
+    row_key  where an engine's table carries nothing along: the key by which ``Placement.expected`` deals its rows out
+    slices   the rows of an engine's table as it gives them quickest, see ``Placed``
+    counts   the rows of an engine's table counted most quickly, see ``Placed``
+    placed   whether these are the rows that were placed, and not a table put in their stead
+    """
+
+    table: Any
+    tuples: Tuples | None = None
+    row_key: bytes | None = None
+    slices: Any = None
+    counts: Any = None
+    placed: bool = True
+
+    @cached_property  # computed once, if at all: the value that this class stands for does not change by it
+    def frame(self) -> Any:
+        """The published table."""
+        return self.tuples.frame() if self.table is None and self.tuples is not None else self.table
+
+
+class Losses(NamedTuple):
+    """Makes what the losses are computed from, and computes them."""
+
+    view: Callable[[], View]
+    measure: Callable[[], Mapping[str, float]]
+
+
+class Beside(NamedTuple):
+    """The population, and what its weights say of each class, where they were given."""
+
+    census: Census | None = None
+    people: Covered | None = None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Placement:
     """What a release was made from and how its rows were dealt out: what writing and judging it needs, never shown.
 
-    expected   what must stand in the table, from the partition alone; order: where the row order comes from
+    expected   what must stand in the table, from the partition alone;  order: where the row order comes from
     own        the table's own values per quasi-identifier, in the histogram's order; for counts.  A pickled release
                holds them and is as private as the original: only what ``write`` makes may leave
     published  the texts that stand in each quasi-identifier
-    path       the file that was read, and its separator; parts: the files, where DuckDB or Spark read them
-    census     the population, people what its weights say of each class, where they were given
-    view       makes what the losses are computed from; measure computes them
-    row_key    where an engine's table carries nothing along: the key by which ``expected`` deals its rows out
-    slices     the rows of an engine's table as it gives them quickest, see ``Placed``
-    tuples     what a table in memory is dealt out of, where it is, once it is asked for; a CSV is written without
-    counts     the rows of an engine's table counted most quickly, see ``Placed``
-    table      the placed table, None where it is dealt out of ``tuples``.  row_key to counts speak of it: of
-               a table put in its stead they say nothing
     """
 
     expected: Expected
     order: str
     own: Mapping[str, Sequence[str | None]]
     published: Mapping[str, frozenset[str | None]]
-    path: str | None
-    separator: str | None
-    view: Callable[[], View]
-    measure: Callable[[], Mapping[str, float]]
-    parts: Parts | None = None
-    census: Census | None = None
-    people: Covered | None = None
-    row_key: bytes | None = None
-    slices: Any = None
-    tuples: Tuples | None = None
-    counts: Any = None
-    table: Any = None
+    dealt: Dealt
+    losses: Losses
+    source: Source = field(default_factory=Source)
+    beside: Beside = field(default_factory=Beside)
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
+
+    @property
+    def texts(self) -> dict[str, Sequence[str | None]]:
+        """The values of every judged column, as they came."""
+        return {**self.own, **{c.name: c.texts() for c in self.expected.sensitive}}
+
+    def separator(self, path: Path) -> str:
+        """As in the table that came, if a new file is not of another kind."""
+        from shoal.engines.store import usual_separator
+
+        usual = usual_separator(path)
+        return usual if usual != "," else self.source.separator or usual
 
 
 @dataclass(eq=False)
-class Later:
-    """What becomes known of a release after it is made: its table, the audit of what was written, and the files."""
+class Judged:
+    """What becomes known of a release once it is made: the audit of its table or of what was written, and the files."""
 
-    table: Any = None
     audit: Audit | None = None
     written: Mapping[str, Any] | None = None
 
@@ -125,7 +183,7 @@ Files = str | Path | Sequence[str | Path]
 
 
 class _Published:
-    """The published table of a release, dealt out when it is first asked for; typed as what the release was made of."""
+    """The published table of a release, typed as what the release was made of."""
 
     @overload
     def __get__(self, release: None, owner: type) -> _Published: ...
@@ -135,131 +193,65 @@ class _Published:
     def __get__(self, release: Release[Some], owner: type) -> Some: ...
 
     def __get__(self, release: Any, owner: type) -> Any:
-        if release is None:
-            return self
-        placed, later = release._placement, release._later
-        if later.table is None:
-            later.table = placed.table if release._instead is None else release._instead
-        if later.table is None and placed.tuples is not None:
-            later.table = placed.tuples.frame()
-        return later.table
+        return self if release is None else release._placement.dealt.frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Generic[Frame]):
-    """What may be published, with what it cost.
+    """A release of a table, with its cost.
 
-    policy       what was asked
-    certificate  cost, lower bound and the theorem behind each
-    method       the method of the catalogue that answered; attempts: every one that was tried
-    seconds      how long each step took
-    table        the published table, the same kind of frame as came in (a path gives Polars)
-    audit        the published table judged by code that shares nothing with what made it
-    loss         every loss measure by its name; ``cost`` has the main ones
+    policy       the request
+    certificate  cost, lower bound, and the theorem behind each
+    method       the method of the catalogue that gave the answer; attempts: every method that was tried
+    facts        counts of it: rows, groups, stars, unassigned columns, notes
+    seconds      the duration of each step
+    table        the published table, the kind of frame that you passed (Polars for a path)
+    audit        the published table, judged by code that shares nothing with the code that made it
+    loss         every loss measure by its name; ``facts.cost`` has the main ones
     """
 
     policy: Policy
     certificate: Certificate
     method: str
     attempts: tuple[Mapping[str, Any], ...]
-    _facts: Facts
+    facts: Facts
     _placement: Placement
-    _instead: Any = None  # a table put in the place of the one that was placed
     seconds: dict[str, float] = field(default_factory=dict)
-    _later: Later = field(default_factory=Later)
+    _judged: Judged = field(default_factory=Judged)
 
-    def __getstate__(self) -> dict[str, Any]:
+    table = _Published()
+
+    def __reduce__(self) -> Any:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        placement = replace(self._placement, slices=None, tuples=None, counts=None, table=None)
-        held, later = (self._opened().stored(), self._as_placed), replace(self._later, table=None)
-        return {**self.__dict__, "_placement": placement, "_instead": None, "_later": later, "stored": held}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        state = dict(state)
-        stored, placed = state.pop("stored")
-        table = stored.revive(stored.held) if isinstance(stored, Stored) else stored
-        where = {"_placement": replace(state["_placement"], table=table)} if placed else {"_instead": table}
-        self.__dict__.update({**state, **where})
+        made = replace(self._placement, dealt=Dealt(None, placed=self._placement.dealt.placed))
+        known = (
+            self.policy,
+            self.certificate,
+            self.method,
+            self.attempts,
+            self.facts,
+            made,
+            self.seconds,
+            self._judged,
+        )
+        return _revived, (self._opened().stored(), known)
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))
 
-    table = _Published()
-
     def with_table(self, table: Any) -> Release[Any]:
-        """The same release with another table in the place of its own; ``check`` says whether it is as good."""
-        return replace(self, _instead=table, _later=Later(), seconds=dict(self.seconds))
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self._facts.rows
-
-    @property
-    def groups(self) -> int:
-        """Number of groups of rows that are published alike."""
-        return self._facts.groups
-
-    @property
-    def cost(self) -> Mapping[str, float]:
-        """The main losses: "stars", "suppressed_tuples" and "ncp"."""
-        return self._facts.cost
-
-    @property
-    def stars(self) -> Mapping[str, int]:
-        """Per quasi-identifier, the number of starred cells."""
-        return self._facts.stars
-
-    @property
-    def changed(self) -> Mapping[str, int]:
-        """Per quasi-identifier, the number of cells published coarser than they were."""
-        return self._facts.changed
-
-    @property
-    def before(self) -> Mapping[str, Any]:
-        """Privacy of the table as it came."""
-        return self._facts.before
-
-    @property
-    def carried(self) -> Unassigned:
-        """The columns carried along, and how many rows they single out."""
-        return self._facts.carried
-
-    @property
-    def persons(self) -> Mapping[str, int]:
-        """Per column that names persons, the fewest in a group."""
-        return self._facts.persons
-
-    @property
-    def incomplete(self) -> Mapping[str, Any] | None:
-        """Where missing="apart": how many rows lack a quasi-identifier, and their smallest group."""
-        return self._facts.incomplete
-
-    @property
-    def filled(self) -> Mapping[str, int] | None:
-        """Where missing="filled": the number of cells of each quasi-identifier that were filled."""
-        return self._facts.filled
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on what the published table cannot tell."""
-        return self._facts.notes
+        """The same release with another table; ``check`` tests whether that table keeps the promise."""
+        made = replace(self._placement, dealt=Dealt(table, placed=False))
+        return replace(self, _placement=made, _judged=Judged(), seconds=dict(self.seconds))
 
     @property
     def composition(self) -> tuple[Composition, ...]:
         """What it tells beside the earlier releases that were named, per sensitive column; private, as the table is."""
-        return self._facts.composition
+        return self.facts.composition
 
-    @property
     def _in_memory(self) -> bool:
         """Whether the rows are in this process, or dealt out in it."""
-        dealt = self._instead is None and self._placement.table is None
-        return dealt or self._opened().in_memory
-
-    @property
-    def _as_placed(self) -> bool:
-        """Whether the table is the one that was placed, and not another put in its stead."""
-        return self._instead is None
+        return self._placement.dealt.table is None or self._opened().in_memory
 
     def _opened(self) -> Table:
         from shoal.engines.open import open_table
@@ -269,20 +261,20 @@ class Release(Generic[Frame]):
     @property
     def audit(self) -> Audit:
         """The published table judged by code that shares nothing with what made it."""
-        if self._later.audit is None:
-            self._later.audit = self._judged()
-        return self._later.audit
+        if self._judged.audit is None:
+            self._judged.audit = self._audited()
+        return self._judged.audit
 
-    def _judged(self) -> Audit:
+    def _audited(self) -> Audit:
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
-        names, few = [*policy.grouped, *policy.sensitive], self._placement.tuples if self._as_placed else None
-        quicker = self._placement.counts if self._as_placed else None
-        cells, counts = few.counts(names) if few is not None else (quicker or self._opened().counts)(names)
+        names, dealt = [*policy.grouped, *policy.sensitive], self._placement.dealt
+        few = dealt.tuples
+        cells, counts = few.counts(names) if few is not None else (dealt.counts or self._opened().counts)(names)
         refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
-        if self._facts.harbor is not None or policy.population is not None or policy.weighed:
+        if self.facts.harbor is not None or policy.population is not None or policy.weighed:
             opened = self._opened()
             beside = [n for n in policy.weighed if n in opened.columns]
             found = self._outside()(opened.polars([*names, *beside]), found)
@@ -290,40 +282,44 @@ class Release(Generic[Frame]):
         return self._with_exposed(found)
 
     def _with_exposed(self, audit: Audit) -> Audit:
-        facts = self._facts
+        facts = self.facts
         return replace(
-            audit, checks=(*audit.checks, *facts.of_persons), exposed=dict(facts.exposed.columns),
+            audit, checks=(*audit.checks, *facts.persons.checks), exposed=dict(facts.exposed.columns),
             exposed_classes=facts.exposed.groups, notes=facts.notes,
         )  # fmt: skip
 
     @cached_property
     def loss(self) -> Mapping[str, float]:
         """Every loss measure by its name; computed when first asked for."""
-        return {**self._placement.measure(), **self.cost}
+        return {**self._placement.losses.measure(), **self.facts.cost}
 
     def _outside(self, blanks: Sequence[str] = (), sheet: bool = False) -> Callable[[pl.DataFrame, Audit], Audit]:
         """What adds to an audit what the population tells of the table as it is published, or as it was written."""
-        read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.stars, blanks, sheet)
+        read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.facts.stars, blanks, sheet)
+
+        census, people = self._placement.beside
 
         def add(frame: pl.DataFrame, audit: Audit) -> Audit:
-            wrong = None if self._facts.harbor is None else breach(frame, self._facts.harbor)
+            wrong = None if self.facts.harbor is None else breach(frame, self.facts.harbor)
             if wrong is not None:
                 raise VerificationError(f"{wrong}; nothing was published. This is a defect of shoal: please report it")
-            found = outside(frame, self.policy, self._placement.census, read, self._placement.people)
+            found = outside(frame, self.policy, census, read, people)
             return audit if found is None else beside(audit, found, self.policy.privacy)
 
         return add
 
     def check(self) -> None:
-        """VerificationError unless the published table meets every model asked for, and is what was decided.
+        """Raise VerificationError unless the published table meets every requested model and matches the partition.
 
-        Every tuple of published and sensitive values stands there in as many rows as the partition says.
+        Every tuple of published and sensitive values must occur in as many rows as the partition states.
         """
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
-        if audit.rows != self.rows:
-            raise VerificationError(f"the release has {audit.rows} rows, the table {self.rows}; nothing was published")
+        if audit.rows != self.facts.rows:
+            raise VerificationError(
+                f"the release has {audit.rows} rows, the table {self.facts.rows}; nothing was published"
+            )
         limit = self.policy.max_average_risk
         if limit is not None and audit.classes > limit * audit.rows + 1e-9:
             raise VerificationError(
@@ -382,106 +378,30 @@ class Release(Generic[Frame]):
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
         from shoal.engines import lakes
-        from shoal.engines.atomic import TABLE, Piece, check_outputs, check_place, publish_together
         from shoal.engines.source import is_server
-        from shoal.engines.store import store
-        from shoal.publishing import signing
-        from shoal.publishing.tables.partwise import is_partwise, judge_written, write_lake, write_partwise
+        from shoal.publishing.papers import Papers
+        from shoal.publishing.tables.writing import write_lake, write_release, write_server
 
-        if is_server(path):
-            if table is None or parts is not None:
-                raise PolicyError("a server of databases holds a table: say ⟨table=...⟩ and leave parts out")
-            from shoal.publishing.tables.partwise import write_server
-
-            papers = statement.Papers.of(self, Path(table), certificate, record, bound, sign)
-            return write_server(self, str(path), table, papers, overwrite=overwrite, tell=progress)
-        if table is not None:
+        served = is_server(path)
+        if served and (table is None or parts is not None):
+            raise PolicyError("a server of databases holds a table: say ⟨table=...⟩ and leave parts out")
+        if not served and table is not None:
             raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
-        if lakes.is_target(path):
-            papers = statement.Papers.of(self, lakes.folder_of(path), certificate, record, bound, sign)
-            return write_lake(self, str(path), papers, overwrite=overwrite, tell=progress)
-        path = Path(path)
-        if is_partwise(self, path, parts):
-            papers = statement.Papers.of(self, path, certificate, record, bound, sign)
-            return write_partwise(self, path, papers, overwrite=overwrite, parts=parts, tell=progress)
-        check_place(path)
-        papers = statement.Papers.of(self, path, certificate, record, bound, sign)
-        closed = check_outputs([(path, TABLE), *papers.wanted()], [*self._read(), sign], overwrite=overwrite)
-        if sign is not None:
-            signing.private_key(sign)  # refused before any work
-        clock = time.perf_counter()
-        content, rows, shown, text = self._content(path)
-        facts: dict[str, Any] = {}
-
-        def fill(temporary: Path) -> None:
-            nonlocal clock
-            store(content, temporary, self._separator(path), rows)
-            self.seconds["write"] = time.perf_counter() - clock
-            clock = time.perf_counter()
-
-        def judge_bytes(temporary: Path) -> None:
-            with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
-                sealed = second.submit(hash_of, temporary)
-                papers.seen(judge_written(self, temporary, self._separator(path), shown, text))
-                facts["sha256"], facts["bytes"] = sealed.result(), temporary.stat().st_size
-            self.seconds["verify"] = time.perf_counter() - clock
-
-        publish_together([Piece(path, fill, judge_bytes), *papers.pieces(facts, shown)], closed=closed)
-        self._later.written = papers.files(facts)
-        return papers.certificate
+        lake = lakes.is_target(path)
+        target = lakes.folder_of(path) if lake else Path(str(table) if served else path)
+        papers, states = Papers.beside(target, certificate, record, sign), statement.states_bound(self.policy, bound)
+        how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
+        if served:
+            return write_server(self, str(path), str(table), papers, **how)
+        if lake:
+            return write_lake(self, str(path), papers, **how)
+        return write_release(self, target, papers, parts=parts, **how)
 
     def _read(self) -> list[str | Path]:
         """Every file the release was made from."""
-        parts = () if self._placement.parts is None else (source.path for source in self._placement.parts.sources)
-        return [p for p in (self._placement.path, *parts, *self.policy.files) if p is not None]
-
-    def _content(self, path: Path) -> tuple[pl.DataFrame, np.ndarray | None, dict[str, int], Collection[str]]:
-        """The table as the file can hold it, the stars each quasi-identifier then shows, and what stands as text.
-
-        Of a CSV it may be the different rows alone, and then which of them stands in every row; else None.
-        """
-        from shoal.engines.columns import starred_text
-        from shoal.engines.store import kind_of, refuse_both, text_in_excel
-
-        kind = kind_of(path)
-        few = self._placement.tuples if kind == "csv" and self._as_placed else None
-        if few is None:
-            opened = self._opened()
-            content = self._placement.expected.typed(opened.polars(opened.columns))
-        else:
-            content = self._placement.expected.typed(few.tuples)
-        if kind != "parquet":
-            refuse_both({**self._placement.own, **{c.name: c.texts() for c in self._placement.expected.sensitive}})
-        if kind == "csv":
-            rows, shown = starred_text(
-                content, self.stars, self._placement.published, self.policy.star, self.policy.sensitive
-            )
-            return rows, None if few is None else few.rows, shown, content.columns
-        if kind == "parquet":
-            return content, None, dict(self.stars), ()
-        bare = content.height and content.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
-        as_text = {c.name for c in content if text_in_excel(c)}
-        hidden = {
-            name: count
-            for name, count in self.stars.items()
-            if count and (bare or name in as_text or not content[name].count())
-        }
-        content, shown = starred_text(content, hidden, self._placement.published, self.policy.star)
-        return content, None, dict(self.stars) | shown, as_text | set(hidden)
-
-    def _separator(self, path: Path) -> str:
-        """As in the table that came, if the new file is not of another kind."""
-        from shoal.engines.store import usual_separator
-
-        usual = usual_separator(path)
-        return usual if usual != "," else self._placement.separator or usual
-
-    @property
-    def orders(self) -> dict[str, list[str]]:
-        """Values of each sensitive column that has an order of its own, from lowest to highest."""
-        return {
-            c.name: [t for t in c.texts() if t is not None] for c in self._placement.expected.sensitive if c.ordered
-        }
+        path, _, held = self._placement.source
+        parts = () if held is None else (part.path for part in held.sources)
+        return [p for p in (path, *parts, *self.policy.files) if p is not None]
 
     @watched
     def report(
@@ -497,14 +417,15 @@ class Release(Generic[Frame]):
     ) -> Path:
         """One self-contained HTML page that opens offline; overwrite=False refuses to replace a file.
 
-        internal  False: a public page, made of the published table and its certificate alone.  True: the board's page,
-                  with figures of the original, what was tried and what was proved; its name then ends in
-                  .internal.html, and it must not be published
-        explored  what ``shoal.explore`` found, for an internal page: what other choices would have cost
-        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
+        internal  False: a public page, made from the published table and its certificate alone. True: the board's page,
+                  with figures of the original, what was tried, and what was proved; its name then ends in
+                  .internal.html, and you must not publish it
+        explored  the result of ``shoal.explore``, for an internal page: what other choices would have cost
+        recipient, purpose, decided_by  who gets the release, for what purpose, and who decided; lines to fill in if not
+                                        given
 
-        After ``write`` it names the file and its SHA-256.  All its figures stand in it as JSON too, and in a file of
-        the same name that ends in .json.  Returns the page's path.
+        After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
+        file of the same name that ends in .json. Returns the path of the page.
         """
         from shoal.engines.atomic import PAGE, check_outputs, internal_path, publish_page
         from shoal.report.page import page
@@ -518,7 +439,7 @@ class Release(Generic[Frame]):
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
         figures = {**self.figures(), "internal": True} if internal else self.public_figures()
-        figures |= statement.choices(explored, self.rows)
+        figures |= statement.choices(explored, self.facts.rows)
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
         publish_page(path, page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
@@ -535,14 +456,14 @@ class Release(Generic[Frame]):
 
         opened = self._opened()
         content, audit = statement.shown_now(self)
-        file = self._later.written or {}
+        file = self._judged.written or {}
         file = {name: held for name, held in file.items() if name != "record"}
         return public_figures(opened.polars(opened.columns), content, audit, self.policy.privacy, file)
 
     @cached_property
     def decoded(self) -> Decoded:
         """What every cell stands for, from what is published alone."""
-        return Decoded.of(self.table, self.policy, self.stars)
+        return Decoded.of(self.table, self.policy, self.facts.stars)
 
     def numeric(self, columns: Sequence[str] | None = None) -> Any:
         """Low, high and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
@@ -578,3 +499,11 @@ class Release(Generic[Frame]):
     def as_dict(self) -> dict[str, Any]:
         """The facts of ``--json``: plain values only."""
         return statement.facts(self)
+
+
+def _revived(stored: Any, known: tuple[Any, ...]) -> Release[Any]:
+    """A release as it was pickled, its table brought back by its engine."""
+    policy, certificate, method, attempts, facts, made, seconds, judged = known
+    table = stored.revive(stored.held) if isinstance(stored, Stored) else stored
+    made = replace(made, dealt=replace(made.dealt, table=table))
+    return Release(policy, certificate, method, attempts, facts, made, seconds, judged)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import JSON, RECORD, Piece, Wanted, certificate_path, record_path
 from shoal.errors import PolicyError
-from shoal.judge.file import seal
 from shoal.judge.tables.large import Held
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import Published, Shown, shown_loss
@@ -29,7 +27,7 @@ from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
 from shoal.model.refusals import missing_words
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.publishing import signing
+from shoal.publishing.papers import Papers
 from shoal.publishing.signing import made_now
 from shoal.publishing.tables.limits import trees_of
 from shoal.report.parts import certificate_words
@@ -70,27 +68,31 @@ def privacy(release: Any) -> dict[str, Any]:
 def facts(release: Any) -> dict[str, Any]:
     """The facts of ``--json``: plain values only."""
     return {
-        "rows": release.rows,
+        "rows": release.facts.rows,
         "groups": release.audit.classes,
         "smallest_group": release.audit.smallest_class,
         "privacy": privacy(release),
-        "loss": {**release.cost, **_weighted(release)},
-        "stars": dict(release.stars),
-        "changed": dict(release.changed),
-        "carried": release.carried.as_dict(),
-        "persons": dict(release.persons),
-        "incomplete": None if release.incomplete is None else dict(release.incomplete),
-        "filled": None if release.filled is None else dict(release.filled),
+        "loss": {**release.facts.cost, **_weighted(release)},
+        "stars": dict(release.facts.stars),
+        "changed": dict(release.facts.changed),
+        "carried": release.facts.carried.as_dict(),
+        "persons": dict(release.facts.persons.fewest),
+        "incomplete": _plain(release.facts.missing.apart),
+        "filled": _plain(release.facts.missing.filled),
         "population": None if release.audit.population is None else dict(release.audit.population),
-        "exposed": release._facts.exposed.as_dict(),
+        "exposed": release.facts.exposed.as_dict(),
         "rule_book": _rule_book(release),
-        "safe_harbor": None if release._facts.harbor is None else release._facts.harbor.as_dict(),
+        "safe_harbor": None if release.facts.harbor is None else release.facts.harbor.as_dict(),
         "certificate": release.certificate.as_dict(),
         "method": release.method,
         "attempts": [dict(a) for a in release.attempts],
         "seconds": {k: round(v, 4) for k, v in release.seconds.items()},
         **({"composition": [c.as_dict() for c in release.composition]} if release.composition else {}),
     }
+
+
+def _plain(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else dict(given)
 
 
 def _weighted(release: Any) -> dict[str, float]:
@@ -126,7 +128,7 @@ def blanks(release: Any, held: Held) -> list[str]:
 
 def starred_as_missing(release: Any, shown: Mapping[str, int]) -> list[str]:
     """The columns whose stars stand as missing values; shown: the stars each column shows."""
-    return [name for name, count in release.stars.items() if count != shown[name]]
+    return [name for name, count in release.facts.stars.items() if count != shown[name]]
 
 
 def published(release: Any, hidden: Collection[str]) -> Published:
@@ -161,7 +163,7 @@ def certificate_file(
         **made_now(),
         "release": {
             "file": path.name,
-            "rows": release.rows,
+            "rows": release.facts.rows,
             **written,
             **({"starred_as_missing": list(hidden)} if hidden else {}),
         },
@@ -169,7 +171,7 @@ def certificate_file(
         "hierarchies": hierarchies(release),
         "shuffled": not policy.keep_order,
         "order": release._placement.order,
-        "orders": release.orders,
+        "orders": release._placement.orders,
         "missing_values": missing_words(policy.missing),
         "groups": release.audit.classes,
         "smallest_group": release.audit.smallest_class,
@@ -177,10 +179,10 @@ def certificate_file(
         "loss": shown.loss,
         "stars": shown.stars,
         "changed": shown.changed,
-        "carried": release.carried.as_dict(),
+        "carried": release.facts.carried.as_dict(),
         "rule_book": _rule_book(release),
-        "safe_harbor": None if release._facts.harbor is None else release._facts.harbor.as_dict(),
-        "separator": release._separator(path),
+        "safe_harbor": None if release.facts.harbor is None else release.facts.harbor.as_dict(),
+        "separator": release._placement.separator(path),
         "certificate": PublicCertificate(
             unit=proof.unit,
             cost=shown.cost(proof.unit, bool(policy.weights)),
@@ -197,7 +199,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     held = Held(cells, counts, tuple(opened.columns))
     hidden = blanks(release, held)
     shown = shown_loss(held.cells, held.counts, published(release, hidden))
-    written = release._later.written or {"file": "release.csv"}
+    written = release._judged.written or {"file": "release.csv"}
     about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
     content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
     models = [m for m in policy.of_rows if m.speaks != "population"]
@@ -213,92 +215,70 @@ def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping
     return {
         **{name: public[name] for name in ("format", "kind", "made_by", "made_at")},
         "private": True,  # it holds figures of the original
-        "release": {"file": path.name, "rows": release.rows, **written},
+        "release": {"file": path.name, "rows": release.facts.rows, **written},
         "policy": release.policy.describe(),
         **{name: public[name] for name in ("hierarchies", "shuffled", "order", "orders", "missing_values")},
         **{k: inside[k] for k in RECORDED},
-        "separator": release._separator(path),
-        "before": dict(release.before),
+        "separator": release._placement.separator(path),
+        "before": dict(release.facts.before),
         "attempts": inside["attempts"],
         "seconds": inside["seconds"],
         "certificate": inside["certificate"],
     }
 
 
-def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
-    """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
-    made = json.loads(json.dumps(content, default=str))
-    made["seal"] = seal(made)
-    if sign is not None:
-        made = signing.sign(made, sign)
-    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-
-
-def papers_beside(path: Path, certificate: str | Path | None, record: bool) -> tuple[Path, Path | None]:
-    """Where the certificate of a release goes, and its record where one is wanted."""
-    beside = certificate_path(path) if certificate is None else Path(certificate)
-    return beside, record_path(beside) if record else None
-
-
 @dataclass
-class Papers:
-    """The two files beside a release: its public certificate and, unless left out, its private record.
+class Statement:
+    """What the certificate and the record say of a release as it was written; filled in as the judge reads it.
 
-    certificate, record  their paths; record None: none is written
-    bound                whether the certificate states the rung of the proved ratio
-    shown, hidden        what the judge read in the file that was written, see ``Shown`` and ``blanks``
+    path    the file or folder;  stars: those that each column shows there
+    bound   whether the certificate states the rung of the proved ratio
+    facts   hash and size of the file
+    shown, hidden  what the judge read in it, see ``Shown`` and ``blanks``
     """
 
     release: Any
     path: Path
-    certificate: Path
-    record: Path | None
+    stars: Mapping[str, int]
     bound: bool
-    sign: str | Path | None
+    facts: dict[str, Any] = field(default_factory=dict)
     shown: Shown | None = None
     hidden: Sequence[str] = ()
-
-    @classmethod
-    def of(
-        cls, release: Any, path: Path, certificate: str | Path | None, record: bool, bound: str | None, sign: Any
-    ) -> Papers:
-        """Arguments as of ``Release.write``; PolicyError for a word that is none."""
-        word = release.policy.bound if bound is None else bound
-        known("choice for bound", word, BOUNDS)
-        return cls(release, path, *papers_beside(path, certificate, record), word != "none", sign)
-
-    def wanted(self) -> list[Wanted]:
-        """The outputs, for ``check_outputs``."""
-        return [(self.certificate, JSON), *([] if self.record is None else [(self.record, RECORD)])]
 
     def seen(self, held: Held) -> None:
         """Count what the written file shows."""
         self.hidden = blanks(self.release, held)
         self.shown = shown_loss(held.cells, held.counts, published(self.release, self.hidden))
 
-    def pieces(self, facts: Mapping[str, Any], stars: Mapping[str, int]) -> list[Piece]:
-        """What fills both files once the release was judged; facts: its hash and size; stars: shown in each column."""
+    def public(self) -> dict[str, Any]:
+        """What the certificate holds."""
+        assert self.shown is not None
+        return certificate_file(self.release, self.path, self.facts, self.shown, self.hidden, self.bound)
 
-        def public() -> dict[str, Any]:
-            assert self.shown is not None
-            return certificate_file(self.release, self.path, facts, self.shown, self.hidden, self.bound)
+    def private(self) -> dict[str, Any]:
+        """What the record holds."""
+        hidden = starred_as_missing(self.release, self.stars)
+        written = {**self.facts, **({"starred_as_missing": hidden} if hidden else {})}
+        return record(self.release, self.path, written, self.public())
 
-        def certify(temporary: Path) -> None:
-            temporary.write_text(sealed(public(), self.sign), encoding="utf-8")
-
-        def keep(temporary: Path) -> None:
-            hidden = starred_as_missing(self.release, stars)
-            written = {**facts, **({"starred_as_missing": hidden} if hidden else {})}
-            temporary.write_text(sealed(record(self.release, self.path, written, public())), encoding="utf-8")
-
-        made = [Piece(self.certificate, certify)]
-        return made if self.record is None else [*made, Piece(self.record, keep, private=True)]
-
-    def files(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def files(self, papers: Papers) -> dict[str, Any]:
         """What a report says of the files that were written."""
-        record = {} if self.record is None else {"record": self.record.name}
-        signed = self.sign is not None
-        return {"file": self.path.name, "certificate": self.certificate.name, **record, "signed": signed, **facts}
+        return files_of(papers, self.path.name, self.facts)
+
+
+def files_of(papers: Papers, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report says of the files that were written; name and facts: of the table."""
+    record = {} if papers.record is None else {"record": papers.record.name}
+    return {
+        "file": name, "certificate": papers.certificate.name, **record, "signed": papers.sign is not None, **facts
+    }  # fmt: skip
+
+
+def states_bound(policy: Any, bound: str | None) -> bool:
+    """Whether a certificate states the rung of the proved ratio: as is said, else as the policy says."""
+    word = policy.bound if bound is None else bound
+    known("choice for bound", word, BOUNDS)
+    return bool(word != "none")
 
 
 def choices(explored: Any, rows: int) -> dict[str, Any]:
@@ -318,18 +298,18 @@ def summary(release: Any) -> list[str]:
     """Five lines about a release."""
     facts = {"certificate": release.certificate.as_dict()}
     reached = ", ".join(f"{name} = {level:.4g}" for name, level in privacy(release).items() if level is not None)
-    cost = release.cost
+    cost, carried = release.facts.cost, ", ".join(release.facts.carried.columns)
     return [
-        f"Release of {several(release.rows, 'row')} in {several(release.groups, 'group')}, "
+        f"Release of {several(release.facts.rows, 'row')} in {several(release.facts.groups, 'group')}, "
         f"published as {release.policy.publish}",
         f"reached: {reached}",
         f"loss: NCP {cost['ncp']:.4g}, {cost['suppressed_tuples']:,} rows changed, "
-        f"{sum(release.stars.values()):,} values hidden",
+        f"{sum(release.facts.stars.values()):,} values hidden",
         f"method {release.method}: {certificate_words(facts)}",
         "columns: "
         + ", ".join(release.policy.grouped)
         + " (recoded); "
         + (", ".join(release.policy.sensitive) or "none")
         + " (sensitive)"
-        + ("; " + ", ".join(release.carried.columns) + " (carried untouched)" if release.carried.columns else ""),
+        + (f"; {carried} (carried untouched)" if carried else ""),
     ]

@@ -22,6 +22,7 @@ from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
 from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
+from shoal.publishing.opening import kind_of
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, pictured, shown_rows
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
@@ -49,7 +50,7 @@ def public_figures(
         privacy=tuple(models),
     )  # fmt: skip
     stars = certificate["stars"]
-    release = SimpleNamespace(policy=reading, audit=audit, stars=stars)
+    release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))
     decoded = Decoded.shown(frame, reading, stars)
     least = least_rows(release)
     facts = [name for name in (*statement.RECORDED, "certificate") if name in certificate]
@@ -158,14 +159,14 @@ def written(
     signer: str | Path | None = None,
     progress: Callable[[str, float | None], None] = nothing,
 ) -> Written:
-    """A release that was written, verified again by ``verify`` without its original, to be reported.
+    """A written release, verified again by ``verify`` without its original, for a report.
 
-    certificate  RELEASE.certificate.json when None
-    signer       file of a public key: the certificate must be signed with the private key that belongs to it
-    progress     called with (what is being done, share done or None)
+    certificate  RELEASE.certificate.json if None
+    signer       file of a public key: the certificate must have a signature by the private key that belongs to it
+    progress     called with (step, share done or None)
 
-    Raises VerificationError for a release that does not hold what its certificate says, InputError for anything but the
-    release of a table.
+    Raises VerificationError for a release that does not match its certificate, InputError for anything except the
+    release of a table. O(n) for n rows.
     """
     path, beside = Path(release), certificate_of(release, certificate)
     raw = read_record(beside)
@@ -180,4 +181,4 @@ def written(
             f"the release does not hold what its certificate says ({wrong.check}: {wrong.found}), so there is no "
             "report of it"
         )
-    return Written(path, beside, parsed(raw, path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))), verdict)
+    return Written(path, beside, parsed(raw, kind_of(path) == "excel"), verdict)

@@ -124,7 +124,7 @@ def carried(record: Record, original: pl.DataFrame) -> Finding:
     alone = {name: _single([original[name]]) for name in names}
     found: dict[str, Any] = {"alone": alone, "together": _single([original[name] for name in names])}
     same = found == {name: said.get(name) for name in found}
-    text = f"the columns carried along single out {found['together']} rows"
+    text = f"the insensitive columns single out {found['together']} rows"
     return Finding("carried", same, text if same else f"{text}; the certificate says otherwise")
 
 
@@ -326,7 +326,7 @@ def _judged(held: Held, record: Record, trees: Mapping[str, Any]) -> tuple[Audit
     """The audit of what stands there, and whether its stars are those certified and its ordered values the known."""
     policy, said = record.policy, record.said
     odd = {name for name, levels in record.orders.items() if not _ordered(held.cells[name], levels)}
-    why = "a value stands there that the certificate's order of them does not name"
+    why = "it has a value that the certificate's order does not name"
     found = [Finding(f"order of {name}", False, why) for name in sorted(odd)]
     wanted = Required(
         quasi=policy.quasi_identifiers,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +19,6 @@ from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.originals.matching import Shares
 from shoal.judge.originals.original import Stated
-from shoal.judge.places.areas import NAMED
 from shoal.judge.tables.large import hash_of
 from shoal.model.certificate import (
     FORMAT,
@@ -30,19 +28,16 @@ from shoal.model.certificate import (
     Certificate,
     PublicCertificate,
     differs,
-    digest,
     read_json,
     rung,
-    source_of,
     stray,
 )
-from shoal.model.hierarchy import Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, Harbor
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.problems.catalogue import crosswalk_problems
-from shoal.publishing.judging import OUTLINES, Sources, findings, form_of, outlined, tables
-from shoal.publishing.opening import opened
+from shoal.publishing.judging import OUTLINES, findings, outlined
+from shoal.publishing.opening import kind_of, sources_of
 
 Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, of a certificate file
 
@@ -95,7 +90,7 @@ def recheck(
         else:
             found.append(ratio_stated(stated))
         sources = sources_of(source, asked, separator, encoding, hierarchies)
-        found += [*findings(asked, proof, held, form_of(path), sources, part), *agreed(asked, proof)]
+        found += [*findings(asked, proof, held, kind_of(path), sources, part), *agreed(asked, proof)]
     except VerificationError:
         if found[0].holds:
             raise
@@ -176,72 +171,6 @@ def _proportion(written: Mapping[str, Any], stated: Certificate) -> Finding:
     same = bool(same) and written.get("optimal") is stated.optimal
     text = "cost over lower bound, as stated" if same else "its ratio is not cost over lower bound"
     return Finding("ratio", same, text)
-
-
-def sources_of(
-    source: Any, record: Mapping[str, Any], separator: str | None, encoding: str | None,
-    hierarchies: tuple[Mapping[str, Any], Path],
-) -> Sources:  # fmt: skip
-    """The sources as the judge takes them; arguments as of ``recheck``."""
-    given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
-    if not given:
-        return Sources()
-    if record["kind"] == "regions":
-        return _areas(given, record["parameters"])
-    if record["kind"] in ("gather", "cellular"):
-        return _points(given, record["parameters"], (separator, encoding), hierarchies)
-    if len(given) > 1:
-        raise InputError("this output was made of one source; name one")
-    return Sources(opened(given[0], separator, encoding))
-
-
-def _points(
-    given: list[Any], asked: Mapping[str, Any], text: tuple[str | None, str | None],
-    hierarchies: tuple[Mapping[str, Any], Path],
-) -> Sources:  # fmt: skip
-    """The table that was clustered, then the coordinates of its codes, in the order of the columns."""
-    coded = [f["columns"][0] for f in asked["features"] if f["kind"] == "coded place"]
-    if len(given) > 1 + len(coded):
-        raise InputError("clusters are made of one table, and the coordinates of its codes; name no more")
-    held, folder = hierarchies
-    trees = {}
-    for name, entry in dict(asked.get("hierarchies") or {}).items():
-        source = held.get(name, entry["source"])
-        if name not in held and source == "given":
-            continue
-        with suppress(InputError):
-            tree = Hierarchy.of(source if name in held else source_of(name, str(source), folder))
-            if digest(tree) != entry["sha256"]:
-                raise VerificationError(f"the hierarchy of {name!r} is not the one certified")
-            trees[name] = tree
-    places = {name: opened(x) for name, x in zip(coded, given[1:], strict=False)}
-    return Sources(opened(given[0], *text), trees=trees, places=places)
-
-
-def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
-    """Areas, pairs, polygons: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
-    from shoal.engines.geography import read
-    from shoal.engines.vector import GDAL, JSON
-
-    if len(given) > 3:
-        raise InputError("regions are made of areas, pairs of neighbors and polygons; name a file of each at most")
-    named = asked.get("column")
-    if not all(isinstance(x, (str, Path)) for x in given):
-        if len(given) != 2:
-            raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
-        table, pairs = (opened(x) for x in given)
-        name = named or ("id" if "id" in table.columns else table.columns[0])
-        return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
-    first, second = given[0], given[1] if len(given) > 1 else None
-    how = dict(asked.get("drawn") or {})
-    drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
-    shapes = second if drawn else given[2] if len(given) > 2 else None
-    found = read(
-        first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
-        shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
-        tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
-    )  # fmt: skip
-    return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)
 
 
 PARTS = {

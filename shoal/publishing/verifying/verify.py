@@ -40,7 +40,7 @@ from shoal.model.certificate import Certificate, PublicCertificate, digest, read
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
-from shoal.publishing.opening import opened, read_census
+from shoal.publishing.opening import kind_of, opened, read_census
 from shoal.publishing.signing import signature
 from shoal.publishing.verifying.own_rows import Outer, carried, filled_cells, incomplete, own_findings
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
@@ -217,23 +217,23 @@ def verify(
     query: str | None = None,
     progress: _Progress = lambda _what, _share: None,
 ) -> Verdict:
-    """Recheck a written release, of a table or of any other problem, against its certificate file.
+    """Check a written release, of a table or of any other problem, against its certificate.
 
-    release      the file or the folder published, or the address of the server that holds the table it became, or the
-                 table of Delta or Iceberg; tuples are counted where they stand, so a file may be larger than memory
-    certificate  the JSON file beside it; RELEASE.certificate.json when None
-    original     the table it was made from, a path or a frame; with it, every row is matched, and loss and cost are
-                 recomputed, in memory.  Of a crosswalk the source or, in a list, the sources: of clusters
-                 the table, then the coordinates of its codes
-    record       the private record, RELEASE.record.json: what it says is held against release, certificate and, where
-                 it is at hand, original
+    release      the published file or folder, the address of the server with the table that it became, or the table
+                 of Delta or Iceberg. Tuples are counted where they are, so a file can be larger than memory
+    certificate  the JSON file next to it; RELEASE.certificate.json if None
+    original     the table from which it was made, a path or a frame. With it, every row is matched, and loss and cost
+                 are computed again, in memory. For a crosswalk, the source or a list of sources; for clusters, the
+                 table and then the coordinates of its codes
+    record       the private record, RELEASE.record.json: compared with release, certificate, and, if you pass it,
+                 original
     separator, encoding, table, query  of an original, as in ``anonymize``
-    hierarchies  per column its hierarchy, where the file is not beside the certificate
-    signer       file of a public key: the certificate must be signed with the private key that belongs to it
-    progress     called with (what is being done, share done or None)
+    hierarchies  for each column, its hierarchy, if the file is not next to the certificate
+    signer       file of a public key: the certificate must have a signature by the private key that belongs to it
+    progress     called with (step, share done or None)
 
-    Shares no code with the solvers.  Returns a Verdict; raises InputError for files that are not what they should be.
-    O(n) for n rows, and O(m) memory for m different ones; what is proved by it, and what not, is in docs/trust.md.
+    Shares no code with the solvers. Returns a Verdict; raises InputError for files of the wrong kind.
+    O(n) for n rows, and O(m) memory for m different ones. docs/trust.md lists what this proves and what it does not.
 
     Examples:
         >>> import polars as pl, shoal, tempfile, pathlib
@@ -272,7 +272,7 @@ def verify(
             )
         findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept)
     else:
-        sheet = path.name.lower().endswith((".xlsx", ".xls", ".xlsb"))
+        sheet = kind_of(path) == "excel"
         public = parsed(raw, sheet)
         private = None if kept is None else parsed(_of_table(kept), sheet)
         stated = _public(public)

@@ -34,21 +34,18 @@ that the search may not pick neighbours by their values.  Source of the notion: 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.engines.order import ShuffleKey, dealer
 from shoal.errors import InfeasibleError
+from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate, tight
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.policy import Policy
-from shoal.model.privacy import AlphaKAnonymity, Model, Requirement
-from shoal.model.privacy.base import CLOSE, said
+from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Recoding
-from shoal.model.task import Grouping
+from shoal.model.task import Decoys, Grouping, Task, nothing
 from shoal.problems.tables.groups import good_groups
 
 FAMILY = 16  # members of a family
@@ -75,44 +72,27 @@ class Merged:
     rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def share_models(asked: Policy) -> list[Model]:
-    """What a policy's minimality asks of every group, for every sensitive column; nothing where none is asked for."""
-    return [] if asked.minimality is None else [AlphaKAnonymity(asked.minimality, 1)]
+def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> Grouping:
+    """Groups of which nobody's value is told with more than is asked, with their certificate.
 
-
-def refuse_common(histogram: Histogram, asked: Policy) -> None:
-    """InfeasibleError where one value is so common that its share of all rows is above what may be told."""
-    for j, name in enumerate(asked.sensitive if asked.minimality is not None and histogram.rows else ()):
-        held = np.bincount(histogram.sensitive[:, j], weights=histogram.count)
-        most = float(held.max() / histogram.rows)
-        if asked.minimality is not None and most > asked.minimality + CLOSE:
-            least = f"; ask for ⟨minimality={said(most, up=True)}⟩ at the least" if most < 1 else ""
-            raise InfeasibleError(
-                f"one value of {name!r} is {100 * most:.1f} % of the rows, so whoever knows that much tells it with "
-                f"more than ⟨minimality={asked.minimality:g}⟩ of some group{least}"
-            )
-
-
-def protected(
-    histogram: Histogram, recoding: Recoding, need: Requirement, asked: Policy, solve: Solve, secret: bytes | None
-) -> Grouping:
-    """Groups that keep ``Policy.minimality``, with their certificate; arguments as of ``merged``.
-
-    need    what every group must meet, ``share_models`` included
-    secret  of the caller's, for the draws; None: fresh ones
+    task   its requirement asks of every group what minimality does (``shoal.model.privacy.AlphaKAnonymity``)
+    solve  the search, of a register
 
     The bound is that of the search on the quasi-identifiers alone, so that the proved ratio tells who has a register
     nothing of the values.
     """
+    histogram, recoding, need = task.histogram, task.recoding, task.requirement
 
     def eligible(cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
         return good_groups(histogram, need, cell, group, np.ones(cell.size, np.int64), groups)
 
-    context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
-    counts = np.sort(histogram.count).astype("<i8").tobytes()
-    deal = dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place)
+    def of_register(register: Histogram, smallest: int, haste: bool) -> Grouping:
+        k = requirement([KAnonymity(smallest)], register.sensitive_names, register)
+        effort, progress = (Effort.of("fast"), nothing) if haste else (task.effort, task.progress)
+        return solve(Task(register, k, recoding, effort, task.seed, progress))
+
     joined = JOINED * max(need.frequency) ** 2
-    made = merged(histogram, recoding, (need.smallest, joined), eligible, solve, deal)
+    made = merged(histogram, recoding, (need.smallest, joined), eligible, of_register, asked.deal)
     own = made.found.certificate
     cost = recoding.cost(histogram, made.partition)
     certificate = Certificate(
@@ -120,7 +100,7 @@ def protected(
         lower_bound=tight(own.lower_bound, cost, recoding.unit, own.bound),
         unit=recoding.unit,
         bound=f"of the quasi-identifiers alone: {own.bound}",
-        details={"minimality": {"asked": asked.minimality, "decoys": made.decoys, "cost_before_merging": own.cost}},
+        details={"minimality": {"asked": asked.most, "decoys": made.decoys, "cost_before_merging": own.cost}},
     )
     return Grouping(made.partition, certificate, "decoys", made.found.attempts)
 

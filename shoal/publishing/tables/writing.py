@@ -1,7 +1,7 @@
-"""Releases that are never whole in memory: written slice by slice, judged where they stand, named when all is verified.
+"""How a release gets into files: its rows whole or slice by slice, judged where they stand, named when all is verified.
 
-A DuckDB table is read as a stream; only the histogram and a slice of rows are in memory at a time.  A folder of parts
-gets a manifest with the hash of each part; the folder appears under its name in one step.
+A table in memory is written whole, a DuckDB table as a stream: only the histogram and a slice of rows are in memory at
+a time.  A folder of parts gets a manifest with the hash of each part; it appears under its name in one step.
 
 A release as a table of a server of databases: sent, read back, judged, and only then given its name.
 
@@ -15,12 +15,14 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shoal.engines import lakes, servers
@@ -29,9 +31,6 @@ from shoal.engines.atomic import (
     Piece,
     Wanted,
     certificate_path,
-    check_folder,
-    check_outputs,
-    check_place,
     folder_beside,
     publish_file,
     publish_together,
@@ -40,22 +39,25 @@ from shoal.engines.atomic import (
 from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.source import MANIFEST, ending_of, is_table_name
-from shoal.engines.store import PART_ROWS, ahead, kind_of, refuse_both, store, write_folder, write_single
+from shoal.engines.store import (
+    PART_ROWS,
+    ahead,
+    kind_of,
+    refuse_both,
+    store,
+    text_in_excel,
+    write_folder,
+    write_single,
+)
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
-from shoal.publishing import signing
+from shoal.publishing.papers import Papers
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
 Tell = Callable[[str, float | None], None]
-
-
-def is_partwise(release: Any, path: Path, parts: str | None) -> bool:
-    """Whether a release is written slice by slice; PolicyError for parts of a table in memory."""
-    large = not release._in_memory
-    return (is_folder(path, parts, large) or kind_of(path) != "excel") if large else is_folder(path, parts, large)
 
 
 def is_folder(path: Path, parts: str | None, large: bool) -> bool:
@@ -79,79 +81,121 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
     return True
 
 
-def check_target(path: Path, others: Sequence[Wanted], read: list[Any], *, overwrite: bool, folder: bool) -> int:
-    """``check_outputs`` for a release in a file or in a folder; others: its certificate and further outputs."""
-    if folder:
-        closed = check_folder(path, read, overwrite=overwrite)
-        return closed | check_outputs(others, read, overwrite=overwrite)
-    check_place(path)
-    return check_outputs([(path, TABLE), *others], read, overwrite=overwrite)
-
-
-def write_partwise(
-    release: Any,
-    path: Path,
-    papers: statement.Papers,
-    *,
-    overwrite: bool,
-    parts: str | None,
-    tell: Tell,
+def write_release(
+    release: Any, path: Path, papers: Papers, *, bound: bool, overwrite: bool, parts: str | None, tell: Tell
 ) -> Path:
-    """Write a release of a DuckDB table, into a file or a folder; returns the certificate's path.
+    """Write a release into a file or a folder of parts, with its certificate and record; returns the path of the first.
 
-    Raises VerificationError, and leaves what was there before, unless what was written is what was decided.
+    Of a table that an engine holds only a slice of rows is in memory at a time, but for Excel.  Raises
+    VerificationError, and leaves what was there before, unless what was written is what was decided.
     """
-    folder = is_folder(path, parts, True)
-    read = [*release._read(), papers.sign]
-    closed = check_target(path, papers.wanted(), read, overwrite=overwrite, folder=folder)
-    if papers.sign is not None:
-        signing.private_key(papers.sign)  # refused before any work
-    ending = (
-        parts or (ending_of(release._placement.parts) if release._placement.parts is not None else "parquet")
-        if folder
-        else ""
-    )
-    text = (ending if folder else kind_of(path)) == "csv"
-    separator = release._separator(path.with_name(f"part.{ending}") if folder else path)
-    if text:
-        refuse_both({**release._placement.own, **{c.name: c.texts() for c in release._placement.expected.sensitive}})
-    shown = shown_stars(release, text)
-    facts: dict[str, Any] = {"folder": True} if folder else {}
-    work = _Writing(release, ending, text, separator, shown, facts, papers, tell)
-    publish_together([Piece(path, work.fill, work.judge, folder), *papers.pieces(facts, shown)], closed=closed)
-    release._later.written = papers.files(facts)
+    large = not release._in_memory()
+    folder = is_folder(path, parts, large)
+    wanted: list[Wanted] = [] if folder else [(path, TABLE)]
+    closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
+    held = None if large and (folder or kind_of(path) != "excel") else Whole.of(release, path)
+    work = _Writing.of(release, path, bound, parts if folder else "", held, tell)
+    stated = work.stated
+    papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
+    release._judged.written = stated.files(papers)
     return papers.certificate
+
+
+class Whole(NamedTuple):
+    """A table in memory as a file can hold it.
+
+    rows   which line of ``lines`` stands in every row of the file; None: they are the rows
+    shown  the stars each quasi-identifier then shows;  text: the columns that stand as text
+    """
+
+    lines: pl.DataFrame
+    rows: np.ndarray | None
+    shown: dict[str, int]
+    text: Collection[str]
+
+    @classmethod
+    def of(cls, release: Any, path: Path) -> Whole:
+        """The published table, by the file's ending."""
+        kind, made, stars = kind_of(path), release._placement, release.facts.stars
+        few = made.dealt.tuples if kind == "csv" else None
+        if few is None:
+            opened = release._opened()
+            lines = made.expected.typed(opened.polars(opened.columns))
+        else:
+            lines = made.expected.typed(few.tuples)
+        if kind != "parquet":
+            refuse_both(made.texts)
+        star, sensitive = release.policy.star, release.policy.sensitive
+        if kind == "csv":
+            lines, shown = starred_text(lines, stars, made.published, star, sensitive)
+            return cls(lines, None if few is None else few.rows, shown, lines.columns)
+        if kind == "parquet":
+            return cls(lines, None, dict(stars), ())
+        bare = lines.height and lines.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        as_text = {c.name for c in lines if text_in_excel(c)}
+        hidden = {
+            name: count
+            for name, count in stars.items()
+            if count and (bare or name in as_text or not lines[name].count())
+        }
+        lines, shown = starred_text(lines, hidden, made.published, star)
+        return cls(lines, None, dict(stars) | shown, as_text | set(hidden))
 
 
 @dataclass
 class _Writing:
-    """One release on its way to a file, or with an ending to a folder of parts; ``facts`` are filled in as it goes."""
+    """One release on its way to a file, or with an ending to a folder of parts.
+
+    held  the table in memory; None: it is written slice by slice
+    text  the columns that stand as text
+    """
 
     release: Any
+    stated: statement.Statement
     ending: str
-    text: bool
     separator: str
-    shown: dict[str, int]
-    facts: dict[str, Any]
-    papers: statement.Papers
+    held: Whole | None
+    text: Collection[str]
     tell: Tell
     rows: dict[str, int] = field(default_factory=dict)
     clock: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def of(
+        cls, release: Any, path: Path, bound: bool, parts: str | None, held: Whole | None, tell: Tell
+    ) -> _Writing:  # fmt: skip
+        """parts: "" for a file; of a folder what is in it, None: the kind of file that was read."""
+        read = release._placement.source.parts
+        ending = (ending_of(read) if read is not None else "parquet") if parts is None else parts
+        separator = release._placement.separator(path.with_name(f"part.{ending}") if ending else path)
+        if held is not None:
+            shown, text = held.shown, held.text
+        else:
+            as_text = (ending or kind_of(path)) == "csv"
+            if as_text:
+                refuse_both(release._placement.texts)
+            shown, text = shown_stars(release, as_text), open_table(release.table).columns if as_text else ()
+        stated = statement.Statement(release, path, shown, bound, {"folder": True} if ending else {})
+        return cls(release, stated, ending, separator, held, text, tell)
 
     def frames(self, room: Path) -> Iterator[pl.DataFrame]:
         """The rows in slices, as the file shows them."""
 
         def count(done: int) -> None:
-            self.tell("writing", min(done / max(self.release.rows, 1), 1.0))
+            self.tell("writing", min(done / max(self.release.facts.rows, 1), 1.0))
 
         for frame in ahead(rows_of(self.release, room, count)):
             yield as_text_table(self.release, frame) if self.text else frame
 
     def fill(self, temporary: Path) -> None:
         """Write what was decided."""
+        if self.held is not None:
+            store(self.held.lines, temporary, self.separator, self.held.rows)
+            self._took("write")
+            return
         self.tell("writing", 0.0)
         if self.ending:
-            dealt = self.release._placement.row_key is not None and self.release._as_placed
+            dealt = self.release._placement.dealt.row_key is not None
             self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
@@ -161,16 +205,18 @@ class _Writing:
 
     def judge(self, temporary: Path) -> None:
         """Look at what was written; VerificationError unless it is what was decided."""
-        release, facts = self.release, self.facts
-        self.tell("reading back", None)
-        columns = open_table(release.table).columns if self.text else ()
-        held = judge_written(release, temporary, self.separator, self.shown, columns)
-        self.papers.seen(held)
-        if release._placement.parts is not None:
-            release._placement.parts.refuse_change()
-        if self.ending:
-            facts["parts"] = write_manifest(temporary, self.rows, held.digests)
-        facts["sha256"] = hash_of(temporary / MANIFEST if self.ending else temporary)
+        facts, read = self.stated.facts, self.release._placement.source.parts
+        if self.held is None:
+            self.tell("reading back", None)
+        with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
+            sealed = None if self.ending else second.submit(hash_of, temporary)
+            held = judge_written(self.release, temporary, self.separator, self.stated.stars, self.text)
+            self.stated.seen(held)
+            if read is not None and self.held is None:
+                read.refuse_change()
+            if self.ending:
+                facts["parts"] = write_manifest(temporary, self.rows, held.digests)
+            facts["sha256"] = hash_of(temporary / MANIFEST) if sealed is None else sealed.result()
         facts["bytes"] = sum(p.stat().st_size for p in (temporary.iterdir() if self.ending else [temporary]))
         self._took("verify")
 
@@ -185,12 +231,13 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    if release._placement.row_key is None or not release._as_placed:
-        quicker = release._placement.slices if release._as_placed else None
+    dealt = release._placement.dealt
+    if dealt.row_key is None:
+        quicker = dealt.slices
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
         return
     done = 0
-    for frame in release._placement.expected.slices(table.columns, release._placement.row_key, PART_ROWS):
+    for frame in release._placement.expected.slices(table.columns, dealt.row_key, PART_ROWS):
         yield frame
         done += frame.height
         tell(done)
@@ -198,7 +245,7 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
     """The stars every quasi-identifier shows: in CSV none where a column has missing values of its own."""
-    shown = dict(release.stars)
+    shown = dict(release.facts.stars)
     for column in release._placement.expected.columns if text else ():
         recoded = column.values.dtype == pl.String
         if shown[column.name] and not recoded and None in release._placement.published[column.name]:
@@ -209,7 +256,7 @@ def shown_stars(release: Any, text: bool) -> dict[str, int]:
 def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
     text, _ = starred_text(
-        frame, release.stars, release._placement.published, release.policy.star, release.policy.sensitive
+        frame, release.facts.stars, release._placement.published, release.policy.star, release.policy.sensitive
     )
     return text
 
@@ -221,7 +268,7 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     """
     policy = release.policy
     held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
-    blank = [name for name, count in release.stars.items() if count != shown[name]]
+    blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
     asked = Required(
         quasi=policy.grouped,
@@ -230,16 +277,16 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         star=policy.star if policy.publish != "centers" else None,
         stars=shown,
         expected=release._placement.expected.counts(text=text, blank=blank),
-        orders=release.orders,
+        orders=release._placement.orders,
         trees=trees_of(policy),
     )
     audit = judge_held(held, asked, form)
-    if release._facts.harbor is not None:
+    if release.facts.harbor is not None:
         audit = release._outside(blank, form == "excel")(read_rows(path, separator), audit)
     elif policy.population is not None or policy.weighed:
         audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
-    release._later.audit = release._with_exposed(audit)
+    release._judged.audit = release._with_exposed(audit)
     return held
 
 
@@ -257,21 +304,19 @@ def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str
 
 
 def write_server(
-    release: Any, address: str, table: str, papers: statement.Papers, *, overwrite: bool,
-    tell: Callable[[str, float | None], None],
-) -> Path:  # fmt: skip
+    release: Any, address: str, table: str, papers: Papers, *, bound: bool, overwrite: bool, tell: Tell
+) -> Path:
     """Write a release into a new table of a server; returns the certificate's path.
 
     Raises VerificationError, and leaves there what was there before, unless what was read back is what was decided;
     InputError where the server does not take it.
     """
-    closed = check_outputs(papers.wanted(), [*release._read(), papers.sign], overwrite=overwrite)
-    if papers.sign is not None:
-        signing.private_key(papers.sign)  # refused before any work
+    closed = papers.check([], release._read(), overwrite=overwrite)
     frames, shown, text = _rows(release, table)
+    stated = statement.Statement(release, Path(table), shown, bound)
     server = servers.connect(address)
     room = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
-    clock, facts = time.perf_counter(), dict[str, Any]()
+    clock = time.perf_counter()
     try:
         with servers.in_a_sentence(server):
             replace = servers.refuse_taken(server, table, overwrite)
@@ -280,7 +325,9 @@ def write_server(
             sent = _Sum()
             tell("writing", 0.0)
             passed = (sent.seen(frame) for frame in _both(first, frames))
-            servers.send(server, stage, passed, lambda done: tell("writing", min(done / max(release.rows, 1), 1.0)))
+            servers.send(
+                server, stage, passed, lambda done: tell("writing", min(done / max(release.facts.rows, 1), 1.0))
+            )
             release.seconds["write"], clock = time.perf_counter() - clock, time.perf_counter()
             tell("reading back", None)
             back = servers.held_there(server, stage)
@@ -291,12 +338,12 @@ def write_server(
                     "the table that was read back is not the one that was sent; nothing was published"
                 )
             read = room / f"{table}.csv".replace("/", "_")
-            separator = release._separator(Path(table))
+            separator = release._placement.separator(Path(table))
             store(back, read, separator)
-            papers.seen(judge_written(release, read, separator, shown, text))
-            facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
+            stated.seen(judge_written(release, read, separator, shown, text))
+            stated.facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
             release.seconds["verify"] = time.perf_counter() - clock
-            certificate, *others = papers.pieces(facts, shown)
+            certificate, *others = papers.pieces(stated.public, stated.private)
             pieces = [certificate._replace(judge=lambda made: server.certify(stage, made.read_text(encoding="utf-8")))]
             pieces += others
             settle = pieces[-1].judge
@@ -311,28 +358,26 @@ def write_server(
         server.undo()
         server.close()
         shutil.rmtree(room, ignore_errors=True)
-    release._later.written = papers.files(facts)
+    release._judged.written = stated.files(papers)
     return papers.certificate
 
 
-def write_lake(
-    release: Any, place: str, papers: statement.Papers, *, overwrite: bool, tell: Callable[[str, float | None], None]
-) -> Path:
+def write_lake(release: Any, place: str, papers: Papers, *, bound: bool, overwrite: bool, tell: Tell) -> Path:
     """Write a release as a new version of a table of Delta or Iceberg; returns the certificate's path.
 
     It is written as a Parquet file with its certificate, in a folder that only this user can enter, and judged there;
     the version names this file alone.  A process killed before the commit leaves a file that no version names, one
     killed right after it the earlier certificate beside the new version, which ``verify`` then refuses.
     """
-    closed = check_outputs(papers.wanted(), [*release._read(), papers.sign], overwrite=overwrite)
+    closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
     room = folder_beside(papers.certificate)
     whole = room / lakes.new_name()
     try:
-        bound = "ratio" if papers.bound else "none"
-        release.write(whole, sign=papers.sign, record=papers.record is not None, bound=bound, progress=tell)
-        written = release._later.written
+        beside = Papers.beside(whole, None, papers.record is not None, papers.sign)
+        write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
+        written = release._judged.written
         tell("committing", None)
         with lakes.in_a_sentence(lake), lake.begun(whole):
             target = lake.folder / whole.name
@@ -343,7 +388,7 @@ def write_lake(
                     raise VerificationError(
                         "the file in the table is not the one that was judged; nothing was published"
                     )
-                lake.commit(target, release.rows, written["sha256"])
+                lake.commit(target, release.facts.rows, written["sha256"])
 
             proof = certificate_path(whole)
             pieces = [Piece(papers.certificate, partial(shutil.copyfile, proof))]
@@ -359,7 +404,8 @@ def write_lake(
                 raise VerificationError(f"{lake.shown} does not show the release that was committed; look at it")
     finally:
         shutil.rmtree(room, ignore_errors=True)
-    release._later.written = papers.files({n: v for n, v in written.items() if n in ("file", "sha256", "bytes")})
+    facts = {name: held for name, held in written.items() if name in ("sha256", "bytes")}
+    release._judged.written = statement.files_of(papers, written["file"], facts)
     return papers.certificate
 
 
@@ -382,9 +428,9 @@ def _both(first: pl.DataFrame, frames: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 
 def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, int], Any]:
     """The rows as a CSV shows them, the stars each quasi-identifier then shows, and what stands as text."""
-    if release._in_memory:
-        content, rows, shown, text = release._content(Path(f"{table}.csv"))
-        return iter([content if rows is None else content[rows]]), shown, text
+    if release._in_memory():
+        lines, rows, shown, text = Whole.of(release, Path(f"{table}.csv"))
+        return iter([lines if rows is None else lines[rows]]), shown, text
     room = Path(tempfile.gettempdir())
     frames = (as_text_table(release, frame) for frame in rows_of(release, room, lambda _: None))
     return frames, shown_stars(release, True), open_table(release.table).columns

@@ -1,1 +1,0 @@
-"""Who stands behind rows: several rows of one person, a population that the sample was drawn from."""
