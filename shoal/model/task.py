@@ -82,7 +82,7 @@ class Population:
             new = [n for j, n in enumerate(histogram.quasi_names) if not np.isin(mine[:, j], self.codes[:, j]).all()]
             hint = f"column {new[0]!r} has values that the population lacks" if new else "a population holds its sample"
             raise InputError(
-                f"{lacking:,} of the {first.size:,} combinations of quasi-identifiers in the sample stand in the "
+                f"{lacking:,} of the {first.size:,} combinations of quasi-identifiers in the sample occur in the "
                 f"population less often than in the sample ({hint}); both tables must write values alike"
             )
         return people

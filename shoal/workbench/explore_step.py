@@ -50,7 +50,7 @@ class _Grid:
         kept = [n for n in shoal.choices()["models"] if n not in ("k", "l") and task.settings.get(n) is not None]
         if kept:
             names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
-            ui.label(f"Every point keeps what the step Models asks beside k and l: {names}.").classes("wb-note")
+            ui.label(f"Every point keeps what the step Models asks in addition to k and l: {names}.").classes("wb-note")
         ui.label("The grid searches fast; a release of the same request can search longer and lose less.").classes(
             "wb-note"
         )

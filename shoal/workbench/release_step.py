@@ -140,7 +140,7 @@ def _papers(
     code = script(table, named, output, secret.name, reading)
     line = command(table, f"{stem}.policy.toml", output, secret.name, reading)
     texts = {
-        "policy": (f"{stem}.policy.toml", toml(named, "What was asked of the release; shoal anonymize reads it.")),
+        "policy": (f"{stem}.policy.toml", toml(named, "The request of the release; shoal anonymize reads it.")),
         "script": (f"{stem}.py", code),
         "notebook": (f"{stem}.ipynb", notebook(code)),
         "command": (f"{stem}.sh", line + "\n"),
@@ -291,7 +291,7 @@ def _shown(place: Any, found: dict[str, Any]) -> None:
 
 def _sentence(finding: dict[str, Any]) -> str:
     if finding["figure"] is None:
-        return "It cannot be told."
+        return "It is unknown."
     text = f"{100 * finding['figure']:.1f} %"
     if finding["low"] is not None:
         text += f" (95 % interval {100 * finding['low']:.1f} to {100 * finding['high']:.1f} %)"

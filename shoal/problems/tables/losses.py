@@ -94,7 +94,7 @@ class Costs:
                 )
             if column.shape is None:
                 raise PolicyError(
-                    f"{name!r} is published as a {column.kind}, whose loss exact methods cannot tell from pairs of "
+                    f"{name!r} is published as a {column.kind}, whose loss exact methods cannot compute from pairs of "
                     "values; choose another method, for example 'auto'"
                 )
             if column.size > WIDEST:

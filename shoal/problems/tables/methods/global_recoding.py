@@ -470,7 +470,7 @@ def _refusal(task: Task, levels: np.ndarray) -> str:
     )
     why = f"groups of fewer than k = {task.requirement.smallest}" if plain else "groups that do not meet the models"
     allowed = f", and {task.spare:,} may be starred whole" if task.spare else ""
-    return f"{few:,} of {rows:,} rows would stand in {why}{allowed}{_ways_out(task, levels)}"
+    return f"{few:,} of {rows:,} rows would be in {why}{allowed}{_ways_out(task, levels)}"
 
 
 def _ways_out(task: Task, levels: np.ndarray) -> str:
