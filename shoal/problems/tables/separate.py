@@ -6,7 +6,7 @@ good groups may be a bad one where models count persons; there groups that fail 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -102,6 +102,22 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
         if made.groups == 1:
             raise none_found(task)
         made = _joined(task, made, np.flatnonzero(~good).tolist())
+
+
+def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
+    """Those of some named partitions that hold once they are merged, merged.
+
+    Raises InfeasibleError where none holds.
+    """
+    held, failed = [], []
+    for name, made in tried:
+        try:
+            held.append((name, merged(task, made)))
+        except InfeasibleError as error:
+            failed.append(error)
+    if not held:
+        raise failed[0]
+    return held
 
 
 def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) -> Published:
