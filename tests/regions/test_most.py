@@ -80,7 +80,7 @@ def field(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
 
 @pytest.mark.parametrize("seed", [8, 10])
 def test_rows_of_three_settle_what_sets_alone_leave_open(seed):
-    """28 regions are found at once; that there are no 29 the sets' program says only with rows of three."""
+    """28 regions are found at once; that there are no 29 the sets' program says only with subset-row cuts."""
     edges, weights, k = field(seed)
     found = merge(edges, weights, k, objective="count", seed=1)
     assert np.bincount(found.labels, weights=weights).min() >= k

@@ -138,7 +138,7 @@ class Anchored(NamedTuple):
     place: np.ndarray
     own: np.ndarray
     apart: np.ndarray
-    room: np.ndarray
+    scratch: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -190,13 +190,13 @@ def _ball(cells, around, multipliers, a, anchored, ball, lost):
     have any.
     """
     price, rank, column, group = multipliers.price, multipliers.rank, around.column, cells.group
-    place, own, apart, room = anchored
+    place, own, apart, scratch = anchored
     many, looks = 0, apart.size
     for b in range(apart.size):
         begin, end = part_of(around, b, apart[b], price[a])
         looks += end - begin
         while begin < end:
-            here = room[: min(end - begin, room.size)]
+            here = scratch[: min(end - begin, scratch.size)]
             apart_from(cells, place, own, column, a, column, begin, here)
             for x in range(here.size):
                 c, limit = begin + x, price[a]

@@ -132,13 +132,13 @@ def classes(raised, level, cells, numbering, of):
 
 
 @njit(**INNER)
-def room_of(cells, active):
+def numbering_for(cells, active):
     """(``Numbering``, of) for ``classes`` of so many of all cells."""
     width = 16
     while width < 2 * active + 2:
         width *= 2
-    room = np.empty((3, cells), np.int64)
-    return Numbering(np.full(width, -1, np.int64), room[0], room[1]), room[2]
+    table = np.empty((3, cells), np.int64)
+    return Numbering(np.full(width, -1, np.int64), table[0], table[1]), table[2]
 
 
 @njit(**LEAN_INNER)
@@ -361,7 +361,7 @@ def _published(rules, raised, levels, stock, required, values, group, out):
     m, s = left.size, frequency.size
     active = in_order_of_persons(rules, sensitive, m)
     active = active[: still(active, left, loans.spare)]
-    numbering, of = room_of(m, active.size)
+    numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64))
     widest = 1
     for j in range(s):
@@ -468,7 +468,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
     m, d = left.size, quasi.shape[1]
     active = np.flatnonzero(left > 0)
     none = np.zeros(m, np.int64)  # no row is held back either
-    numbering, of = room_of(m, active.size)
+    numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64))
     start, order = by.start, by.order
     top, cell, chosen = np.zeros(group_size), np.empty(group_size, np.int64), np.zeros(m, np.int64)

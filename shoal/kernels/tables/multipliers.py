@@ -74,9 +74,9 @@ class Course(NamedTuple):
 def begun(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> Course:
     """A walk from multipliers int64[p] and shares float64[v], which stay as they are; cells choose in so many parts."""
     p, v = multiplier.size, share.size
-    rooms = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
+    empty = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
     return Course(
-        multiplier.copy(), multiplier.copy(), np.zeros(p), share.copy(), np.array([-np.inf, step, 0.0]), *rooms
+        multiplier.copy(), multiplier.copy(), np.zeros(p), share.copy(), np.array([-np.inf, step, 0.0]), *empty
     )
 
 

@@ -297,7 +297,7 @@ def near_cells(cells, around, first, last, near, far, out):
     m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
     far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
     place, size = places(cells)
-    own, apart, room = np.empty(max(1, size)), np.empty(center.shape[1]), np.empty(min(AT_ONCE, m))
+    own, apart, scratch = np.empty(max(1, size)), np.empty(center.shape[1]), np.empty(min(AT_ONCE, m))
     for i in range(first, last):
         held, known = 0, _value(values, least, 0, kinds, value[i], 0.0)
         write_down(cells, place, column, i, own)
@@ -309,7 +309,7 @@ def near_cells(cells, around, first, last, near, far, out):
             begin, end = part_of(around, b, apart[b], limit)
             looks += end - begin
             while begin < end:
-                here = room[: min(end - begin, room.size)]
+                here = scratch[: min(end - begin, scratch.size)]
                 apart_from(cells, place, own, column, i, column, begin, here)
                 for x in range(here.size):
                     c, t = begin + x, here[x]
@@ -357,7 +357,7 @@ def far_slack(cells, codes, first, last, falling, nearest, out):
     (price, base, order, column), (near, far) = falling, nearest
     m, count, group = column.shape[1], cells.count, cells.group
     place, size = places(cells)
-    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
+    scratch, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
     for i in range(first, last):
         write_down(cells, place, codes, i, own)
         least, best = max(far[i], base[i]), np.inf
@@ -365,15 +365,15 @@ def far_slack(cells, codes, first, last, falling, nearest, out):
             c = near[i, y]
             if c >= 0:
                 best = min(best, group * max(least, base[c]) - (group - 1) * price[c] - price[i])
-        begin, many = 0, min(AT_FIRST, room.size)
+        begin, many = 0, min(AT_FIRST, scratch.size)
         while begin < m and group * least - (group - 1) * price[order[begin]] - price[i] < best:
-            apart = room[: min(many, m - begin)]
+            apart = scratch[: min(many, m - begin)]
             apart_from(cells, place, own, codes, i, column, begin, apart)
             for x in range(apart.size):
                 c = order[begin + x]
                 if c != i or count[i] > 1:
                     best = min(best, group * max(least, base[c], apart[x]) - (group - 1) * price[c] - price[i])
-            begin, many = begin + apart.size, min(2 * many, room.size)
+            begin, many = begin + apart.size, min(2 * many, scratch.size)
         out[i] = best
 
 
@@ -437,7 +437,7 @@ def descend(slots, leaf, old, low, high, near, far, stamp):
     """One pass of the descent: the neighbors of a cell's neighbors are offered to it.
 
     old int32[m, w] the graph before; near, far: out for the cells low .. high, in: as in old.
-    stamp int32[m]  room, all -1
+    stamp int32[m]  scratch, all -1
     O((high - low) w^2 t).
     """
     w = old.shape[1]

@@ -302,12 +302,12 @@ def _lower(inside, b, e, need, prices, asleep, dearest, out):
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, need, prices, fixed, mode, room, least_of):
+def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
     lattice, need, prices, least_of  ``Lattice``, ``Need``, ``Prices``, ``Least``
     fixed int64[f]  levels of the first f columns
-    room int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
+    budget int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
     mode 0: out = cost c of the cheapest class that counts
     mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
     mode 2: the same for active cells, divided by min(K, active rows of the class)
@@ -351,9 +351,9 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
             if level[p] == height[columns[p]] or (p < fixed.size and level[p] > fixed[p]):
                 p -= 1
                 continue
-            room -= last[p] - first[p]
-            if room < 0:
-                return room
+            budget -= last[p] - first[p]
+            if budget < 0:
+                return budget
             _split(lattice, count, least, work, p)
             continue
         b, e, here_cost = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
@@ -408,4 +408,4 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
                 return -1
             continue
         _lower(inside, b, e, need, prices, mode == 2, (here_cost, dear, kth, share, seen, high), out)
-    return room
+    return budget

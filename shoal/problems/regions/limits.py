@@ -305,9 +305,9 @@ def _absorb(task: Districting, label: np.ndarray, limits: Limits) -> None:
         for v in [v for v in waiting if label[v] < 0]:
             beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
             for r in beside[beside >= 0].tolist():
-                room = (total[r] + limits.values[v] <= limits.most).all()
-                room &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.ways)[0]
-                if room and limits.near(v, np.flatnonzero(label == r)):
+                fits = (total[r] + limits.values[v] <= limits.most).all()
+                fits &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.ways)[0]
+                if fits and limits.near(v, np.flatnonzero(label == r)):
                     label[v] = r
                     total[r] += limits.values[v]
                     sums[r] += task.features[v]

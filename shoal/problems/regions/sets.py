@@ -98,7 +98,7 @@ class _Prices(NamedTuple):
 
     reduced: np.ndarray
     price: np.ndarray
-    toll: float
+    fixed: float
     slack: float
 
 
@@ -115,7 +115,7 @@ def _around(
         return values[members].sum(axis=0) + held[more][:, None] - held[less][None]
 
     sums, about = changed(task.features), inertia(changed(moments))
-    reduced = about - changed(prices.price) - prices.toll
+    reduced = about - changed(prices.price) - prices.fixed
     fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.ways).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():
         made = np.sort(np.concatenate([members[members != less[j]], beside[i - 1 : i] if i else beside[:0]]))

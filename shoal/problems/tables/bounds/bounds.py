@@ -107,7 +107,7 @@ ARGUMENTS = {
     "subgradients": "row prices that no eligible group of any lattice class exceeds, moved along subgradients",
     "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
-    "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
+    "multipliers": "rows at their cheapest classes, where values too common for a class pay and scarce ones are paid",
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
@@ -188,7 +188,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         out.values["alone"] = alone
     out.multipliers = price(task, until=until)
     if out.multipliers is not None:
-        out.values["tolls"] = out.multipliers.value(task)
+        out.values["multipliers"] = out.multipliers.value(task)
     out.seconds = clock() - began
     return out
 
@@ -311,7 +311,7 @@ class Sweeper:
         most = self.looks / workers
         if until is not None:
             most = min(most, PACE * max(until - clock(), 0.0))
-        room = [np.int64(min(most, 2.0**62))] * workers
+        looks = [np.int64(min(most, 2.0**62))] * workers
         left, lock, stop = iter(parts), Lock(), flag()
         kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
 
@@ -324,8 +324,8 @@ class Sweeper:
                 if stop.is_set() or (until is not None and clock() > until):
                     return False
                 least = sweep.Least(found[worker], at_node[worker], tight[worker] if tight else NONE)
-                room[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, room[worker], least)
-                if room[worker] < 0:
+                looks[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, looks[worker], least)
+                if looks[worker] < 0:
                     return False
 
         done = all(each(one, range(workers), workers))

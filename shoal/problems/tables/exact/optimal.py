@@ -248,8 +248,8 @@ def _walk(
     of = np.repeat(np.arange(count.size), np.diff(first))
     mask = (1 << np.array([int(c).bit_length() for c in count])) - 1
     while state < layout.states - 1:
-        room = ((full - packed) | layout.guard) - word
-        fits = (room & layout.guard) == layout.guard
+        slack = ((full - packed) | layout.guard) - word
+        fits = (slack & layout.guard) == layout.guard
         before = np.where(fits, state + number, 0)
         # the group was taken when its first kind was the first one left: nothing earlier is in the state before it
         good = (

@@ -236,10 +236,10 @@ class _Search:
             """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
             kept, beyond = np.ones(self.model.cost.size, bool), math.inf
             for value, pattern, place in proofs:
-                room = part * ((self.upper - self.step) / self.costs.scale - value)
-                kept &= (pattern <= room + CAREFUL)[self.model.pattern]
-                kept[: self.model.n] &= place <= room + CAREFUL
-                beyond = min(beyond, (value + room) * self.costs.scale)
+                slack = part * ((self.upper - self.step) / self.costs.scale - value)
+                kept &= (pattern <= slack + CAREFUL)[self.model.pattern]
+                kept[: self.model.n] &= place <= slack + CAREFUL
+                beyond = min(beyond, (value + slack) * self.costs.scale)
             return kept, beyond
 
         if self.upper > self.lower:

@@ -226,8 +226,8 @@ class Nodes:
         """bool[g]: the block, groups that could stay added where it does not meet the models; None: beyond budget."""
         if not bad.any() or self._meets(label, rows, bad):
             return bad
-        room = self.task.spare - rows[bad].sum()
-        fit = np.flatnonzero(~bad & (rows <= room))
+        left = self.task.spare - rows[bad].sum()
+        fit = np.flatnonzero(~bad & (rows <= left))
         fit = fit[np.argsort(price[fit], kind="stable")][:TRIED]
         for g in fit:
             block = bad.copy()
