@@ -79,6 +79,7 @@ class ColumnRecoding(ABC):
 
     kind: ClassVar[str]
     shape: ClassVar[str | None] = None
+    bares: ClassVar[bool] = False  # whether a group can show a value that one row of it has
     size: int
     weight: float = 1.0
 
@@ -139,12 +140,12 @@ class ColumnRecoding(ABC):
         """float64[size]: the least loss of a code that is not published as it is; None where there is no such."""
         return self.steps()
 
-    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
-        """bool[p]: whether a group shows that one of its rows has the code; None: it never shows one.
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
+        """bool[p]: whether a group shows that one of its rows has the code.
 
         group, code  int[p], distinct pairs sorted by both; border int[g + 1] where each group begins, p at the end
         """
-        return None
+        return np.zeros(group.size, bool)
 
     @property
     def pure(self) -> np.ndarray:

@@ -23,6 +23,7 @@ class Sets(ColumnRecoding):
 
     kind: ClassVar[str] = "set"
     shape: ClassVar[str | None] = "set"
+    bares: ClassVar[bool] = True
 
     @classmethod
     def of(cls, size: int, weight: float = 1.0) -> Sets:
@@ -111,7 +112,7 @@ class Sets(ColumnRecoding):
         classes = np.stack([np.arange(size), np.zeros(size, np.int64)])
         return classes, np.stack([np.zeros(size), np.full(size, float(size > 1))])
 
-    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """Every one, but of the full set, which is a star."""
         return np.repeat(np.diff(border) < self.size, np.diff(border))
 
@@ -168,6 +169,7 @@ class Ranges(ColumnRecoding):
     """
 
     kind: ClassVar[str] = "range"
+    bares: ClassVar[bool] = True
     shape: ClassVar[str | None] = "line"
     position: np.ndarray
     ends: np.ndarray
@@ -295,7 +297,7 @@ class Ranges(ColumnRecoding):
             losses.append((self.width(new, last) if self.size else np.zeros(1))[level])
         return np.stack(chain), np.stack(losses)
 
-    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """The lowest and the highest."""
         out = np.zeros(group.size, bool)
         out[border[:-1]] = out[border[1:] - 1] = True
