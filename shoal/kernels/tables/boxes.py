@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.near_cells import apart_by
+from shoal.kernels.tables.near_cells import pair_loss
 
 TINY = 1e-12
 
@@ -103,7 +103,7 @@ def raises(cells, near, first, last, nodes, prices, out):
             work.start[n] = e
             for j in range(d):
                 a, b = code[i, j], code[near[i, n], j]
-                more = 0.0 if a == b else apart_by(cells, j, a, b)
+                more = 0.0 if a == b else pair_loss(cells, j, a, b)
                 if more <= 0.0:
                     continue
                 side = np.int64(-2)
