@@ -82,7 +82,7 @@ class OtherValues(NamedTuple):
     start, axis, amount             what each asks of the axes, as in ``Search``
     level float64[e]                the levels of the search, the same array
     many int64[1]                   how many cells there are
-    values, least [kinds + 1]       nearest values and how near, for one box at a time
+    values, least [distinct + 1]       nearest values and how near, for one box at a time
     """
 
     cell: np.ndarray
@@ -97,14 +97,14 @@ class OtherValues(NamedTuple):
 
 
 @njit(**INNER)
-def _other_values(rows, d, kinds, search):
+def _other_values(rows, d, distinct, search):
     """Arrays for so many rows; none where no values are asked."""
-    if kinds < 2:
+    if distinct < 2:
         rows = 0
     whole = np.int64
     return OtherValues(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
-        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(kinds + 1, whole), np.empty(kinds + 1),
+        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(distinct + 1, whole), np.empty(distinct + 1),
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def separate(cells, index, first, last, multipliers, nodes, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
-    other_values = _other_values(m, d, cells.kinds, search)
+    other_values = _other_values(m, d, cells.distinct, search)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
     anchored = Anchored(place, own, distance, np.empty(min(AT_ONCE, m)))
@@ -202,7 +202,7 @@ def _ball(cells, index, multipliers, a, anchored, ball, lost):
                 c, limit = begin + x, price[a]
                 if here[x] >= limit or c == a:
                     continue
-                if cells.kinds == 1:
+                if cells.distinct == 1:
                     if rank[c] < rank[a]:
                         continue
                     limit = ((group - 1) * price[a] + price[c]) / group
@@ -220,7 +220,7 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
     0 where the ball lacks the values asked; those of other values than the anchor's into ``other_values``.
     """
     price, rank, count, group = multipliers.price, multipliers.rank, cells.count, cells.group
-    kinds, alike, value = cells.kinds, cells.alike, cells.value
+    distinct, alike, value = cells.distinct, cells.alike, cells.value
     size, helpers, known = 0, 0, 0
     if count[a] > 1 and alike > 1:
         search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
@@ -230,11 +230,11 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
     for y in order:
         c = ball[y]
         if value[c] != value[a]:
-            if kinds > 1:
+            if distinct > 1:
                 other_values.cell[helpers], other_values.loss[helpers] = c, lost[y]
                 helpers += 1
-                if known < kinds - 1 or lost[y] < other_values.least[kinds - 2]:
-                    known = _value(other_values.values, other_values.least, known, kinds - 1, value[c], lost[y])
+                if known < distinct - 1 or lost[y] < other_values.least[distinct - 2]:
+                    known = _value(other_values.values, other_values.least, known, distinct - 1, value[c], lost[y])
         elif alike == 1:
             continue
         if rank[c] > rank[a]:
@@ -242,11 +242,11 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
             search.copies[size] = min(count[c], group - 1, alike)
             size += 1
     other_values.many[0] = helpers
-    if known < kinds - 1:
+    if known < distinct - 1:
         return 0
-    if kinds > 1:  # no box around the anchor with the values loses less
+    if distinct > 1:  # no box around the anchor with the values loses less
         for y in range(size):
-            search.loss[y] = max(search.loss[y], other_values.least[kinds - 2])
+            search.loss[y] = max(search.loss[y], other_values.least[distinct - 2])
     return size
 
 
@@ -305,7 +305,7 @@ def _held(cells, search, depth, a, value):
 @njit(**INNER)
 def _completed(cells, search, other_values, depth, a, box):
     """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
-    missing = cells.kinds - 1
+    missing = cells.distinct - 1
     for z in range(1, depth + 1):
         missing -= _held(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
     if missing <= 0:
@@ -443,7 +443,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
-    group, kinds, (a, own) = cells.group, cells.kinds, anchor
+    group, distinct, (a, own) = cells.group, cells.distinct, anchor
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -457,7 +457,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
         return 0.0, n
     _asks(cells, search, a, size, offset)
-    if kinds > 1:
+    if distinct > 1:
         _nearest_first(other_values)
         _asks(cells, other_values, a, other_values.many[0], offset)
     while depth > 0:
@@ -475,7 +475,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
         if need == 1:
-            if kinds > 1:
+            if distinct > 1:
                 box = search.box[depth] + _more(search, y)
                 _take(search, depth, y)
                 cost = _completed(cells, search, other_values, depth, a, box)
@@ -500,7 +500,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
             return most, looks
         box = search.box[depth] + _more(search, y)
         _take(search, depth, y)
-        if kinds > 1:
+        if distinct > 1:
             cost = max(cost, _completed(cells, search, other_values, depth, a, box))
         full, v = False, cells.value[search.cell[y]]
         if cells.alike < group:

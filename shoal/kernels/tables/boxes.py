@@ -54,14 +54,14 @@ class BoxWorkspace(NamedTuple):
 
 
 @njit(**INNER)
-def _workspace(w, d, kinds, group, nodes):
+def _workspace(w, d, distinct, group, nodes):
     """Room for searches of ``nodes`` boxes each."""
     s, a, whole = nodes + 2, w * d, np.int64
     return BoxWorkspace(
         np.empty(w + 1, whole), np.empty(a, whole), np.empty(a), np.empty((a, 2), whole), np.empty((s, a)),
         np.empty((s, w), np.bool_), np.empty(s), np.empty(s), np.empty(s), np.empty(s, whole), np.empty(s, whole),
         np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w), np.empty(w, whole), np.empty(a, whole),
-        np.empty(kinds + 1, whole), np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
+        np.empty(distinct + 1, whole), np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
         np.empty(group + 1),
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def raises(cells, near, first, last, nodes, prices, out):
     """By how much each active cell's price may rise so that no box has K rows whose prices exceed K times its loss.
 
     The least of (K c - the sum of K prices) / active ones among them, over all boxes of loss c with the cell in it, K
-    rows and ``kinds`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
+    rows and ``distinct`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
     active, that is the loss of the cheapest box.
 
     cells, near int32[m, w]  as for and from ``near_cells``
@@ -94,7 +94,7 @@ def raises(cells, near, first, last, nodes, prices, out):
     """
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     d, w = code.shape[1], near.shape[1]
-    work = _workspace(w, d, cells.kinds, cells.group, nodes)
+    work = _workspace(w, d, cells.distinct, cells.group, nodes)
     for i in range(first, last):
         if not prices.active[i]:
             continue
@@ -136,13 +136,13 @@ def _greedy(near, cells, i, prices, axes, work):
     taken, active = rows * prices.price[i], rows
     work.seen[0] = value[i]
     for x in range(near.size):
-        if rows >= group and values >= cells.kinds:
+        if rows >= group and values >= cells.distinct:
             break
         c = near[x]
         known = values
-        if values < cells.kinds:
+        if values < cells.distinct:
             values = _seen(work.seen, values, value[c])
-        some = min(count[c], group - rows - (cells.kinds - values))
+        some = min(count[c], group - rows - (cells.distinct - values))
         if values > known:
             some = max(some, 1)
         if some <= 0:
@@ -156,7 +156,7 @@ def _greedy(near, cells, i, prices, axes, work):
         taken += some * prices.price[c]
         if prices.active[c]:
             active += some
-    return (group * paid - taken) / active if rows == group and values >= cells.kinds else np.inf
+    return (group * paid - taken) / active if rows == group and values >= cells.distinct else np.inf
 
 
 @njit(**INNER)
@@ -205,7 +205,7 @@ def _seen(seen, values, value):
 @njit(**INNER)
 def _look(work, s, near, cells, i, prices, axes):
     """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
-    count, value, kinds, group = cells.count, cells.value, cells.kinds, cells.group
+    count, value, distinct, group = cells.count, cells.value, cells.distinct, cells.group
     paid, alive, values = work.paid[s], 0, 1
     level, live = work.level[s], work.live[s]
     work.seen[0] = value[i]
@@ -226,7 +226,7 @@ def _look(work, s, near, cells, i, prices, axes):
                 share += more / max(min(group - 1, work.held[work.axis[e]]), 1)
         rest = max(asked, prices.base[near[x]] - paid)
         work.asked[x], work.rest[x], work.share[x] = asked, rest, share
-        if asked <= TINY and values < kinds:
+        if asked <= TINY and values < distinct:
             values = _seen(work.seen, values, value[near[x]])
         y = alive
         alive += 1
@@ -237,7 +237,7 @@ def _look(work, s, near, cells, i, prices, axes):
     work.one[s] = work.at[s] = -1
     for y in range(alive):  # the nearest cell that the box does not hold, of a new value where it lacks values
         x = work.order[y]
-        if work.asked[x] > TINY and (values == kinds or _seen(work.seen, values, value[near[x]]) > values):
+        if work.asked[x] > TINY and (values == distinct or _seen(work.seen, values, value[near[x]]) > values):
             work.one[s], dearest = x, 0.0
             for e in range(work.start[x], work.start[x + 1]):
                 more = work.amount[e] - level[work.axis[e]]
@@ -253,7 +253,7 @@ def _ratio(work, s, alive, near, cells, i, prices):
 
     A box that loses t more holds no cell that asks more than t, and its cells share what they ask.
     """
-    count, value, kinds, group = cells.count, cells.value, cells.kinds, cells.group
+    count, value, distinct, group = cells.count, cells.value, cells.distinct, cells.group
     price, active, most = prices.price, prices.active, prices.limit[i]
     paid, order, on, off, ons, offs = work.paid[s], work.order, work.on, work.off, work.ons, work.offs
     rows, values, t, best = count[i], 1, max(prices.base[i] - paid, 0.0), np.inf
@@ -271,7 +271,7 @@ def _ratio(work, s, alive, near, cells, i, prices):
             x = order[y]
             y += 1
             c = near[x]
-            new = new or rows < group or values < kinds
+            new = new or rows < group or values < distinct
             rows += count[c]
             times = min(count[c], group - 1)
             shared = price[c] - group * work.share[x]
@@ -283,14 +283,14 @@ def _ratio(work, s, alive, near, cells, i, prices):
                 new = new or others < group - 1 or price[c] > off[others - 1] or shared > offs[others - 1]
                 _admit(offs, others, group - 1, shared, times)
                 others = _admit(off, others, group - 1, price[c], times)
-            if values < kinds:
+            if values < distinct:
                 values = _seen(work.seen, values, value[c])
         whole = group * (paid + t) - price[i]
         if (whole - (group - 1) * highest) / group >= min(best, most):
             if whole >= (group - 1) * highest and most <= best:
                 best = min(best, max((whole - (group - 1) * highest) / group, most))
             break
-        if new and rows >= group and values >= kinds:
+        if new and rows >= group and values >= distinct:
             new = False
             few = max(group - 1 - others, 0)  # active ones that there must be
             taken, sharing = 0.0, 0.0

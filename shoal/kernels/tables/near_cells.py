@@ -24,7 +24,7 @@ class Cells(NamedTuple):
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
                         at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
     code  int32[m, d];  sets bool[d] columns published as sets;  count int64[m] rows
-    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
+    value int64[m], distinct int64   at least this many different values are needed (1: no matter)
     group int64         K, rows that a group needs
     alike int64         every group has K rows with no value more often than this: K where no share is asked
     """
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
     sets: np.ndarray
     count: np.ndarray
     value: np.ndarray
-    kinds: int
+    distinct: int
     group: int
     alike: int
 
@@ -54,13 +54,13 @@ def pair_loss(cells, j, a, b):
 
 
 @njit(**INNER)
-def _value(values, least, held, kinds, value, distance):
-    """A row of a value so far away: the ``kinds`` nearest values, nearest first; returns how many there are."""
+def _value(values, least, held, distinct, value, distance):
+    """A row of a value so far away: the ``distinct`` nearest values, nearest first; returns how many there are."""
     y = 0
     while y < held and values[y] != value:
         y += 1
     if y == held:
-        if held == kinds:
+        if held == distinct:
             y = held - 1
         else:
             held += 1
@@ -107,7 +107,7 @@ def _rising(near, far_of, held):
 @njit(**INNER)
 def _proved(near, far_of, held, known, least, cells, own):
     """What a row of a cell loses at least: the (K - 1)-th least loss, or the least at which there are the values."""
-    out = least[cells.kinds - 1] if known == cells.kinds else 0.0
+    out = least[cells.distinct - 1] if known == cells.distinct else 0.0
     rows, y = cells.count[own], 0
     while rows < cells.group and y < held:
         rows += cells.count[near[y]]
@@ -294,18 +294,18 @@ def near_cells(cells, index, first, last, near, far, out):
     """
     looks = (last - first) * index.center.shape[1]
     column, center, following = index.column, index.center, index.next
-    m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
-    far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
+    m, most, value, distinct = column.shape[1], near.shape[1], cells.value, cells.distinct
+    far_of, values, least = np.empty(most + 1), np.empty(distinct + 1, np.int64), np.empty(distinct + 1)
     place, size = places(cells)
     own, distance, scratch = np.empty(max(1, size)), np.empty(center.shape[1]), np.empty(min(AT_ONCE, m))
     for i in range(first, last):
-        held, known = 0, _value(values, least, 0, kinds, value[i], 0.0)
+        held, known = 0, _value(values, least, 0, distinct, value[i], 0.0)
         write_down(cells, place, column, i, own)
         losses_with(cells, place, own, column, i, center, 0, distance)
         for z in range(center.shape[1]):
             limit, b = np.inf, following[index.own[i], z]
-            if held == most and known == kinds:
-                limit = max(far_of[0] if most else 0.0, least[kinds - 1])
+            if held == most and known == distinct:
+                limit = max(far_of[0] if most else 0.0, least[distinct - 1])
             begin, end = part_of(index, b, distance[b], limit)
             looks += end - begin
             while begin < end:
@@ -314,10 +314,10 @@ def near_cells(cells, index, first, last, near, far, out):
                 for x in range(here.size):
                     c, t = begin + x, here[x]
                     close = most > 0 and (held < most or t < far_of[0])
-                    if c == i or not (close or known < kinds or t < least[kinds - 1]):
+                    if c == i or not (close or known < distinct or t < least[distinct - 1]):
                         continue
-                    if known < kinds or t < least[kinds - 1]:
-                        known = _value(values, least, known, kinds, value[c], t)
+                    if known < distinct or t < least[distinct - 1]:
+                        known = _value(values, least, known, distinct, value[c], t)
                     if close:
                         held = _nearer(near[i], far_of, held, most, c, t)
                 begin += here.size

@@ -356,7 +356,7 @@ def _improve(slots, rows, need, steps, work, big):
         near = Near(
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
             big.rest[:r], big.without[:r], big.looked[:r], big.changed, big.k, big.frequency, big.distinct, big.rules,
-            big.code, big.who, big.count, big.seen, big.kind, big.kinds, big.known, big.far,
+            big.code, big.who, big.count, big.seen, big.value_class, big.value_classes, big.known, big.far,
         )  # fmt: skip
         _read(rows, near, work.who)
         made = -1

@@ -263,10 +263,10 @@ class Sweeper:
         self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
         self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
         self.values = np.array([max(histogram.sensitive_sizes[j], 1) for j in asked], np.int64)
-        self.kinds = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
+        self.distinct = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
         frequency = max((need.frequency[j] for j in asked), default=1)
         self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
-        self.mixed = bool(asked) and not self.per_value and int(self.kinds[0]) > 1
+        self.mixed = bool(asked) and not self.per_value and int(self.distinct[0]) > 1
         self.group = need.smallest
         entropy = lattice.entropy(task)
         self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
@@ -304,7 +304,13 @@ class Sweeper:
         prices = sweep.Prices(price if mode else np.zeros(h.cells), order, active)
         table = sweep.Lattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
         need = sweep.Need(
-            self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds, self.group, self.per_value
+            self.sensitive,
+            self.values,
+            h.count,
+            self.task.requirement.smallest,
+            self.distinct,
+            self.group,
+            self.per_value,
         )
         found = [np.full(h.cells, start) for _ in range(workers)]
         at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
@@ -387,9 +393,9 @@ class Sweeper:
             return None, None
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
-        kinds = int(self.kinds[0]) if self.mixed else 1
+        distinct = int(self.distinct[0]) if self.mixed else 1
         sum_of = float((price * count).sum())
-        asked, known = BoundedRows(count, value, kinds, self.group), None
+        asked, known = BoundedRows(count, value, distinct, self.group), None
         best, trend = price.copy(), np.zeros(price.size)
         began, last = clock(), np.inf
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
@@ -443,7 +449,7 @@ class Sweeper:
                 here = np.flatnonzero(label == x)
                 if h.count[here].sum() < self.task.requirement.smallest:
                     continue
-                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.kinds)):
+                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.distinct)):
                     continue
                 c = sum(float(self.lattice.loss[j][node[j], h.quasi[here[0], j]]) for j in range(len(node)))
                 t = column

@@ -116,10 +116,10 @@ class Pairs:
             parts.append(flat)
             code.append(small)
             place += flat.size
-        kinds, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
+        distinct, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
         for j in need.sensitive_columns:
-            if max(need.frequency[j], need.distinct[j]) > kinds:
-                kinds, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
+            if max(need.frequency[j], need.distinct[j]) > distinct:
+                distinct, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
                 value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
@@ -135,7 +135,7 @@ class Pairs:
             sets=np.array(sets)[by],
             count=h.count[order],
             value=value[order],
-            kinds=kinds,
+            distinct=distinct,
             group=need.smallest,
             alike=alike,
         )
@@ -429,7 +429,7 @@ def raised(
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
-    free = (p.cells.count < group) | (p.cells.kinds > 1)  # K rows alike lose nothing
+    free = (p.cells.count < group) | (p.cells.distinct > 1)  # K rows alike lose nothing
     best = np.where(free, start, 0.0)
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
