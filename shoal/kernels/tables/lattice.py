@@ -410,8 +410,8 @@ def _published(rules, raised, levels, stock, required, values, group, out):
 class Led(NamedTuple):
     """What leads the cascade.
 
-    loss float64[..] laid out like up; price float64[m] of a row; value int64[m], distinct 1 or 2: rows of so many values
-    make a group eligible, ``size`` int64 of them (K); allowance float64 a row
+    loss float64[..] laid out like up; price float64[m] of a row; value int64[m], distinct 1 or 2: rows of so many
+    values make a group eligible, ``size`` int64 of them (K); allowance float64 a row
     """
 
     loss: np.ndarray
