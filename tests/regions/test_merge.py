@@ -314,7 +314,7 @@ def test_the_best_halves_of_two_partitions_are_put_together():
         graph=graph(np.column_stack([np.arange(9), np.arange(1, 10)]), 10),
         features=np.array(weights)[:, None],
         need=np.array([3]),
-        ways=1,
+        l=1,
         geo=np.zeros((0, 4)),
         objective=("count", "sumsq"),
         start=None,

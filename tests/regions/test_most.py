@@ -31,7 +31,7 @@ def asked(limit: int, seconds: float | None = None) -> tuple[Found, list[tuple[s
 
     none = np.zeros(0, np.int64)
     task = Districting(
-        graph=None, features=np.ones((6, 1), np.int64), need=np.array([1]), ways=1, geo=none, objective=("count",),
+        graph=None, features=np.ones((6, 1), np.int64), need=np.array([1]), l=1, geo=none, objective=("count",),
         start=None, effort=1.0, seconds=seconds, state=np.array([9], np.uint64),
     )  # type: ignore[arg-type]  # fmt: skip
     return most_regions(solve, task, SimpleNamespace(value=limit)), calls  # type: ignore[arg-type]

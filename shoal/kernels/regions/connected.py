@@ -108,14 +108,14 @@ class Listing(NamedTuple):
 @njit(**LEAN_INNER)
 def _minimal(areas, growing, size):
     """Whether no vertex can go from the first ``size`` chosen and leave a set that is connected and eligible."""
-    indptr, indices, features, need, ways = areas
+    indptr, indices, features, need, l = areas
     chosen, spare, reached, queue = growing.chosen, growing.spare, growing.reached, growing.queue
     total = growing.total[size]
     width = features.shape[1]
     for gone in range(size):
         for f in range(width):
             spare[f] = total[f] - features[chosen[gone], f]
-        if not eligible(spare, need, ways):
+        if not eligible(spare, need, l):
             continue
         for j in range(size):
             reached[j] = False
@@ -183,7 +183,7 @@ class _Growing(NamedTuple):
 @njit(**LEAN)
 def _connected_sets(areas, prices, listing, members, ends, costs, front, growing):
     """``connected_sets`` in arrays that Python made; how many sets it looked at, -1 when stopped before the end."""
-    indptr, indices, features, need, ways = areas
+    indptr, indices, features, need, l = areas
     price, cut_price, cut_start, cuts_of = prices
     n, width = features.shape
     limit, cap, every, nodes, _ = listing
@@ -227,7 +227,7 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
             for f in range(width):
                 total[level + 1, f] = total[level, f] + features[u, f]
             chosen[level] = u
-            if eligible(total[level + 1], need, ways):
+            if eligible(total[level + 1], need, l):
                 if every == 1 and not _minimal(areas, growing, level + 1):
                     continue
                 if used + level + 1 > members.shape[0]:

@@ -88,10 +88,10 @@ def _tops(areas, aim, moments, d, s, m):
     features, spare = areas.features, d.spare
     few = 0
     for i in range(1, s):
-        if eligible(d.sub[i], areas.need, areas.ways):
+        if eligible(d.sub[i], areas.need, areas.l):
             for f in range(spare.size):
                 spare[f] = d.sub[0, f] - d.sub[i, f]
-            if eligible(spare, areas.need, areas.ways):
+            if eligible(spare, areas.need, areas.l):
                 d.heads[few] = i
                 few += 1
     if moments is not None:
@@ -169,7 +169,7 @@ def _cut_twice(areas, aim, moments, d, few, limit):
             nested = j < i + d.size[i]
             for f in range(width):
                 spare[f] = d.sub[i, f] - d.sub[j, f] if nested else d.sub[0, f] - d.sub[i, f] - d.sub[j, f]
-            if not eligible(spare, areas.need, areas.ways):
+            if not eligible(spare, areas.need, areas.l):
                 continue
             a = total - d.sub[i, 0] if nested else d.sub[i, 0]
             if max(spare[0], d.sub[j, 0], a) > limit:
@@ -355,7 +355,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
         limit = aim.cap
         for j in range(q):
             limit = max(limit, d.held[d.ids[j]])
-        g = most(d, s, areas.need, areas.ways)
+        g = most(d, s, areas.need, areas.l)
         new = np.inf
         if form != COUNT and (g <= q or count + g - q > aim.enough):
             g = q
@@ -520,7 +520,7 @@ def _shift(areas, aim, cooling, label, state, work):
             change = features[v, f] - (features[x, f] if x >= 0 else 0)
             less[f] = sums[p, f] - change
             more[f] = sums[q, f] + change
-        if not (eligible(less, areas.need, areas.ways) and eligible(more, areas.need, areas.ways)):
+        if not (eligible(less, areas.need, areas.l) and eligible(more, areas.need, areas.l)):
             continue
         heavy = max(less[0], more[0])
         if heavy > aim.cap and heavy > max(sums[p, 0], sums[q, 0]):

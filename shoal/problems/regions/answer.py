@@ -313,7 +313,7 @@ def answer(
         "squares_bound": low.squares,
         "excess": one(task, label, "excess"),
         "k": task.need.tolist(),
-        "l": task.ways,
+        "l": task.l,
         "objective": list(task.objective),
         "areas": len(keep),
         "left_out": int((~keep).sum()),

@@ -28,7 +28,7 @@ class Request:
 
     edges     int64[m, 2]
     features  int64[n, t + s]  weights, then counts of sensitive values
-    need      int64[t];  ways  l of the frequency form, 1 asks nothing
+    need      int64[t];  l  of the frequency form of l-diversity, 1 asks nothing
     chain     objectives in order
     places    float64[n, 2] or None;  alike float64[n or 0, c + 2], moments of the columns to be alike in
     effort    multiple of the usual number of steps;  seconds to search for instead, or None
@@ -38,7 +38,7 @@ class Request:
     edges: np.ndarray
     features: np.ndarray
     need: np.ndarray
-    ways: int
+    l: int
     chain: tuple[str, ...]
     boundaries: Sequence[Any] | None
     places: np.ndarray | None
@@ -239,7 +239,7 @@ def randomness(seed: int | None) -> np.ndarray:
 
 
 def begin_of(
-    start: Any, keep: np.ndarray, g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int
+    start: Any, keep: np.ndarray, g: Contiguity, features: np.ndarray, need: np.ndarray, l: int
 ) -> np.ndarray | None:
     """The given start on the areas kept, checked."""
     if start is None:
@@ -252,7 +252,7 @@ def begin_of(
     if (label < 0).any() or not connected_parts(g, label):
         raise InputError("start leaves an area out, or has a region that is not connected")
     np.add.at(total, label, features)
-    if not eligible_rows(total, need, ways).all():
+    if not eligible_rows(total, need, l).all():
         raise InputError("start has a region that does not meet the thresholds")
     return label
 
