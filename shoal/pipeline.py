@@ -70,6 +70,7 @@ from shoal.publishing.tables.release import (
     Source,
     Surroundings,
 )
+from shoal.publishing.tables.writing import refuse_here
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -284,6 +285,8 @@ def _read(
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
+    if asked.judge == "engine":
+        refuse_here(table)
     harbor = None
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
