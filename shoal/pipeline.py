@@ -195,7 +195,7 @@ def prepare(
         cells = _count(read, asked, data)
     with clock.step("solving", "solve"):
         refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
-        solved = _solve(cells, asked, progress, fixed, secret)
+        solved = _solve(read, cells, asked, progress, fixed, secret)
     with clock.step("recoding", "recode"):
         release = _recode(read, cells, solved, asked, secret, target)
     if after is not None:
@@ -325,7 +325,7 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
 
 
 def _solve(
-    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    read: _Read, cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
     secret: bytes | None,
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
@@ -348,6 +348,7 @@ def _solve(
             decoys=decoys_of(asked, histogram, secret),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
+            workers=read.table.workers().spread if asked.shards else None,
         ),
     )  # fmt: skip
     grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)
