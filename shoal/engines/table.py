@@ -244,6 +244,29 @@ class Stored(NamedTuple):
     revive: Callable[[Any], Any]
 
 
+Spread = Callable[
+    [
+        Callable[[bytes], Iterator[tuple[int, bytes]]],
+        Sequence[bytes],
+        Callable[[Sequence[bytes]], bytes] | None,
+    ],
+    Iterator[tuple[int, bytes]],
+]
+
+
+class Workers(NamedTuple):
+    """What an engine runs for others where its rows lie; nothing for rows in this process.
+
+    spread  ``spread(each, tasks, together)``: its processes run ``each`` on every task, which gives numbered answers.
+            With ``together`` they make one of all answers of a number, and without it every answer comes back.  The
+            functions are found by their names, so the processes need this package
+    ask     the answer to a query in the engine's own SQL; it may read files
+    """
+
+    spread: Spread | None = None
+    ask: Callable[[str], pl.DataFrame] | None = None
+
+
 class Origin(NamedTuple):
     """The files a table is read from; nothing for a frame.
 
@@ -351,6 +374,10 @@ class Table(Protocol):
 
     def stored(self) -> Any:
         """The frame as something that can be pickled, ``Stored`` where it cannot be as it is."""
+        ...
+
+    def workers(self) -> Workers:
+        """What the engine runs for others."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -129,6 +129,10 @@ class Decoys:
     deal: np.random.Generator
 
 
+Answers = Iterator[tuple[int, bytes]]
+Spread = Callable[[Callable[[bytes], Answers], Sequence[bytes], None], Answers]
+
+
 @dataclass(frozen=True, eq=False)
 class Constraints:
     """What a release keeps beside the requirement of each of its groups; no method knows of them.
@@ -140,6 +144,7 @@ class Constraints:
     decoys            nothing is told by having been grouped
     levels            the level of every column, found before: nothing is left to search
     shards            the cells are cut into so many parts at most, each searched by itself
+    workers           ``workers(each, tasks, None)`` has processes elsewhere run a function on every task
     """
 
     population: Population | None = None
@@ -147,6 +152,7 @@ class Constraints:
     decoys: Decoys | None = None
     levels: Mapping[str, int] | None = None
     shards: int | None = None
+    workers: Spread | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,8 +49,17 @@ from shoal.engines.store import (
     write_folder,
     write_single,
 )
+from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
+from shoal.judge.tables.large import (
+    Held,
+    Required,
+    count_elsewhere,
+    count_release,
+    hash_of,
+    judge_held,
+    read_rows,
+)
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
@@ -91,6 +100,8 @@ def write_release(
     """
     large = not release._in_memory()
     folder = is_folder(path, parts, large)
+    if release.policy.judge == "engine":
+        refuse_here(release._opened(), folder=folder)
     wanted: list[Wanted] = [] if folder else [(path, TABLE)]
     closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
     held = None if large and (folder or kind_of(path) != "excel") else Whole.of(release, path)
@@ -99,6 +110,17 @@ def write_release(
     papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
     release._judged.written = stated.files(papers)
     return papers.certificate
+
+
+def refuse_here(table: Table, *, folder: bool = True) -> None:
+    """PolicyError where no engine could judge what is written of a table."""
+    if table.workers() == Workers():
+        raise PolicyError(
+            "⟨judge='engine'⟩ has the workers of Spark, or DuckDB, count what was written, and neither holds this "
+            "table; leave it out"
+        )
+    if not folder:
+        raise PolicyError("⟨judge='engine'⟩ counts the parts of a folder; name a folder")
 
 
 class Whole(NamedTuple):
@@ -196,7 +218,8 @@ class _Writing:
         self.tell("writing", 0.0)
         if self.ending:
             dealt = self.release._placement.dealt.row_key is not None
-            self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
+            there = not dealt or self.release.policy.judge == "engine"  # else what is dealt out here is quicker
+            self.rows.update({} if self.text or not there else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
         else:
@@ -267,7 +290,11 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
     shown  the stars each quasi-identifier shows;  text  the columns that stand as text
     """
     policy = release.policy
-    held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
+    names = [*policy.grouped, *policy.sensitive]
+    if policy.judge == "engine":
+        held = count_elsewhere(path, names, separator, *release._opened().workers())
+    else:
+        held = count_release(path, names, separator)
     blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
     asked = Required(
@@ -311,6 +338,8 @@ def write_server(
     Raises VerificationError, and leaves there what was there before, unless what was read back is what was decided;
     InputError where the server does not take it.
     """
+    if release.policy.judge == "engine":
+        refuse_here(release._opened(), folder=False)
     closed = papers.check([], release._read(), overwrite=overwrite)
     frames, shown, text = _rows(release, table)
     stated = statement.Statement(release, Path(table), shown, bound)
