@@ -223,7 +223,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     try:
         for piece, target in zip(pieces, targets, strict=True):
             with _told(target):
-                temporary = folder_beside(target) if piece.folder else _temporary(target)
+                temporary = folder_next_to(target) if piece.folder else _temporary(target)
                 made.append(temporary)
                 own = [(temporary.with_suffix(side), target.with_suffix(side)) for side in piece.sides]
                 beside += own
@@ -275,7 +275,7 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
 def _give_name(temporary: Path, target: Path) -> None:
     """Rename into place; of two folders the names are exchanged, at once where the system can."""
     if target.is_dir() and temporary.is_dir():
-        exchange(temporary, target, lambda: folder_beside(target))
+        exchange(temporary, target, lambda: folder_next_to(target))
     else:
         replace(temporary, target)
 
@@ -321,7 +321,7 @@ def _temporary(target: Path) -> Path:
     return Path(name)
 
 
-def folder_beside(target: Path) -> Path:
+def folder_next_to(target: Path) -> Path:
     """A new folder beside a target that only this user can enter, named as temporaries are."""
     return Path(tempfile.mkdtemp(prefix=f".shoal-{os.getpid()}-{_host()}-", suffix=".part", dir=target.parent))
 

@@ -223,7 +223,7 @@ def priced_in(
         grown = program_of(task, rows, block, np.concatenate([close.state[keep][:-1], more]), limit)
         if grown is None:
             break
-        close, wanted = _carried(grown, close, wanted, more, sizes)
+        close, wanted = _transferred(grown, close, wanted, more, sizes)
         last = clock() - priced
     return close
 
@@ -244,7 +244,7 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
     return close
 
 
-def _carried(
+def _transferred(
     grown: Close, close: Close, wanted: np.ndarray, more: np.ndarray, sizes: np.ndarray
 ) -> tuple[Close, np.ndarray]:
     """A new program with the multipliers of the old one, and what its classes want: sets their rows at first."""
