@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -193,11 +195,15 @@ def prepare(
         read = _read(data, asked, engine, (separator, encoding), scope, target)
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
-    with clock.step("solving", "solve"):
-        refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
-        solved = _solve(read, cells, asked, progress, fixed, secret)
-    with clock.step("recoding", "recode"):
-        release = _recode(read, cells, solved, asked, secret, target)
+    with ThreadPoolExecutor(1) as meanwhile:  # figures of the table as it came need no answer
+        raw = meanwhile.submit(
+            before, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
+        )
+        with clock.step("solving", "solve"):
+            refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
+            solved = _solve(read, cells, asked, progress, fixed, secret)
+        with clock.step("recoding", "recode"):
+            release = _recode(read, cells, solved, asked, secret, target, raw.result)
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
             release = figures_after(release, read.table, after, max_composition, force=force_composition)
@@ -368,9 +374,13 @@ def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | 
 
 
 def _recode(
-    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
-) -> Release[Any]:
-    """Every row placed into a group of its cell, its values recoded; with what the judge will look for."""
+    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None,
+    raw: Callable[[], dict[str, Any]],
+) -> Release[Any]:  # fmt: skip
+    """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
+
+    raw  gives the figures of the table as it came
+    """
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
     replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
@@ -396,7 +406,7 @@ def _recode(
         cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
-        before=before(counted),
+        before=raw(),
         carried=read.carried,
         persons=Persons(*persons),
         missing=Missing(incomplete, read.filled),

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError
 from shoal.judge.file import seal
-from shoal.model.histogram import Histogram
+from shoal.model.arguments import Effort
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import OfPersons, requirement
+from shoal.model.recoding import Recoding
+from shoal.model.task import Task
 from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.separate import merged
 from tests.commands import run
 from tests.kept import kept, verify
 from tests.oracles.models import meets
@@ -223,3 +227,27 @@ def test_rows_changed_are_counted_where_they_are_the_cost(rows, publish):
                   for a, b, tag in release.table.select("a", "b", "tag").iter_rows())  # fmt: skip
     assert release.certificate.unit == "suppressed tuples"
     assert release.certificate.cost == changed
+
+
+def crowded():
+    """Cells of (ward, ill, who) and a group for each: ward 0 fails as one class, and holds without its first group."""
+    one, two, three = [(0, 0, 1), (0, 1, 2)], [(0, 1, 1), (0, 0, 3)], [(0, who % 2, who) for who in range(6, 16)]
+    groups = [one, two, three, [(1, 0, 4), (1, 1, 5)]]
+    label = np.repeat(np.arange(4), [len(rows) for rows in groups])
+    return np.array([cell for rows in groups for cell in rows]), label
+
+
+def test_a_class_that_fails_gives_up_a_group_and_not_all_its_rows() -> None:
+    cells, label = crowded()
+    histogram = Histogram.from_rows(cells[:, :1], cells[:, 1:], sensitive_names=["ill", "who"])
+    need = requirement([OfPersons(shoal.LDiversity(2), "who", column="ill")], histogram.sensitive_names, histogram)
+    key = {tuple(cell): number for number, cell in enumerate(np.column_stack([histogram.quasi, histogram.sensitive]))}
+    place = np.array([key[tuple(cell)] for cell in cells])
+    task = Task(histogram, need, Recoding.stars(histogram), Effort.of("fast"))
+    once = np.ones(place.size, np.int64)
+    assert good_groups(histogram, need, place, label, once, 4).all()
+    assert not good_groups(histogram, need, place, cells[:, 0], once, 2)[0]
+    made = merged(task, Partition.of(place, label, once))
+    assert good_groups(histogram, need, made.cell, made.group, made.count, made.groups).all()
+    assert sorted(made.sizes.tolist()) == [4, 12]
+    assert task.recoding.cost(histogram, made) == 4  # 16 where all of ward 0 joined ward 1

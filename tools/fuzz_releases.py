@@ -1,11 +1,10 @@
 """Releases at random, made, written and judged: ``python tools/fuzz_releases.py COUNT [FIRST_SEED [KIND ...]]``.
 
 Kinds, all of them where none is named: ``tables``, formats, recodings, models, types, engines and odd column names by
-``tests/fuzz/releases.py``; ``combinations``, of every option with
-every other by ``tests/fuzz/combinations.py``; ``clusters``, both problems, all kinds of distance and centers by
-``tests/fuzz/clusters.py``; ``bent``, certificates of clusters changed at random and sealed again, which must be
-refused, found out, or have nothing changed that is recomputed.  Prints the seed of every failure and exits 1 when there
-is one.
+``tests/fuzz/releases.py``; ``combinations``, of every option with every other by ``tests/fuzz/combinations.py``;
+``clusters``, both problems, all kinds of distance and centers by ``tests/fuzz/clusters.py``; ``bent``, certificates of
+clusters changed at random and sealed again, which must be refused, found out, or have nothing changed that is
+recomputed.  Prints the seed of every failure and exits 1 when there is one.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ class ColumnRecoding(ABC):
 
     kind: ClassVar[str]
     shape: ClassVar[str | None] = None
+    bares: ClassVar[bool] = False  # whether a group can show a value that one row of it has
     size: int
     weight: float = 1.0
 
@@ -143,12 +144,12 @@ class ColumnRecoding(ABC):
         """float64[v]: weighted losses, of whole multiples of which that of every group is a sum; None: unknown."""
         return None
 
-    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
-        """bool[p]: whether a group shows that one of its rows has the code; None: it never shows one.
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
+        """bool[p]: whether a group shows that one of its rows has the code.
 
         group, code  int[p], distinct pairs sorted by both; border int[g + 1] where each group begins, p at the end
         """
-        return None
+        return np.zeros(group.size, bool)
 
     @property
     def pure(self) -> np.ndarray:

@@ -23,6 +23,7 @@ class Sets(ColumnRecoding):
 
     kind: ClassVar[str] = "set"
     shape: ClassVar[str | None] = "set"
+    bares: ClassVar[bool] = True
 
     @classmethod
     def of(cls, size: int, weight: float = 1.0) -> Sets:
@@ -115,7 +116,7 @@ class Sets(ColumnRecoding):
         """One value more."""
         return np.unique(self.together() * self.weight)
 
-    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """Every one, but of the full set, which is a star."""
         return np.repeat(np.diff(border) < self.size, np.diff(border))
 
@@ -172,6 +173,7 @@ class Ranges(ColumnRecoding):
     """
 
     kind: ClassVar[str] = "range"
+    bares: ClassVar[bool] = True
     shape: ClassVar[str | None] = "line"
     position: np.ndarray
     ends: np.ndarray
@@ -303,7 +305,7 @@ class Ranges(ColumnRecoding):
         """Those of any two ends."""
         return np.unique(self.together() * self.weight)
 
-    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray | None:
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """The lowest and the highest."""
         out = np.zeros(group.size, bool)
         out[border[:-1]] = out[border[1:] - 1] = True

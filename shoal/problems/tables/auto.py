@@ -29,6 +29,7 @@ from shoal.problems.tables.search.close_classes import approach, close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
 from shoal.problems.tables.search.open_close import Candidates, applies, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues, three_phase
 from shoal.problems.threads import Workers
 
@@ -146,11 +147,19 @@ def auto(task: Task) -> Grouping:
     return race.end(bounds)
 
 
+class _Found(NamedTuple):
+    """A partition, its rank, and what found it."""
+
+    order: tuple[int, float]
+    method: str
+    partition: Partition
+
+
 class _Race:
     """One run of ``auto``: what was tried, the best of it, and what it may still take.
 
-    best    the best partition so far, ``order`` its rank among partitions, ``method`` what found it
-    found   the partitions to choose from, with their ranks
+    best    the best partition so far, ``order`` its rank among partitions
+    found   the partitions to choose from, with their ranks and the methods that found them
     small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
     group   int64[rows] the start to be searched
     """
@@ -161,7 +170,7 @@ class _Race:
         self.small = task
         self.rows = Rows.of(task)
         self.attempts: list[dict[str, Any]] = []
-        self.found: list[tuple[tuple[int, float], Partition]] = []
+        self.found: list[_Found] = []
         self.common = scarcity(task)
         self.long = task.effort.name in ("seconds", "thorough")
         self.deadline: float | None = None
@@ -173,7 +182,6 @@ class _Race:
         self.order: tuple[int, float]
         self.best: Partition
         self.group: np.ndarray
-        self.method: str
 
     def whole(self, group: np.ndarray) -> Partition:
         """Of all rows."""
@@ -189,7 +197,7 @@ class _Race:
     def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
         """Put on record what the end may choose; its rank."""
         order = self.attempt(method, partition, began)
-        self.found.append((order, partition))
+        self.found.append(_Found(order, method, partition))
         return order
 
     def offer(self, method: str, partition: Partition, began: float) -> bool:
@@ -197,7 +205,7 @@ class _Race:
         order = self.choice(method, partition, began)
         better = order < self.order
         if better:
-            self.order, self.method, self.best = order, method, partition
+            self.order, self.best = order, partition
         return better
 
     def begin(self) -> None:
@@ -206,11 +214,11 @@ class _Race:
         self.three = residues(self.task)[0]
         self.first = self.attempt("three_phase", self.three, began)
         if self.first == (0, 0):
-            self.best, self.order, self.method = self.three, self.first, "three_phase"
+            self.best, self.order = self.three, self.first
             return
         self.best, seconds = self.placed()
         self.plain, began = self.best, clock() - seconds
-        self.order, self.method = self.choice("cascade", self.best, began), "cascade"
+        self.order = self.choice("cascade", self.best, began)
         if self.task.effort.seconds is not None:
             self.deadline = self.task.started + self.task.effort.seconds
             self.left = max(self.deadline - clock(), 0.0)
@@ -237,13 +245,23 @@ class _Race:
 
     def lossless(self) -> Grouping:
         """The answer that costs nothing."""
-        method = self.method if self.order <= self.first else "three_phase"
-        made = certify(self.task, self.chosen(), method, Bounds({"nothing": 0}))
+        chosen = self.chosen()
+        made = certify(self.task, chosen.partition, chosen.method, Bounds({"nothing": 0}))
         return replace(made, attempts=tuple(self.attempts))
 
-    def chosen(self) -> Partition:
-        """The cheapest of all, of equals the first found, three-phase last."""
-        return within_ceilings(self.task, min([*self.found, (self.first, self.three)], key=lambda pair: pair[0])[1])
+    def chosen(self) -> _Found:
+        """The cheapest of all, of equals the first found, three-phase last.
+
+        Where a union of good groups may be a bad one, groups that publish alike are merged first, and the cheapest
+        afterwards counts: what a long search saves, merging can cost again.
+        """
+        offered = [*self.found, _Found(self.first, "three_phase", self.three)]
+        if not self.task.requirement.closed:
+            merged = holding(self.task, [(one.method, one.partition) for one in offered])
+            offered = [_Found(rank(self.task, made), method, made) for method, made in merged]
+        cheapest = min(offered, key=lambda one: one.order)
+        within_ceilings(self.task, cheapest.partition)
+        return cheapest
 
     def bound(self) -> Bounds:
         """Lower bounds of the whole table, in a share of the time."""
@@ -378,10 +396,7 @@ class _Race:
 
     def end(self, bounds: Bounds) -> Grouping:
         """The best of all, proved where an integer program can, with its certificate."""
-        task, method = self.task, self.method
-        chosen = self.chosen()
-        if chosen is self.three:
-            method = "three_phase"
+        task, (_, method, chosen) = self.task, self.chosen()
         told_of = None
         if decidable(task) and not self.met(bounds):
             began = clock()

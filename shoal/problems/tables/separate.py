@@ -6,7 +6,7 @@ good groups may be a bad one where models count persons; there groups that fail 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -81,27 +81,45 @@ def _together(certificates: list[Certificate], rows: list[int]) -> Certificate:
     )
 
 
-TRIED = 16  # nearest groups of which one may make a group that fails hold
+TRIED = 16  # nearest groups of which one may make a group that fails hold, and groups of which one may be in the way
 
 
 def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None) -> Partition:
-    """The partition, groups that are published alike as one, and each that fails joined to the nearest with which it
-    holds, else to the nearest.
+    """The partition, groups that are published alike as one class, and every class made to hold.
 
     levels  of every column, by name, where all groups are published at one level or starred
 
+    A class that fails gives up groups until the rest holds.  Each of these joins a near group, with which it holds and
+    whose own class holds without it, so that no more rows than theirs are published wider.
     Raises InfeasibleError where not even all rows as one group hold in the end.
     O(failing groups x groups x columns) beside publishing, a few times, and TRIED questions for each that fails.
     """
     h = task.histogram
     while True:
-        made = _alike(task, made, _published(task, made, levels))
-        good = good_groups(h, task.requirement, made.cell, made.group, made.count, made.groups)
+        name = _alike(task, made, _published(task, made, levels))
+        classes = int(name.max(initial=-1)) + 1
+        good = good_groups(h, task.requirement, made.cell, name[made.group], made.count, classes)
         if good.all():
-            return made
-        if made.groups == 1:
+            return Partition.of(made.cell, name[made.group], made.count)
+        if classes == 1:
             raise none_found(task)
-        made = _joined(task, made, np.flatnonzero(~good).tolist())
+        made = _Classes(task, made, name).mended(np.flatnonzero(~good).tolist())
+
+
+def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
+    """Those of some named partitions that hold once they are merged, merged.
+
+    Raises InfeasibleError where none holds.
+    """
+    held, failed = [], []
+    for name, made in tried:
+        try:
+            held.append((name, merged(task, made)))
+        except InfeasibleError as error:
+            failed.append(error)
+    if not held:
+        raise failed[0]
+    return held
 
 
 def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) -> Published:
@@ -111,40 +129,104 @@ def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) ->
     return task.recoding.at_levels(task.histogram, made, levels)
 
 
-def _alike(task: Task, made: Partition, shows: Published) -> Partition:
-    """Groups that are published alike as one."""
+def _alike(task: Task, made: Partition, shows: Published) -> np.ndarray:
+    """The class of every group, int64[groups]: groups that are published alike are of one."""
     h, columns = task.histogram, task.recoding.columns
     key = [c.numbers(task.recoding.shown(h, made, shows, j)) for j, c in enumerate(columns)]
     if not key:
-        return Partition.of(made.cell, np.zeros_like(made.group), made.count)
-    name = np.unique(np.stack(key, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    return Partition.of(made.cell, name[made.group], made.count)
+        return np.zeros(made.groups, np.int64)
+    return np.unique(np.stack(key, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _joined(task: Task, made: Partition, waiting: list[int]) -> Partition:
-    """A partition, each of some groups joined to the nearest with which it holds, else to the nearest."""
-    shown = task.histogram.quasi[made.cell[made.start]].astype(np.int64)
-    owner = np.arange(made.groups)  # of each group the one it was joined to
-    order = np.argsort(made.group, kind="stable")
-    held = np.split(order, np.searchsorted(made.group[order], np.arange(1, made.groups)))  # places of each group
-    while waiting:
-        g = waiting.pop()
-        heads = np.flatnonzero((owner == np.arange(made.groups)) & (np.arange(made.groups) != g))
-        if not heads.size:
-            break
+class _Classes:
+    """The classes of a partition while groups leave them and join others.
+
+    shown    int64[groups, d]  a row of each group
+    places   of each group, where its cells stand in the partition; empty once it has joined another
+    class_of int64[groups]     the class of each group; one that was joined is in a class of its own
+    members  the groups of each class
+    """
+
+    def __init__(self, task: Task, made: Partition, name: np.ndarray) -> None:
+        self.task, self.made = task, made
+        self.shown = task.histogram.quasi[made.cell[made.start]].astype(np.int64)
+        self.size = made.sizes.astype(float)
+        order = np.argsort(made.group, kind="stable")
+        self.places = np.split(order, np.searchsorted(made.group[order], np.arange(1, made.groups)))
+        self.owner = np.arange(made.groups)  # of each group the one it was joined to
+        self.class_of = name.copy()
+        by_class = np.argsort(name, kind="stable")
+        groups = np.split(by_class, np.searchsorted(name[by_class], np.arange(1, int(name.max()) + 1)))
+        self.members = [some.tolist() for some in groups]
+
+    def mended(self, failing: list[int]) -> Partition:
+        """The partition once every failing class has given up groups and these have joined others."""
+        waiting = [group for one in failing for group in self.given_up(one)]
+        while waiting:
+            group = waiting.pop()
+            near = self.near(group)
+            if not near:
+                break
+            other = next((o for o in near if self.may_join(group, o)), None)
+            if other is None:
+                other = near[0]
+                if other not in waiting:
+                    waiting.append(other)
+            elif other in waiting:
+                waiting.remove(other)
+            self.join(group, other)
+        return Partition.of(self.made.cell, self.owner[self.made.group], self.made.count)
+
+    def given_up(self, one: int) -> list[int]:
+        """Groups that leave a class, so that the rest holds: one whose leaving is enough, else the smallest, again."""
+        kept, left = sorted(self.members[one], key=lambda group: self.size[group]), []
+        while kept and not self.hold(kept):
+            tried = kept[:TRIED] if len(kept) > 1 else []
+            enough = (group for group in tried if self.hold([other for other in kept if other != group]))
+            leaving = next(enough, kept[0])
+            kept.remove(leaving)
+            left.append(leaving)
+        self.members[one] = kept
+        return left
+
+    def near(self, group: int) -> list[int]:
+        """The nearest groups that are published otherwise, the fewer rows both have the nearer; all others else."""
+        heads = np.flatnonzero(self.owner == np.arange(self.owner.size))
+        others = heads[heads != group]
+        elsewhere = others[self.class_of[others] != self.class_of[group]]
+        heads = elsewhere if elsewhere.size else others
         lost = np.zeros(heads.size)
-        for j, column in enumerate(task.recoding.columns):
-            lost += np.nan_to_num(column.pair(shown[g, j], shown[heads, j]), nan=1e9) * column.weight
-        near = heads[np.argsort(lost, kind="stable")][:TRIED].tolist()
-        best = next((o for o in near if _holds(task, made, np.concatenate([held[g], held[o]]))), None)
-        other = near[0] if best is None else best
-        owner[owner == g] = other
-        held[other], held[g] = np.concatenate([held[other], held[g]]), order[:0]
-        if best is None and other not in waiting:
-            waiting.append(other)
-        elif best is not None and other in waiting:
-            waiting.remove(other)
-    return Partition.of(made.cell, owner[made.group], made.count)
+        for j, column in enumerate(self.task.recoding.columns):
+            pair = column.pair(self.shown[group, j], self.shown[heads, j])
+            lost += np.nan_to_num(pair, nan=1e9) * column.weight
+        lost *= self.size[group] + self.size[heads]
+        found: list[int] = heads[np.argsort(lost, kind="stable")][:TRIED].tolist()
+        return found
+
+    def may_join(self, group: int, other: int) -> bool:
+        """Whether two groups hold as one, and the rest of the other's class without it."""
+        rest = [o for o in self.members[self.class_of[other]] if o != other]
+        return self.hold([group, other]) and (not rest or self.hold(rest))
+
+    def join(self, group: int, other: int) -> None:
+        """A group becomes part of another, which leaves its class."""
+        self.owner[self.owner == group] = other
+        self.places[other] = np.concatenate([self.places[group], self.places[other]])
+        self.places[group] = self.places[group][:0]
+        self.size[other] += self.size[group]
+        for one in (group, other):
+            some = self.members[self.class_of[one]]
+            if one in some:
+                some.remove(one)
+        self.class_of[other] = len(self.members)
+        self.members.append([other])
+
+    def hold(self, groups: list[int]) -> bool:
+        """Whether some groups hold as one."""
+        places = np.concatenate([self.places[group] for group in groups])
+        made, one = self.made, np.zeros(places.size, np.int64)
+        task = self.task
+        return bool(good_groups(task.histogram, task.requirement, made.cell[places], one, made.count[places], 1).all())
 
 
 def none_found(task: Task) -> InfeasibleError:
@@ -159,12 +241,6 @@ def none_found(task: Task) -> InfeasibleError:
         return InfeasibleError("all rows as one group do not meet the models")
     _, rule, held, table = min(failing, key=lambda one: one[0])
     return InfeasibleError(rule.model.refusal(held, h.sensitive_names[rule.columns[0]], table))
-
-
-def _holds(task: Task, made: Partition, places: np.ndarray) -> bool:
-    """Whether what stands in some places of a partition, int64[..], holds as one group."""
-    one = np.zeros(places.size, np.int64)
-    return bool(good_groups(task.histogram, task.requirement, made.cell[places], one, made.count[places], 1).all())
 
 
 def asked_one_by_one(task: Task, found: Grouping) -> Grouping:

@@ -105,6 +105,8 @@ def exposed(
     shares: dict[str, float] = {}
     anywhere = np.zeros(partition.groups, bool)
     for j, column in enumerate(columns):
+        if not column.bares:
+            continue
         size = np.int64(max(column.size, 1))
         key = partition.group * size + histogram.quasi[partition.cell, j]
         order = np.argsort(key)
@@ -112,10 +114,7 @@ def exposed(
         pair, held = key[order[start]], np.add.reduceat(partition.count[order], start)
         group = pair // size
         border = np.flatnonzero(np.diff(group, prepend=-1, append=partition.groups))
-        shown = column.bared(group, pair % size, border)
-        if shown is None:
-            continue
-        shown &= histogram.quasi_names[j] not in widened
+        shown = column.bared(group, pair % size, border) & (histogram.quasi_names[j] not in widened)
         alone = np.zeros(partition.groups, bool)
         alone[group[shown & (held == 1)]] = True
         anywhere |= alone

@@ -401,6 +401,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
+    lakes.refuse_uncounted(lake, place, bool(release.facts.composition))
     room = folder_beside(papers.certificate)
     whole = room / lakes.new_name()
     try:

@@ -1,8 +1,7 @@
 """Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
 
-Each bound is a function of the task alone.  ``docs/bounds.md`` has the proofs.
-
-Row prices moved along subgradients, against classes that are nearly tight."""
+Each bound is a function of the task alone.  ``docs/bounds.md`` has the proofs.  Row prices are raised over all classes
+of the lattice, then moved along subgradients against those classes that are nearly tight."""
 
 from __future__ import annotations
 
@@ -115,10 +114,13 @@ ARGUMENTS = {
 
 @dataclass
 class Bounds:
-    """Bounds by name, in the recoding's unit, rounded down; seconds spent; prices float64[m] where some were found,
-    cheapest float64[m] those of the cheapest node; multipliers of the class program, for diversity by frequency;
-    classes that
-    are nearly tight where prices moved along subgradients."""
+    """Bounds by name, in the recoding's unit, rounded down, and what their proofs leave for the search.
+
+    seconds      spent on them
+    prices       float64[m] where some were found;  cheapest  float64[m] those of the cheapest node
+    multipliers  of the class program, for diversity by frequency
+    classes      that are nearly tight where prices moved along subgradients
+    """
 
     values: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0

@@ -1,10 +1,9 @@
 """The class program of diversity by frequency: rows choose published tuples, eligibility is asked of whole classes.
 
 Groups that publish the same tuple can be merged at no cost, so a partition is an assignment of rows to classes of the
-generalization lattice.  A class of N rows is eligible when l n <= N for the n rows of every sensitive value.  The
-multipliers of these inequalities are *multipliers*: whatever they are, they prove a bound (``docs/bounds.md``).  The
-best
-of them say how many rows each class wants; with that many rounded, the rest is a minimum-cost flow (``class_flow``).
+generalization lattice.  A class of N rows is eligible when l n <= N for the n rows of every sensitive value.  Any
+Lagrange multipliers of these inequalities prove a bound (``docs/bounds.md``).  The best of them say how many rows each
+class wants; with that many rounded, the rest is a minimum-cost flow (``class_flow``).
 """
 
 from __future__ import annotations
@@ -130,9 +129,7 @@ class Program:
         return self.arcs.cost[self.owner] + self.arcs.l * multiplier - self.refund(multiplier)[self.owner]
 
     def bound(self, multiplier: np.ndarray) -> int:
-        """What the multipliers prove, in whole units: int64[p] at least 0 and at most ``arcs.most`` are valid,
-        whatever they
-        are."""
+        """What the multipliers prove, in whole units: any int64[p] from 0 to ``arcs.most`` are valid."""
         paid = self.reduced(multiplier)[self.arcs.pair]
         return int(np.minimum.reduceat(paid, self.arcs.start[:-1]) @ self.arcs.count)
 
@@ -385,12 +382,11 @@ def walk(
     each       does some work on every part, in this thread or on other cores
     shrink     of the step in every pass; without it steps are cut after some passes in vain
 
-    Bound: the sum over cells of count * least over their pairs of (cost + l multiplier - the refund of the class),
-    in whole
-    numbers; a refund is the sum of weight * multiplier, and top times the largest multiplier.  A step of Polyak's
-    rule along the
-    smoothed subgradient, cut after some passes in vain.  The parts hang on the table alone, so any number of cores
-    finds the same.  O(passes * (a + p)) time, of the pairs those of classes that do not rest.
+    Bound: the sum over cells of count * least over their pairs of (cost + l multiplier - the refund of the class), in
+    whole numbers; a refund is the sum of weight * multiplier, and top times the largest multiplier.  Steps follow
+    Polyak's rule along the smoothed subgradient and are cut after some passes in vain.  The parts depend on the table
+    alone, so any number of cores finds the same.  O(passes * (a + p)) time, of the pairs those of classes that do not
+    rest.
     """
     from shoal.kernels.patience import risen
     from shoal.kernels.tables.multipliers import choose, follow, move

@@ -2,9 +2,8 @@
 
 Whole rows miss the table's shares in every class, however large, so a class of few rows has less of t than one of
 many: in the program each is asked to be within t less ``SPARE`` rows.  The multipliers tell what each row pays.  In
-every
-class of the lattice the dearest rows that are close to the shares together may pay less by themselves; where they do,
-what they would publish is a class of the next program.
+every class of the lattice the dearest rows that are close to the shares together may pay less by themselves; where they
+do, what they would publish is a class of the next program.
 
 Rows settled among published tuples, under t-closeness (equal distance).
 
@@ -176,9 +175,10 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
 
 
 def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float, times: int = 1) -> Close:
-    """The program after some passes for its multipliers (``times`` as many), each class asked what suits the rows it
-    wanted,
-    float64[v]."""
+    """The program after some passes for its multipliers (``times`` as many).
+
+    wanted  float64[v]  rows that each class wanted, which say how near the shares it is asked to be
+    """
     program = close.program
     arcs = program.arcs._replace(top=limit.of(wanted, task.histogram.rows))
     passes = times * int(np.clip(WALKS / (arcs.pair.size + arcs.owner.size), 1, PASSES))
