@@ -72,6 +72,7 @@ from shoal.publishing.tables.release import (
     Source,
     Surroundings,
 )
+from shoal.publishing.tables.writing import refuse_here
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -201,7 +202,7 @@ def prepare(
         )
         with clock.step("solving", "solve"):
             refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
-            solved = _solve(cells, asked, progress, fixed, secret)
+            solved = _solve(read, cells, asked, progress, fixed, secret)
         with clock.step("recoding", "recode"):
             release = _recode(read, cells, solved, asked, secret, target)
         if check:  # the judge knows nothing of the table as it came, so it does not wait for its figures
@@ -296,6 +297,8 @@ def _read(
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
+    if asked.judge == "engine":
+        refuse_here(table)
     harbor = None
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
@@ -334,7 +337,7 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
 
 
 def _solve(
-    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    read: _Read, cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
     secret: bytes | None,
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
@@ -357,6 +360,7 @@ def _solve(
             decoys=decoys_of(asked, histogram, secret),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
+            workers=read.table.workers().spread if asked.shards else None,
         ),
     )  # fmt: skip
     grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)

@@ -200,7 +200,7 @@ def test_joining_goes_on_until_the_joined_are_heavy_enough():
         (([(0, 1, 2)], [1, 1], 1), shoal.InputError, "pairs"),
         (([(0.5, 1)], [1, 1], 1), shoal.InputError, "whole"),
         (([(0, 1)], [1.5, 1], 1), shoal.InputError, "whole number, 1 times, first in row 1;"),
-        (([(0, 1)], [1, -1], 1), shoal.InputError, "at least 0; the first below stands in row 2"),
+        (([(0, 1)], [1, -1], 1), shoal.InputError, "at least 0; the first below is in row 2"),
         (([(0, 1)], [float("nan"), 1], 1), shoal.InputError, "whole number, 1 times"),
         (([(0, 1)], ["a", "b"], 1), shoal.InputError, "numbers"),
         (([(0, 1)], [2**53, 1], 1), shoal.InputError, "2\\^53"),

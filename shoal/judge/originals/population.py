@@ -184,7 +184,7 @@ class Census:
         """InputError where so many rows cannot have been drawn from it."""
         if self.size < rows:
             raise InputError(
-                f"the population has {self.size:,} rows and the sample {rows:,}; hand over the table that the "
+                f"the population has {self.size:,} rows and the sample {rows:,}; pass the table that the "
                 "sample was drawn from"
             )
 

@@ -49,8 +49,17 @@ from shoal.engines.store import (
     write_folder,
     write_single,
 )
+from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
+from shoal.judge.tables.large import (
+    Held,
+    Required,
+    count_elsewhere,
+    count_release,
+    hash_of,
+    judge_held,
+    read_rows,
+)
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
@@ -91,6 +100,8 @@ def write_release(
     """
     large = not release._in_memory()
     folder = is_folder(path, parts, large)
+    if release.policy.judge == "engine":
+        refuse_here(release._opened(), folder=folder)
     wanted: list[Wanted] = [] if folder else [(path, TABLE)]
     closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
     held = None if large and (folder or kind_of(path) != "excel") else Whole.of(release, path)
@@ -99,6 +110,17 @@ def write_release(
     papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
     release._judged.written = stated.files(papers)
     return papers.certificate
+
+
+def refuse_here(table: Table, *, folder: bool = True) -> None:
+    """PolicyError where no engine could judge what is written of a table."""
+    if table.workers() == Workers():
+        raise PolicyError(
+            "⟨judge='engine'⟩ has the workers of Spark, or DuckDB, count what was written, and neither holds this "
+            "table; leave it out"
+        )
+    if not folder:
+        raise PolicyError("⟨judge='engine'⟩ counts the parts of a folder; name a folder")
 
 
 class Whole(NamedTuple):
@@ -196,7 +218,8 @@ class _Writing:
         self.tell("writing", 0.0)
         if self.ending:
             dealt = self.release._placement.dealt.row_key is not None
-            self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
+            there = not dealt or self.release.policy.judge == "engine"  # else what is dealt out here is quicker
+            self.rows.update({} if self.text or not there else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
         else:
@@ -265,7 +288,10 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
 
 def read_back(release: Any, path: Path, separator: str) -> Held:
     """What stands on disk, counted."""
-    return count_release(path, [*release.policy.grouped, *release.policy.sensitive], separator)
+    names = [*release.policy.grouped, *release.policy.sensitive]
+    if release.policy.judge == "engine":
+        return count_elsewhere(path, names, separator, *release._opened().workers())
+    return count_release(path, names, separator)
 
 
 def judge_written(
@@ -319,6 +345,8 @@ def write_server(
     Raises VerificationError, and leaves there what was there before, unless what was read back is what was decided;
     InputError where the server does not take it.
     """
+    if release.policy.judge == "engine":
+        refuse_here(release._opened(), folder=False)
     closed = papers.check([], release._read(), overwrite=overwrite)
     frames, shown, text = _rows(release, table)
     stated = statement.Statement(release, Path(table), shown, bound)
@@ -382,6 +410,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
+    lakes.refuse_uncounted(lake, place, bool(release.facts.composition))
     room = folder_beside(papers.certificate)
     whole = room / lakes.new_name()
     try:

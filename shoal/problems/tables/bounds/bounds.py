@@ -16,14 +16,14 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
+from shoal.problems.ascent import ascend, state_of
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
 
-FADE, PATIENCE = 0.7, 10.0
-NOWHERE = 1e-200  # squared length of a direction that leads nowhere
+FADE, PATIENCE = 0.7, 10.0  # of a direction, what stays of the pass before; passes in vain before steps are cut
 PARTS = 2  # of the classes, which cores may share
 
 
@@ -51,7 +51,6 @@ def climb(
     ``aim``; steps are cut after some passes in vain.  The parts hang on the classes alone, so any number of cores finds
     the same.  O(passes * members) where the order of a class changes little.
     """
-    from shoal.kernels.patience import risen
     from shoal.kernels.tables.multipliers import taken
 
     price, best, trend, state = way
@@ -60,17 +59,23 @@ def climb(
     def over(h: int) -> float:
         return float(taken(classes, asked, price, *parts[h], rows[h]))
 
-    for _ in range(passes):
-        proved = float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
-        if risen(state, proved, PATIENCE):
+    def proved() -> float:
+        return float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
+
+    def direct(risen: bool) -> float:
+        if risen:
             best[:] = price
-        trend *= FADE
-        trend += (1 - FADE) * (asked.many - rows.sum(axis=0))
-        length = float((trend**2 / asked.many).sum())
-        if length < NOWHERE:
-            break
-        step = state[1] * (max(state[0], aim) + gap - proved) / length
+        trend[:] = FADE * trend
+        trend[:] += (1 - FADE) * (asked.many - rows.sum(axis=0))
+        return float((trend**2 / asked.many).sum())
+
+    def move(step: float) -> None:
         np.minimum(price + step * trend / asked.many, most, out=price)
+
+    def reach(value: float) -> float:
+        return float(max(state[0], aim)) + gap - value
+
+    ascend(state, passes, PATIENCE, reach, value=proved, direct=direct, move=move)
 
 
 QUICK = 3.0  # seconds that "fast" has for its bounds, at most, where a lattice is large
@@ -400,7 +405,7 @@ class Sweeper:
             most = np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
-            way = Ascent(best.copy(), best, trend, np.array([-np.inf, step, 0.0]))
+            way = Ascent(best.copy(), best, trend, state_of(step))
             done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
             with threads(cores(known.member.size)) as some:
                 while done < passes and clock() < last:

@@ -257,7 +257,7 @@ class _Groups(NamedTuple):
                 self.put(here, x, rows)
 
 
-NEAREST = "every row pays at least its loss beside its (k-1)-th nearest other row"
+NEAREST = "every row pays at least its loss in a group with its (k-1)-th nearest other row"
 
 
 def nearest_bound(costs: Costs, k: int) -> int:
