@@ -233,8 +233,10 @@ class _Writing:
             self.tell("reading back", None)
         with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
             sealed = None if self.ending else second.submit(hash_of, temporary)
-            held = judge_written(self.release, temporary, self.separator, self.stated.stars, self.text)
-            self.stated.seen(held)
+            held = read_back(self.release, temporary, self.separator)
+            seen = second.submit(self.stated.seen, held)
+            judge_written(self.release, held, temporary, self.separator, self.stated.stars, self.text)
+            seen.result()
             if read is not None and self.held is None:
                 read.refuse_change()
             if self.ending:
@@ -284,17 +286,23 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return text
 
 
-def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> Held:
-    """What stands on disk, counted and judged; VerificationError unless it is what was decided, row for row.
+def read_back(release: Any, path: Path, separator: str) -> Held:
+    """What stands on disk, counted."""
+    names = [*release.policy.grouped, *release.policy.sensitive]
+    if release.policy.judge == "engine":
+        return count_elsewhere(path, names, separator, *release._opened().workers())
+    return count_release(path, names, separator)
 
+
+def judge_written(
+    release: Any, held: Held, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
+) -> None:
+    """What stands on disk judged; VerificationError unless it is what was decided, row for row.
+
+    held   what was counted there
     shown  the stars each quasi-identifier shows;  text  the columns that stand as text
     """
     policy = release.policy
-    names = [*policy.grouped, *policy.sensitive]
-    if policy.judge == "engine":
-        held = count_elsewhere(path, names, separator, *release._opened().workers())
-    else:
-        held = count_release(path, names, separator)
     blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
     asked = Required(
@@ -314,7 +322,6 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
     release._judged.audit = release._with_exposed(audit)
-    return held
 
 
 def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str]) -> int:
@@ -369,7 +376,9 @@ def write_server(
             read = room / f"{table}.csv".replace("/", "_")
             separator = release._placement.separator(Path(table))
             store(back, read, separator)
-            stated.seen(judge_written(release, read, separator, shown, text))
+            there = read_back(release, read, separator)
+            judge_written(release, there, read, separator, shown, text)
+            stated.seen(there)
             stated.facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
             release.seconds["verify"] = time.perf_counter() - clock
             certificate, *others = papers.pieces(stated.public, stated.private)
