@@ -141,7 +141,7 @@ def anonymize(
         >>> sorted(set(release.table["age"])), release.audit.k, release.certificate.optimal
         (['[34, 35]', '[61, 62]'], 3, True)
     """
-    release = prepare(
+    return prepare(
         data,
         policy,
         engine=engine,
@@ -152,10 +152,9 @@ def anonymize(
         max_composition=max_composition,
         force_composition=force_composition,
         progress=progress,
+        check=True,
         **settings,
     )
-    release.check()
-    return release
 
 
 def prepare(
@@ -172,12 +171,14 @@ def prepare(
     target: Path | None = None,
     fixed: Fixed | None = None,
     progress: Callable[[str, float | None], None] = nothing,
+    check: bool = False,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
     target  where it will be written: what its format cannot hold is refused before the work
     fixed   levels of a global recoding that was found before; None: they are searched
+    check   look, as ``anonymize`` does
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
@@ -203,13 +204,18 @@ def prepare(
             refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
             solved = _solve(read, cells, asked, progress, fixed, secret)
         with clock.step("recoding", "recode"):
-            release = _recode(read, cells, solved, asked, secret, target, raw.result)
+            release = _recode(read, cells, solved, asked, secret, target)
+        if check:  # the judge knows nothing of the table as it came, so it does not wait for its figures
+            release.audit  # noqa: B018  (kept until it is asked for)
+        release = replace(release, facts=replace(release.facts, before=raw.result()))
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
             release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)
+    if check:
+        release.check()
     return release
 
 
@@ -374,12 +380,11 @@ def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | 
 
 
 def _recode(
-    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None,
-    raw: Callable[[], dict[str, Any]],
+    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
 ) -> Release[Any]:  # fmt: skip
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
 
-    raw  gives the figures of the table as it came
+    The figures of the table as it came are filled in later.
     """
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
@@ -406,7 +411,7 @@ def _recode(
         cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
-        before=raw(),
+        before={},
         carried=read.carried,
         persons=Persons(*persons),
         missing=Missing(incomplete, read.filled),

@@ -263,7 +263,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         )
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
-        wrong = _beside(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
+        wrong = _ledger_fault(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
         wrong = wrong or _went_on(before, persons, content, about["mode"], i)
         if wrong is not None:
             return [Finding("persons", False, f"part {i}: {wrong}")]
@@ -276,7 +276,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     return [Finding("persons", True, text[about["mode"]])]
 
 
-def _beside(
+def _ledger_fault(
     path: Path,
     content: Mapping[str, Any],
     persons: pl.DataFrame,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import heapq
 import io
 import pickle
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -44,6 +45,7 @@ from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, resi
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among
 UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
+BOUND = 3.0  # seconds at least for the bound of all shards; more where the search took more than twice as long
 WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
 
 
@@ -63,9 +65,9 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     parts = cut(task, shards)
     if len(parts) == 1:
         return None
-    orders = (_Order(number, method, _task(task, part, number)) for number, part in enumerate(parts))
+    orders = (_Order(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
     spread = task.constraints.workers
-    found = _here(task, orders, len(parts)) if spread is None else _elsewhere(task, orders, spread, len(parts))
+    found = _here(task, orders) if spread is None else _elsewhere(task, orders, spread, len(parts))
     cells, groups, counts, held = [], [], [], 0
     methods: dict[str, int] = {}
     alone: dict[int, np.ndarray] = {}
@@ -81,12 +83,12 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
             alone[number] = one.price
     partition = Partition.of(np.concatenate(cells), np.concatenate(groups), np.concatenate(counts))
     partition.check(histogram)
-    if not good_groups(histogram, need, partition.cell, partition.group, partition.count, partition.groups).all():
-        raise VerificationError("a shard came back with a group that does not meet the models; nothing comes of it")
     if not need.closed:
         partition = merged(task, partition)
+    elif not good_groups(histogram, need, partition.cell, partition.group, partition.count, partition.groups).all():
+        raise VerificationError("a shard came back with a group that does not meet the models; nothing comes of it")
     spent = clock() - task.started
-    bounds = composed(task, parts, clock() + max(3.0, 0.5 * spent), alone)
+    bounds = composed(task, parts, clock() + max(BOUND, 0.5 * spent), alone)
     made = certify(task, partition, max(methods, key=lambda name: methods[name]), bounds)
     details = {**made.certificate.details, "shards": len(parts), "shard_cells": [int(p.size) for p in parts]}
     certificate = replace(made.certificate, guarantee=Guarantee(), details=details)
@@ -97,9 +99,10 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
 
 
 class _Order(NamedTuple):
-    """A shard to search, and the method that searches it."""
+    """A shard to search, which of how many it is, and the method that searches it."""
 
     number: int
+    shards: int
     method: str
     task: Task
 
@@ -114,10 +117,10 @@ class _Searched(NamedTuple):
     price: np.ndarray | None = None
 
 
-def _here(task: Task, orders: Iterator[_Order], shards: int) -> Iterator[_Searched]:
+def _here(task: Task, orders: Iterator[_Order]) -> Iterator[_Searched]:
     """The shards, one searched after the other."""
     for order in orders:
-        task.progress(f"shard {order.number + 1} of {shards}", order.number / shards)
+        task.progress(f"shard {order.number + 1} of {order.shards}", order.number / order.shards)
         yield _searched(order)
 
 
@@ -131,7 +134,7 @@ def _searched(order: _Order) -> _Searched:
 def _elsewhere(task: Task, orders: Iterator[_Order], spread: Spread, shards: int) -> Iterator[_Searched]:
     """The shards as workers searched them, in their order; VerificationError where one did not come back once."""
     task.progress(f"{shards} shards on the workers", None)
-    told = list(spread(_worked, [pickle.dumps(order) for order in orders], None))
+    told = list(spread(_worked, [zlib.compress(pickle.dumps(order), 1) for order in orders], None))
     answers = dict(told)
     if sorted(number for number, _ in told) != list(range(shards)):
         raise VerificationError("the workers did not search each shard once; nothing comes of it")
@@ -143,11 +146,11 @@ def _elsewhere(task: Task, orders: Iterator[_Order], spread: Spread, shards: int
 
 def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
     """What a worker answers to an order: the partition of a shard, and what it proves of each cell."""
-    order: _Order = pickle.loads(sent)
+    order: _Order = pickle.loads(zlib.decompress(sent))
     began = clock()
     found = _searched(order)
     spent, alone = clock() - began, replace(order.task, effort=Effort("fast"), part=False)
-    price = neighbors(alone, clock() + max(3.0, 0.5 * spent))
+    price = neighbors(alone, clock() + max(BOUND / order.shards, 0.5 * spent))
     cell, group, rows = (held.astype(np.min_scalar_type(int(held.max(initial=0)))) for held in found[1:4])
     out = io.BytesIO()
     proved = np.zeros(0) if price is None else price
