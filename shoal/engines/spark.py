@@ -138,7 +138,7 @@ def session(scope: Scope) -> Any:
         raise MissingDependencyError.needed("pyspark", "the Spark engine", "spark") from None
     remote = (scope.master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://")
     if not (remote or shutil.which("java") or os.environ.get("JAVA_HOME")):
-        raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave --engine spark out")
+        raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave ⟨engine='spark'⟩ out")
     if scope.master is None and (running := SparkSession.getActiveSession()) is not None:
         return running  # of Connect too, where the builder would ask for an address
     builder = SparkSession.builder
@@ -169,19 +169,20 @@ def read(checked: Checked, scope: Scope) -> Any:
         if source.name.startswith((".", "_")) or ":" in str(source.path.absolute()):
             raise InputError(
                 f"Spark does not read {source.name!r}: a colon in the path, or a dot or an underscore before the name; "
-                "rename it, or leave --engine out"
+                "rename it, or leave ⟨engine='spark'⟩ out"
             )
         if connect and re.search(r"[*?\\\[\]{}]", str(source.path.absolute())):
             raise InputError(  # the option that names are literal is lost on the way to the server
-                f"Spark Connect takes the path of {source.name!r} for a pattern; rename it, or leave --engine out"
+                f"Spark Connect takes the path of {source.name!r} for a pattern; rename it, or leave "
+                "⟨engine='spark'⟩ out"
             )
         if found is not None and found.crlf and (found.lf - found.leading > 0 or found.inner):
             raise InputError(
                 f"{source.name!r} ends lines in CR LF and has line feeds of another kind, too, which Spark would "
-                "change; give all lines LF, or leave --engine out"
+                "change; give all lines LF, or leave ⟨engine='spark'⟩ out"
             )
     if parts.keys:
-        raise InputError(f"{parts.name!r}: columns in the names of folders are read by --engine duckdb")
+        raise InputError(f"{parts.name!r}: columns in the names of folders are read by ⟨engine='duckdb'⟩")
     reader = running.read.option("__globPaths__", "false")
     paths = [str(source.path.absolute()) for source in parts.sources]
     if not checked.found:

@@ -204,7 +204,7 @@ class Policy:
         effort = Effort.of(self.effort)
         object.__setattr__(self, "effort", effort.name if effort.seconds is None else effort.seconds)
         if not self.privacy:
-            raise UnaskedError("no privacy model is asked for; say ⟨k=5⟩, or ⟨l=3⟩ beside a sensitive column")
+            raise UnaskedError("there is no privacy model; say ⟨k=5⟩, or ⟨l=3⟩ with a sensitive column")
 
     def _check_roles(self) -> None:
         """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""

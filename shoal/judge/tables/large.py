@@ -206,7 +206,9 @@ def count_elsewhere(
     for told in drawn:
         cells, digest = _count_part(names, columns, separator, folder / told.file)
         if _told(errand, told.file, digest, cells) != told:
-            raise VerificationError(f"the part {told.file!r} is not what the workers said of it; nothing was published")
+            raise VerificationError(
+                f"the part {told.file!r} is not what the workers reported of it; nothing was published"
+            )
     shown = whole.select(pl.col(c).alias(n) for n, c in zip(names, whole.columns, strict=False))
     return Held(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
 

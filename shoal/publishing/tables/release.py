@@ -433,8 +433,8 @@ class Release(Generic[Frame]):
 
         if explored is not None and not internal:
             raise PolicyError(
-                "what explore found is told of the original, so it stands in an internal report alone: say "
-                "internal=True (--internal) too"
+                "what explore found describes the original, so only an internal report shows it: say "
+                "⟨internal=True⟩ too"
             )
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
