@@ -206,7 +206,7 @@ class Series(Shown):
             }  # fmt: skip
             part = make_part(views.view(first, asked, held.policy), policy, said, sign=sign)
             progress("writing and reading back", None)
-            after = replace(held.ledger, number=held.parts + 1)
+            after = held.ledger.after(pl.DataFrame(schema=series_folder.SCHEMA))
             held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
@@ -223,7 +223,7 @@ class Series(Shown):
             "series": str(self.place),
             "mode": self.mode,
             "parts": held.parts,
-            "people": held.ledger.persons.height,
+            "people": held.ledger.people,
             "waiting": len(held.ledger.waiting),
             "head": held.digests[-1],
         }

@@ -611,8 +611,9 @@ def add(
 
 def _seated(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, shown: Shown) -> list[int]:
     """Seat who stays in the class of the part before, who must move alone in a class to be dissolved; the newcomers."""
-    texts = _read(people, ledger, keyed, policy, shown)
-    before = {p: (part, t, v, s) for p, part, t, v, s in ledger.persons.rows()}
+    last = ledger.persons
+    texts = _read(people, last, ledger.number, keyed, policy, shown)
+    before = {p: (part, t, v, s) for p, part, t, v, s in last.rows()}
     seats: dict[str, dict[Signature, list[int]]] = defaultdict(lambda: defaultdict(list))
     fresh = []
     for i, person in enumerate(people.persons):
@@ -632,18 +633,20 @@ def _seated(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, poli
     return fresh
 
 
-def _read(people: People, ledger: Ledger, keyed: Keyed, policy: Policy, shown: Shown) -> dict[str, Tuple]:
+def _read(
+    people: People, last: pl.DataFrame, parts: int, keyed: Keyed, policy: Policy, shown: Shown
+) -> dict[str, Tuple]:
     """Hash -> tuple published last; and the words of the values that are possible for somebody, for made-up rows."""
     texts: dict[str, Tuple] = {}
-    wanted = {v for s in ledger.persons["possible"].unique().to_list() for v in s.split()} - set(people.words)
-    for number in range(ledger.number, 0, -1):
-        if number < ledger.number and not wanted:
+    wanted = {v for s in last["possible"].unique().to_list() for v in s.split()} - set(people.words)
+    for number in range(parts, 0, -1):
+        if number < parts and not wanted:
             break
         cells = shown(number)
         for value in cells[policy.sensitive[0]].unique().to_list():
             people.words.setdefault(keyed.one("value", [value]), value)
         wanted -= set(people.words)
-        if number == ledger.number:
+        if number == parts:
             texts = {keyed.one("tuple", t): t for t in set(cells.select(policy.grouped).rows())}
     return texts
 
@@ -702,8 +705,7 @@ def _written(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, pol
             made_up += hand.gaps
             lines += [(people.persons[i], ledger.number + 1, of, v, possible) for v, i in hand.rows.items()]
     now = pl.DataFrame(lines, schema=SCHEMA, orient="row")
-    kept = pl.concat([ledger.persons.join(now, on="person", how="anti"), now])
     names = [*policy.grouped, *policy.sensitive]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    after = Ledger(number=ledger.number + 1, persons=kept, units=[(t, s, n) for (t, s), n in sorted(units.items())])
+    after = ledger.after(now, units=[(t, s, n) for (t, s), n in sorted(units.items())])
     return Added(frame, after, made_up=made_up, held=held)
