@@ -22,8 +22,7 @@ from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing import series_folder
 from shoal.publishing.opening import opened
-from shoal.publishing.series import again, increment, views
-from shoal.publishing.series.part import Part, judged_bytes, make_part
+from shoal.publishing.series import Part, again, increment, judged_bytes, make_part, views
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
