@@ -119,7 +119,8 @@ def anonymize(
               elsewhere, and rows are then placed differently.) None: fresh randomness. ``seed`` fixes only the search.
               Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the certificate
               contain it
-    after     an earlier release of the same people, or several: paths (read with the certificates next to them),
+    after     an earlier release of the same people, or several: paths (read with the certificates next to them; of a
+              series every part, of a table of Delta or Iceberg every version that can be read),
               frames, or Releases. ``release.composition`` counts what all of them reveal together about the people of
               this table. Raises VerificationError if that breaks a promise for more than ``max_composition`` of the
               people who might be in several, unless ``force_composition``; see ``shoal.judge.composition``

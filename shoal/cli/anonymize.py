@@ -53,7 +53,9 @@ class After(NamedTuple):
     """Earlier releases of the same people, and what they may tell together with the new one."""
 
     after: list[str] = flag(
-        [], "--after", "An earlier release of the same people, or the folder of a series. Repeatable."
+        [],
+        "--after",
+        "An earlier release of the same people, the folder of a series, or a table of Delta or Iceberg. Repeatable.",
     )
     max_composition: float | None = flag(
         None,
@@ -139,12 +141,11 @@ def anonymize(
     if served:
         refuse_unwritable(*served, overwrite=force)
     elif lake:
-        table = lakes.opened(str(files.output))
-        lakes.refuse_taken(table, force)
-        if table.earlier():  # which stay readable, so they count
-            after = after._replace(after=[*after.after, str(files.output)])
+        lakes.refuse_taken(lakes.opened(str(files.output)), force)
+        if lakes.readable(str(files.output)) and files.output not in after.after:
+            after = after._replace(after=[*after.after, str(files.output)])  # a further release of the same people
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
-        after = after._replace(after=[str(earlier[0])])
+        after = after._replace(after=[*after.after, str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None
     with progress() as listener:
         release = prepare(

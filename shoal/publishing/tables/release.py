@@ -70,6 +70,7 @@ class Facts:
     exposed       shares of the groups that show a value which only one of their rows holds
     notes         sentences on what the published table cannot tell
     composition   what it tells beside earlier releases, where these were named
+    versions      SHA-256 of the files of these that are versions of a table of Delta or Iceberg
     """
 
     rows: int
@@ -85,6 +86,7 @@ class Facts:
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
     composition: tuple[Composition, ...] = ()
+    versions: tuple[str, ...] = ()
 
 
 class Source(NamedTuple):
@@ -367,7 +369,8 @@ class Release(Generic[Frame]):
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
                      manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
                      or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
-                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table
+                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table: older
+                     ones stay readable, so ``shoal.anonymize`` must have been told of them with ``after``
         certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
         table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
                      rows read back are judged; it takes the place of a release, never of another table

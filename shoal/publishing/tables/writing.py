@@ -410,7 +410,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
-    lakes.refuse_uncounted(lake, place, bool(release.facts.composition))
+    _refuse_uncounted(release, lake, place)
     scratch = folder_next_to(papers.certificate)
     whole = scratch / lakes.new_name()
     try:
@@ -427,6 +427,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
                     raise VerificationError(
                         "the file in the table is not the one that was judged; nothing was published"
                     )
+                _refuse_uncounted(release, lake, place)
                 lake.commit(target, release.facts.rows, written["sha256"])
 
             proof = certificate_path(whole)
@@ -446,6 +447,19 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     facts = {name: held for name, held in written.items() if name in ("sha256", "bytes")}
     release._judged.written = statement.files_of(papers, written["file"], facts)
     return papers.certificate
+
+
+def _refuse_uncounted(release: Any, lake: lakes.Lake, place: str) -> None:
+    """VerificationError for a table with a version, still readable, that the release was not set against."""
+    with lakes.in_a_sentence(lake):
+        there = lake.readable()
+    others = sum(hash_of(file) not in release.facts.versions for file in there)
+    if others:
+        raise VerificationError(
+            f"{lake.shown} has {others} version{'s' * (others > 1)} that this release was not set against, and older "
+            f"versions stay readable; nothing was published. Say ⟨after={place!r}⟩ where you anonymize, or name a new "
+            "table"
+        )
 
 
 def refuse_unwritable(address: str, table: str, *, overwrite: bool) -> None:
