@@ -221,8 +221,8 @@ def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state
     returns    int64       number of parts, never less than before
 
     A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.  Where there are
-    many vertices the steps go round them once, in the order of their numbers.  Python makes the
-    room: a kernel that makes none compiles in three quarters of the time.
+    many vertices the steps go round them once, in the order of their numbers.  Python allocates the
+    work space: a kernel that allocates none compiles in three quarters of the time.
     """
     n, width = areas.features.shape
     places = n if aim.form == INERTIA else 0

@@ -222,8 +222,8 @@ def insert(
     same tuple are looked at once, the smallest ones that take the row.  Rows of a cell that follow each other go
     together: the cheapest places for as many as there are, and each takes rows until it takes no more, for no other
     becomes cheaper meanwhile.  O(runs of rows alike (runs of groups alike + groups joined before) t + r log r), or
-    O(runs of rows alike * candidates t).  Python makes the room: a kernel that makes none compiles in three quarters
-    of the time.
+    O(runs of rows alike * candidates t).  Python allocates the work space: a kernel that allocates
+    none compiles in three quarters of the time.
     """
     (rows, _, _), rules = waiting, models.rules
     g, s = hosts.size.size, models.frequency.size

@@ -122,7 +122,7 @@ def _update(net, excess, potential, error, work):
 
 @njit(**LEAN)
 def _ship(net, excess, potential, error, shrink, often, work):
-    """The same; relabels between two global updates int64 often."""
+    """Excess pushed along admissible arcs, vertices relabelled; a global update after every ``often`` relabels."""
     start, to, left, price, back = net
     queue, waiting, at = work.queue, work.waiting, work.at
     n = excess.size

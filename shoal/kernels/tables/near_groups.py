@@ -293,7 +293,7 @@ def _too_many(near, rules, g, y, target):
 
 @njit(**LEAN_INNER)
 def _above(near, rules, g, y, target):
-    """The same, found by looking at the group's rows."""
+    """Whether y brings a value above what a group of target rows may hold, found by looking at the group's rows."""
     for i in range(rules.kind.size):
         j = rules.column[i]
         if j < 0:

@@ -143,7 +143,7 @@ def improve(
     most  int64  rows taken apart at once; groups above it are left alone
     returns the change of the loss, at most 0.  Space O(n t), time O(steps (n + most^2) t).
 
-    Python makes the room: a kernel that makes none compiles in three quarters of the time.
+    Python allocates the work space: a kernel that allocates none compiles in three quarters of the time.
     """
     n, width = rows.leaf.shape
     need = int(max([asked.k, *asked.frequency, *asked.distinct]))
@@ -328,7 +328,10 @@ def _put_back(near, work, taken, made):
 
 @njit(**LEAN)
 def _improve(slots, rows, need, steps, work, big):
-    """The same; need int64 rows of the least group, room and big as ``Room`` and ``Near`` say."""
+    """Neighborhoods of random groups taken apart and grouped anew, as ``improve`` says; their change of the loss.
+
+    need int64  rows of the least group;  work ``SearchWorkspace``;  big ``Near`` with room for ``most`` rows
+    """
     n, most, random = work.group.size, big.group.size, work.random
     for _ in range(8):
         draw(random)

@@ -64,7 +64,7 @@ class CountBound:
     price: np.ndarray | None = None
 
     def lower(self, name: str, argument: str) -> None:
-        """Add up what the rooms have become; the argument counts where the bound fell."""
+        """Add up the capacities; the argument counts where the bound fell."""
         value = int(self.heavy.sum() + self.capacity.sum())
         self.table[name] = value
         if value < self.value:
