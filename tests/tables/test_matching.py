@@ -159,8 +159,3 @@ def test_a_ceiling_that_would_be_passed_is_refused():
     node = np.stack([np.arange(4), np.arange(4) // 2, np.zeros(4, int)])
     with pytest.raises(PolicyError, match="'zip' above level 1"):
         group(histogram, TWO, "matching", recoding=Recoding((Levels.tree(node, ceiling=1),)))
-
-
-def test_an_empty_table_has_no_pairs():
-    histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    assert group(histogram, LDiversity(2), "matching").partition.groups == 0
