@@ -117,14 +117,14 @@ def test_a_forged_part_is_refused(
 ) -> None:
     frame = held_by(engine, in_parts(people(240), tmp_path / "in", "parquet"), request)
     release = prepare(frame, **ASKED, insensitive=["note"], judge=judge)
-    whole = writing.judge_written
+    whole = writing.read_back
     for harm in (_changed, _dropped, _swapped, _cut_short, _another, _gone):
 
         def harmed(release: Any, folder: Path, *rest: Any, harm: Callable[..., None] = harm) -> Any:
             harm(folder, sorted(folder.glob("*.parquet"), key=lambda p: -p.stat().st_size))
             return whole(release, folder, *rest)
 
-        monkeypatch.setattr(writing, "judge_written", harmed)
+        monkeypatch.setattr(writing, "read_back", harmed)
         with pytest.raises(VerificationError) as refused:
             release.write(tmp_path / "out", parts="parquet")
         assert not any(f"'{value}'" in str(refused.value) for value in "abcdefpqrs"), "no value of a row"
