@@ -20,6 +20,7 @@ from shoal.model.notation import Members
 from shoal.publishing.decode import Column
 from shoal.publishing.tables.figures import distribution, round_to
 from shoal.report.parts import part, rendered
+from tests.data import drawn
 from tests.report.links import dead_links
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
@@ -149,10 +150,7 @@ def figures_of(text: str) -> dict[str, Any]:
 
 
 def test_the_figures_are_those_of_the_release_file(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    frame = pl.DataFrame(
-        {"age": rng.integers(20, 60, 400), "town": rng.choice(["Ulm", "Bonn"], 400), "ill": rng.choice(["a", "b"], 400)}
-    )
+    frame = drawn(400, 3, age=(20, 60), town=["Ulm", "Bonn"], ill="ab")
     asked = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "k": 4, "effort": "fast", "seed": 1}
     release = shoal.anonymize(frame, weights={"age": 2}, **asked)
     beside = release.write(tmp_path / "r.csv")
