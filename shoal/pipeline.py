@@ -72,6 +72,7 @@ from shoal.publishing.tables.release import (
     Source,
     Surroundings,
 )
+from shoal.publishing.tables.writing import refuse_here
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -140,7 +141,7 @@ def anonymize(
         >>> sorted(set(release.table["age"])), release.audit.k, release.certificate.optimal
         (['[34, 35]', '[61, 62]'], 3, True)
     """
-    release = prepare(
+    return prepare(
         data,
         policy,
         engine=engine,
@@ -151,10 +152,9 @@ def anonymize(
         max_composition=max_composition,
         force_composition=force_composition,
         progress=progress,
+        check=True,
         **settings,
     )
-    release.check()
-    return release
 
 
 def prepare(
@@ -171,12 +171,14 @@ def prepare(
     target: Path | None = None,
     fixed: Fixed | None = None,
     progress: Callable[[str, float | None], None] = nothing,
+    check: bool = False,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
     target  where it will be written: what its format cannot hold is refused before the work
     fixed   levels of a global recoding that was found before; None: they are searched
+    check   look, as ``anonymize`` does
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
@@ -200,15 +202,20 @@ def prepare(
         )
         with clock.step("solving", "solve"):
             refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
-            solved = _solve(cells, asked, progress, fixed, secret)
+            solved = _solve(read, cells, asked, progress, fixed, secret)
         with clock.step("recoding", "recode"):
-            release = _recode(read, cells, solved, asked, secret, target, raw.result)
+            release = _recode(read, cells, solved, asked, secret, target)
+        if check:  # the judge knows nothing of the table as it came, so it does not wait for its figures
+            release.audit  # noqa: B018  (kept until it is asked for)
+        release = replace(release, facts=replace(release.facts, before=raw.result()))
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
             release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)
+    if check:
+        release.check()
     return release
 
 
@@ -290,6 +297,8 @@ def _read(
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
+    if asked.judge == "engine":
+        refuse_here(table)
     harbor = None
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
@@ -328,7 +337,7 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
 
 
 def _solve(
-    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    read: _Read, cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
     secret: bytes | None,
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
@@ -351,6 +360,7 @@ def _solve(
             decoys=decoys_of(asked, histogram, secret),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
+            workers=read.table.workers().spread if asked.shards else None,
         ),
     )  # fmt: skip
     grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)
@@ -370,12 +380,11 @@ def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | 
 
 
 def _recode(
-    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None,
-    raw: Callable[[], dict[str, Any]],
+    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
 ) -> Release[Any]:  # fmt: skip
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
 
-    raw  gives the figures of the table as it came
+    The figures of the table as it came are filled in later.
     """
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
@@ -402,7 +411,7 @@ def _recode(
         cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
-        before=raw(),
+        before={},
         carried=read.carried,
         persons=Persons(*persons),
         missing=Missing(incomplete, read.filled),

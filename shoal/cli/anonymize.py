@@ -139,7 +139,10 @@ def anonymize(
     if served:
         refuse_unwritable(*served, overwrite=force)
     elif lake:
-        lakes.refuse_taken(lakes.opened(str(files.output)), force)
+        table = lakes.opened(str(files.output))
+        lakes.refuse_taken(table, force)
+        if table.earlier():  # which stay readable, so they count
+            after = after._replace(after=[*after.after, str(files.output)])
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
         after = after._replace(after=[str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # keywords of calls that are no settings of a policy, whose option is not their name with dashes
 _OPTIONS = {
     "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
+    "counterfeits": "--no-counterfeits", "place": "--latitude and --longitude",
 }  # fmt: skip
 _OTHERWISE = {"light='nearest'": "--islands join", "light='leave'": "--islands leave"}
 QUOTE = "'"

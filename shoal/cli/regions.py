@@ -274,7 +274,7 @@ def _obeyed(found: Regions) -> list[str]:
     said = {
         "excluded": "{} excluded",
         "water": "{} of water, which connects no others",
-        "water_attached": "of the water, {} in a region beside it",
+        "water_attached": "of the water, {} in a neighboring region",
         "left_out_by_maxima": "{} in no region, for none can take more under the maxima",
         "above_a_maximum_alone": "{} above a maximum alone, left as found",
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",

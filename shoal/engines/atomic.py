@@ -484,7 +484,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
         for one in beside:
             check_place(one)
         for one in (path, *beside):
-            named = repr(str(one)) + ("" if one is path else f", which is written beside {path.name!r},")
+            named = repr(str(one)) + ("" if one is path else f", which is written next to {path.name!r},")
             if any(_one(one, source) for source in sources):
                 raise InputError(
                     f"the output {named} is a file that is read; what is read is never changed, name another file"
@@ -612,5 +612,5 @@ def certificate_of(release: str | Path, named: str | Path | None) -> Path:
     if not beside.is_file():
         if not Path(release).exists():
             raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
-        raise InputError(f"there is no certificate {beside.name!r} beside the release; name the one that belongs to it")
+        raise InputError(f"there is no certificate {beside.name!r} next to the release; name the right one")
     return beside

@@ -254,7 +254,7 @@ def _read(
         if edges is None:
             raise PolicyError(
                 "polygons are needed to tell who shares a border with whom, or else a table of the pairs of neighbors: "
-                "hand over ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
+                "pass ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
     drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id")

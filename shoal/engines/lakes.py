@@ -47,6 +47,10 @@ class Lake(Protocol):
         """ "release" where every version is one, "other" where some is not; None where there is no such table."""
         ...
 
+    def earlier(self) -> list[Path]:
+        """The files of all versions, each once, that can still be read."""
+        ...
+
     def begun(self, like: Path) -> AbstractContextManager[None]:
         """The table is there, its columns those of a Parquet file; one that was not there before goes with an error."""
         ...
@@ -120,6 +124,18 @@ def refuse_taken(lake: Lake, overwrite: bool) -> None:
         raise ExistsError(f"{lake.shown} exists already; say ⟨overwrite=True⟩ to replace it, or name another")
 
 
+def refuse_uncounted(lake: Lake, place: str, counted: bool) -> None:
+    """PolicyError where older versions stay readable and nothing counted what they and a new one tell together."""
+    with in_a_sentence(lake):
+        older = len(lake.earlier())
+    if older and not counted:
+        raise PolicyError(
+            f"{lake.shown} keeps {older} earlier {'release' if older == 1 else 'releases'} readable; say "
+            f"⟨after={place!r}⟩ when you anonymize, which counts what they tell together with this one, or name a new "
+            "table"
+        )
+
+
 def new_name() -> str:
     """The name of a file that no version has."""
     return f"part-{secrets.token_hex(8)}.parquet"
@@ -156,6 +172,14 @@ class _Delta:
         versions = table.history()
         whole = len(versions) == table.version() + 1 and all(MARK in said for said in versions)
         return "release" if whole else "other"
+
+    def earlier(self) -> list[Path]:
+        if not (self.folder / LOG).is_dir():
+            return []
+        from deltalake import DeltaTable
+
+        numbers = range(self._table().version() + 1)
+        return _readable(DeltaTable(str(self.folder), version=number).file_uris() for number in numbers)
 
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
@@ -224,6 +248,12 @@ class _Iceberg:
         marked = [MARK in (s.summary.additional_properties if s.summary else {}) for s in self.own.metadata.snapshots]
         return "release" if all(marked) else "other"
 
+    def earlier(self) -> list[Path]:
+        if self.own is None:
+            return []
+        scans = [self.own.scan(snapshot_id=snapshot.snapshot_id) for snapshot in self.own.metadata.snapshots]
+        return _readable([task.file.file_path for task in scan.plan_files()] for scan in scans)
+
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
         made = self.own is None
@@ -264,7 +294,7 @@ class _Iceberg:
             self.own = StaticTable.from_metadata(newest[0].absolute().as_uri())
         tasks = list(self.own.scan().plan_files())
         if any(task.delete_files for task in tasks):
-            raise InputError(f"{self.shown} has rows that are deleted beside its files; save it as Parquet")
+            raise InputError(f"{self.shown} has files that list deleted rows; save it as Parquet")
         files = _plain_files(task.file.file_path for task in tasks)
         names = [field.name for field in self.own.schema().fields]
         if any(_arrow_schema(file).names != names for file in files):
@@ -291,6 +321,12 @@ def _plain_files(addresses: Iterable[str], *, there: bool = True) -> tuple[Path,
         path = Path(urlsplit(address).path if "://" in address else address)
         found.append(Path(unquote(str(path))) if there and not path.exists() else path)
     return tuple(sorted(found))
+
+
+def _readable(versions: Iterable[Iterable[str]]) -> list[Path]:
+    """The files that versions name, each once, without those that were cleaned away."""
+    named = dict.fromkeys(path for addresses in versions for path in _plain_files(addresses))
+    return [path for path in named if path.is_file()]
 
 
 def _arrow_schema(file: Path) -> Any:

@@ -48,7 +48,7 @@ def page(figures: Mapping[str, Any]) -> str:
         ("Who decided", decision(figures, _why(figures))),
         ("What holds", _holds(figures)),
         ("Privacy after" if later(figures) else "Privacy before and after", _before_after(figures)),
-        ("What was asked", asked(figures)),
+        ("The request", asked(figures)),
         ("The certificate", _certificate(figures)),
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
     ]

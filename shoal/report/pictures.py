@@ -216,8 +216,8 @@ def _paper(shapes: Sequence[Shape], group: np.ndarray, frame: np.ndarray, geogra
         least, most = bounds(place, g)
         edge = 0.05 * max(*(most - least), 1e-12)
         least, most = least - edge, most + edge
-        room = (width - (number - 1) * _GAP * SIDE) / number
-        own_scale = min(scale, row / (most - least)[1], room / (most - least)[0])
+        free = (width - (number - 1) * _GAP * SIDE) / number
+        own_scale = min(scale, row / (most - least)[1], free / (most - least)[0])
         wide, tall = ((most - least) * own_scale).tolist()
         top = height + _GAP * SIDE + row - tall
         places.append(_onto(place, least, most, own_scale, left, top))

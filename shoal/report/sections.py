@@ -287,8 +287,8 @@ def carried(found: Mapping[str, Any], rows: int) -> Markup:
     together = found["together"]
     said = (
         paragraph(
-            f"Together these columns single out {together:,} of {rows:,} rows: who knows them finds these people in "
-            "spite of the groups.",
+            f"Together these columns single out {together:,} of {rows:,} rows: someone who knows their values finds "
+            "these people despite the groups.",
             "bad",
         )
         if together

@@ -138,7 +138,12 @@ def test_a_release_is_one_version_judged_and_verified(place: Place) -> None:
     assert run("verify", target, "--original", where, "--record", "out.record.json").returncode == 0
     assert run("anonymize", where, *WORDS, "--k", "3", "-o", target).returncode == 4
     before = place.versions("out")
-    assert run("anonymize", where, *WORDS, "--k", "6", "-o", target, "--force").returncode == 0
+    again = ("anonymize", where, *WORDS, "--k", "6", "-o", target, "--force")
+    refused = run(*again)  # the version that is there stays readable
+    assert refused.returncode == 1, refused.said
+    assert "set against the earlier releases" in refused.said
+    assert place.versions("out") == before
+    assert run(*again, "--force-composition").returncode == 0
     assert place.versions("out") > before
     assert place.rows("out").height == 36
     verdict = shoal.verify(target, "out.certificate.json")
@@ -184,8 +189,11 @@ def test_a_commit_that_fails_leaves_what_was_there(place: Place, monkeypatch: py
     release.write(place.target("out"))
     before, held = place.versions("out"), Path("out.certificate.json").read_bytes()
     monkeypatch.setattr(kind, "commit", fails)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(PolicyError, match="keeps 1 earlier release readable"):
         release.write(place.target("out"))
+    counted = shoal.anonymize(frame(), **ASKED, after=place.target("out"), force_composition=True)
+    with pytest.raises(OSError, match="No space"):
+        counted.write(place.target("out"))
     assert (place.versions("out"), Path("out.certificate.json").read_bytes()) == (before, held)
     assert shoal.verify(place.target("out")).holds
     assert len(list(Path().rglob("*.parquet"))) == 1

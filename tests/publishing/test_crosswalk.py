@@ -132,7 +132,7 @@ def test_every_frame_is_taken(tmp_path: Path) -> None:
 def test_reports_and_pictures(tmp_path: Path) -> None:
     made, _ = released("labels")
     page = made.report(tmp_path / "r.html").read_text()
-    assert "What was asked" in page
+    assert "The request" in page
     assert "Adams" not in page
     assert made.plot(tmp_path / "p.svg").read_text().startswith("<svg")
     with pytest.raises(PolicyError, match="no map"):

@@ -152,7 +152,7 @@ def test_without_time_or_gain_or_room_the_program_is_that_of_the_tuples_given(mo
     assert priced_in(task, rows, block, state, limit, 3, [1]) is None
 
 
-def test_tolls_of_known_classes_are_kept_and_prove_the_same() -> None:
+def test_multipliers_of_known_classes_are_kept_and_prove_the_same() -> None:
     close, limit, (task, rows, group) = first(5)
     wanted = np.full(close.program.loss.size, np.inf)
     stood = repriced(task, close, wanted, limit, 0.3)

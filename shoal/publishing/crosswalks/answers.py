@@ -265,7 +265,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     part = path.name.lower().endswith(OUTLINES.endings)
     shown = pl.DataFrame() if part else read_release(path, record["separator"])
     if "region" not in shown.columns:
-        raise InputError("which areas are kept stands in the crosswalk; name that file to have the question put again")
+        raise InputError("the crosswalk says which areas are kept; name that file to repeat the request")
     rows = {name: i for i, name in enumerate(spelled(shown["area"], kind_of(path)))}
     order = [rows[name] for name in given.ids]
     held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]

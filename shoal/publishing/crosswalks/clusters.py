@@ -150,7 +150,9 @@ def _told(
             place = (others[at], others[at + 1]) if 2 in wide else None
             columns = [*others[:at], *others[at + 2 :]]
         else:
-            raise PolicyError("say which columns were clustered: columns=[...], for coordinates place=(first, second)")
+            raise PolicyError(
+                "say which columns were clustered: ⟨columns=[...]⟩, for coordinates ⟨place=(first, second)⟩"
+            )
     names = [columns] if isinstance(columns, str) else list(columns or ())
     pair = None if place is None else (str(place[0]), str(place[1]))
     return FeatureColumns(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
@@ -160,7 +162,7 @@ def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Featu
     """The features of the frame; InputError unless the answer's radii are those of its records."""
     if len(answer.labels) != frame.height:
         raise InputError(
-            f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; hand over what was "
+            f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; pass what was "
             "clustered, row by row"
         )
     features = Features.again(frame, answer.metric, request)
@@ -172,7 +174,7 @@ def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Featu
         np.maximum.at(far, answer.labels[member], features.metric.between(*sides))
         if not np.allclose(far, answer.radii, rtol=1e-6, atol=1e-6 * max(answer.radius, 1e-9)):
             raise InputError(
-                "the answer does not belong to these columns: its clusters are wider or narrower here; hand over what "
+                "the answer does not belong to these columns: its clusters are wider or narrower here; pass what "
                 "was clustered, row by row, and its columns in their order"
             )
     return features

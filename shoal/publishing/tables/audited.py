@@ -91,7 +91,7 @@ def audit(
     if earlier is not None:
         person = given.pop("person", None) or (policy.person if isinstance(policy, Policy) else None)
     elif original is not None or earlier_originals is not None:
-        raise PolicyError("an original says something of an audit beside an earlier release; name one by ⟨earlier=...⟩")
+        raise PolicyError("an original matters only for an audit with an earlier release; name one by ⟨earlier=...⟩")
     asked, trees, wanted = _asked(policy, given)
     scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines import lakes
 from shoal.engines.atomic import certificate_path
 from shoal.engines.table import Table
 from shoal.errors import InputError, VerificationError
@@ -49,7 +50,7 @@ def published(
     """
     asked, separator = roles, None
     given = dict(hierarchies or {})
-    trees = dict(given)
+    trees = {**(roles.hierarchies if roles.publish == "hierarchy" else {}), **given}
     if isinstance(release, Release):
         asked, table = release.policy, opened(release.table)
         trees = {**(asked.hierarchies if asked.publish == "hierarchy" else {}), **given}
@@ -70,10 +71,17 @@ def published(
 
 
 def parts_of(release: Any) -> list[Any]:
-    """The releases that a name means: of a folder that is a series the table of every part, else what was given.
+    """The releases that a name means: the parts of a series, the versions of a table of Delta or Iceberg, or itself.
 
-    Raises InputError for a series without a part.
+    Raises InputError for a series without a part, and for a table without a version.
     """
+    if isinstance(release, (str, Path)) and lakes.is_lake(release):
+        lake = lakes.opened(release)
+        with lakes.in_a_sentence(lake):
+            versions = lake.earlier()
+        if not versions:
+            raise InputError(f"{lake.shown} has no version yet, so there is nothing to set this release against")
+        return list(versions)
     if not isinstance(release, (str, Path)) or not is_series(release):
         return [release]
     place = Path(release)
@@ -129,7 +137,7 @@ def refuse_composition(found: Sequence[Composition], most: float) -> None:
     if worst.share > most:
         raise VerificationError(
             f"set against the earlier releases this one breaks a promise for {100 * worst.share:.1f} % of the people "
-            f"who may stand in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
+            f"who may be in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
             "a series (shoal series), new people alone, use a recoding that was fitted once (Recoder), or say "
             "⟨force_composition=True⟩"
         )

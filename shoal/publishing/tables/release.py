@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -269,11 +270,15 @@ class Release(Generic[Frame]):
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
-        names, dealt = [*policy.grouped, *policy.sensitive], self._placement.dealt
+        names, dealt, expected = [*policy.grouped, *policy.sensitive], self._placement.dealt, self._placement.expected
         few = dealt.tuples
         cells, counts = few.counts(names) if few is not None else (dealt.counts or self._opened().counts)(names)
-        refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
-        found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
+        with ThreadPoolExecutor(1) as second:
+            judged = second.submit(
+                judge, cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy)
+            )
+            refuse_other(expected.counts(text=() if few is None else names), (cells, counts))
+            found = judged.result()
         if self.facts.harbor is not None or policy.population is not None or policy.weighed:
             opened = self._opened()
             beside = [n for n in policy.weighed if n in opened.columns]
@@ -433,8 +438,8 @@ class Release(Generic[Frame]):
 
         if explored is not None and not internal:
             raise PolicyError(
-                "what explore found is told of the original, so it stands in an internal report alone: say "
-                "internal=True (--internal) too"
+                "what explore found describes the original, so only an internal report shows it: say "
+                "⟨internal=True⟩ too"
             )
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)

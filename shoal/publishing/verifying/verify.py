@@ -75,7 +75,7 @@ def hierarchies_of(
         except InputError:
             if name in needed or name in given:
                 raise
-            text = "not at hand; hand it over to have it checked"
+            text = "not given; pass it to have it checked"
             findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
             continue
         except PolicyError as error:
@@ -256,11 +256,9 @@ def verify(
     given = (hierarchies or {}, beside_it.parent)
     named = table is not None or query is not None
     if original is None and named:
-        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ beside them")
+        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ too")
     if original is None and (separator is not None or encoding is not None):
-        raise PolicyError(
-            "⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ beside them"
-        )
+        raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
     progress("reading", None)
     raw = read_record(beside_it)
     audit, known = None, None

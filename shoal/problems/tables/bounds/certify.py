@@ -80,7 +80,7 @@ def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool 
         if above.any():
             raise PolicyError(
                 f"{method} would publish {int(partition.sizes[above].sum())} rows of {task.histogram.quasi_names[j]!r} "
-                f"above {column.limit}; raise its ⟨max_level⟩, or use a method that heeds it, for example 'cascade'"
+                f"above {column.limit}; raise its ⟨max_level⟩, or use a method that keeps it, for example 'cascade'"
             )
 
 
@@ -176,5 +176,5 @@ def promise(task: Task) -> Guarantee:
     return Guarantee(
         factor=told.factor * d,
         additive=(told.additive or 0) * d,
-        theorem=f"never dearer than the three-phase algorithm; {told.theorem}, a tuple being at most {d} stars",
+        theorem=f"never costs more than the three-phase algorithm; {told.theorem}, a tuple being at most {d} stars",
     )

@@ -274,8 +274,8 @@ class _Pricing:
         self.loss = np.concatenate([lost.reshape(-1) for lost in self.lattice.loss])
         sizes = np.unique(np.rint(rows.k * GROWTH ** np.arange(60)).astype(np.int64))
         sizes = sizes[sizes <= LARGEST]
-        room = limit.t * sizes - PRICED
-        self.sizes, self.room = sizes[room >= 0], room[room >= 0]
+        excess = limit.t * sizes - PRICED
+        self.sizes, self.excess = sizes[excess >= 0], excess[excess >= 0]
 
     def sets(self, paid: np.ndarray, least: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """What some sets would publish, int64[s, t], and how many rows they have; paid float64[m] by rows of each cell.
@@ -286,7 +286,7 @@ class _Pricing:
 
         value = self.rows.sensitive[self.cells, 0].astype(np.int64)
         order = np.argsort(-paid, kind="stable")
-        asked = SetRequest(paid, order, self.count, value, self.limit.share, self.sizes, self.room, least)
+        asked = SetRequest(paid, order, self.count, value, self.limit.share, self.sizes, self.excess, least)
         nodes = self._drawn(random)
         parts = np.array_split(nodes, max(1, len(nodes) // BATCH))
         with threads(len(parts)) as each:

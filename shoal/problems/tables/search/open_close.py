@@ -212,8 +212,8 @@ def _block(
     leaf = np.ascontiguousarray(rows.leaf[cells])
     first, cell = np.append(first, block.size).astype(np.int64), cell.reshape(-1).astype(np.int64)
     names, of = np.unique(label, return_inverse=True)
-    of, room = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
-    tuples = np.zeros((room, leaf.shape[1]), np.int64)
+    of, capacity = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
+    tuples = np.zeros((capacity, leaf.shape[1]), np.int64)
     tuples[: names.size] = state[names]
     tried = Tried(*pool.among(cells))
     words, nodes, listed, done = -(-cells.size // 64), rows.slots.parent.size, LISTED, 0
@@ -338,7 +338,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     none, needed = np.zeros(v, np.int64), np.where(most > 0, np.maximum(program.arcs.l * most, k), 0)
     tail = np.concatenate([cell, node[tight], own, own, np.arange(m)])
     head = np.concatenate([node[pair], own[owner[tight]], none + sink, none + sink, np.full(m, sink)])
-    room = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
+    capacity = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
     cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * fine, none,
                            np.full(m, OUT * fine)])  # fmt: skip
     # What multipliers make rows pay is nearly what the flow makes them pay, so its prices begin there.
@@ -354,7 +354,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     net = Net(
         start=np.searchsorted(np.concatenate([tail, head])[order], np.arange(sink + 2)),
         to=np.concatenate([head, tail])[order].astype(np.int32),
-        left=np.concatenate([room, np.zeros(a, np.int64)])[order],
+        left=np.concatenate([capacity, np.zeros(a, np.int64)])[order],
         price=np.concatenate([cost, -cost])[order],
         back=np.concatenate([place[a:], place[:a]])[order].astype(np.int32),
     )

@@ -167,11 +167,15 @@ def lend(
         list(pool.map(one, range(0, seeds.size, PART)))
     order = np.lexsort((np.arange(seeds.size), -made.gain))
     order = order[made.many[order] > 0]
-    room = size.size + order.size
-    head, following = np.full(room, -1, np.int64), np.full(n, -1, np.int64)
+    capacity = size.size + order.size
+    head, following = np.full(capacity, -1, np.int64), np.full(n, -1, np.int64)
     head[: size.size] = member[start[:-1]]
     following[member[:-1]] = np.where(np.diff(group[member]) == 0, member[1:], -1)
-    sizes, states, paid = np.zeros(room, np.int64), np.zeros((room, leaf.shape[1]), np.int64), np.zeros(room)
+    sizes, states, paid = (
+        np.zeros(capacity, np.int64),
+        np.zeros((capacity, leaf.shape[1]), np.int64),
+        np.zeros(capacity),
+    )
     sizes[: size.size], states[: size.size], paid[: size.size] = size, state, price
     chained = kernels.Chained(group, head, following, sizes, states, paid)
     return group, int(kernels.carry_out(table, chained, order, made))
