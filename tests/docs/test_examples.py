@@ -1,11 +1,15 @@
 """Every Python block of the guide and the README runs, top to bottom, in a fresh namespace per page.
 
 The first ten minutes and the tutorials run with their commands, in ``test_start``.
+
+The example scripts run from end to end.
 """
 
 from __future__ import annotations
 
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +42,14 @@ def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.name)
+def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert "FAIL" not in capsys.readouterr().out
+    assert (tmp_path / "release.csv").exists()
