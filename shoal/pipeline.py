@@ -49,7 +49,7 @@ from shoal.publishing.people import (
     Sample,
     flagged,
     judged,
-    judged_apart,
+    judged_by_part,
     models_of,
     parts_of,
     refuse_missing,
@@ -62,15 +62,15 @@ from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
 from shoal.publishing.tables.release import (
-    Dealt,
     Facts,
+    GivenPopulation,
     Losses,
     Missing,
     Persons,
     Placement,
     Release,
+    ReleasedRows,
     Source,
-    Surroundings,
 )
 from shoal.publishing.tables.writing import refuse_here
 from shoal.watching import Clock, watched
@@ -119,7 +119,8 @@ def anonymize(
               elsewhere, and rows are then placed differently.) None: fresh randomness. ``seed`` fixes only the search.
               Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the certificate
               contain it
-    after     an earlier release of the same people, or several: paths (read with the certificates next to them),
+    after     an earlier release of the same people, or several: paths (read with the certificates next to them; of a
+              series every part, of a table of Delta or Iceberg every version that can be read),
               frames, or Releases. ``release.composition`` counts what all of them reveal together about the people of
               this table. Raises VerificationError if that breaks a promise for more than ``max_composition`` of the
               people who might be in several, unless ``force_composition``; see ``shoal.judge.composition``
@@ -293,7 +294,7 @@ def _read(
     target: Path | None,
 ) -> _Read:  # fmt: skip
     """Open the table and refuse what could not be published, before any work."""
-    roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.beside]
+    roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.counting]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
@@ -319,7 +320,7 @@ def _read(
 
 def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     """Group and count; refuse what no release can meet."""
-    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.beside))
+    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting))
     if not counted.histogram.rows:
         name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
@@ -394,13 +395,13 @@ def _recode(
         blurred_columns(columns, replacements),
     )
     merged, replacements = classes(grouping.partition, replacements)
-    dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
+    dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
     placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
     )
-    if tuples is not None and (asked.beside or asked.missing == "apart"):
+    if tuples is not None and (asked.counting or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
-    placed, incomplete = judged_apart(placed, counted, asked)
+    placed, incomplete = judged_by_part(placed, counted, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
@@ -431,10 +432,12 @@ def _recode(
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts),
+        rows=ReleasedRows(
+            out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts
+        ),
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
         source=Source(read.source, read.separator, read.table.origin.parts),
-        beside=Surroundings(read.census, people),
+        population=GivenPopulation(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 

@@ -22,8 +22,7 @@ from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing import series_folder
 from shoal.publishing.opening import opened
-from shoal.publishing.series import again, increment, views
-from shoal.publishing.series.part import Part, judged_bytes, make_part
+from shoal.publishing.series import Part, again, increment, judged_bytes, make_part, views
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
@@ -206,7 +205,7 @@ class Series(Shown):
             }  # fmt: skip
             part = make_part(views.view(first, asked, held.policy), policy, said, sign=sign)
             progress("writing and reading back", None)
-            after = replace(held.ledger, number=held.parts + 1)
+            after = held.ledger.after(pl.DataFrame(schema=series_folder.SCHEMA))
             held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
@@ -223,7 +222,7 @@ class Series(Shown):
             "series": str(self.place),
             "mode": self.mode,
             "parts": held.parts,
-            "people": held.ledger.persons.height,
+            "people": held.ledger.people,
             "waiting": len(held.ledger.waiting),
             "head": held.digests[-1],
         }

@@ -341,16 +341,16 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
     """Every finding about files.  table: the release as it came, a path or a frame"""
     path = Path(table) if isinstance(table, (str, Path)) else None
     out = [_against_itself(reading)]
-    if (held := _beside_rows(reading, table, separator)) is not None:
+    if (held := _residue_finding(reading, table, separator)) is not None:
         out.append(held)
     if path is not None:
-        out += public_files.found_beside_it(reading, path)
+        out += public_files.found_next_to_it(reading, path)
     if people is not None and people.rows == reading.rows:
         out.append(_against_original(reading, people))
     return out
 
 
-def _beside_rows(reading: Reading, table: Any, separator: str | None) -> Finding | None:
+def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Finding | None:
     """Values and orders held beside the rows; None where the form of the table has none."""
     held = residue(table, reading.frame, separator)
     if held is None:

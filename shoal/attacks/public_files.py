@@ -213,7 +213,7 @@ def told(figures: Any, under: str = "") -> Iterator[str]:
             yield from told(held, under)
 
 
-def found_beside_it(reading: Reading, path: Path) -> list[Finding]:
+def found_next_to_it(reading: Reading, path: Path) -> list[Finding]:
     """Whether a public file beside the release tells figures of the original, and which hidden cells they pin down."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in told(held)}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import clear_stale, folder_beside
+from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import DIGITS, Bounds, Sql, compared_sql, laid_in_order, payload_sql
 from shoal.engines.source import Parts, Scope, Source, database_kind, locate, size, too_little
@@ -158,7 +158,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         raise MissingDependencyError.needed("duckdb", "the DuckDB engine", "duckdb") from None
     parent = Path(tempfile.gettempdir() if scope.temporary is None else scope.temporary)
     clear_stale(parent)
-    spill = folder_beside(parent / "spill")
+    spill = folder_next_to(parent / "spill")
     atexit.register(shutil.rmtree, spill, ignore_errors=True)
     settings: dict[str, Any] = {
         "temp_directory": str(spill),

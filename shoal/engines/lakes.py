@@ -47,10 +47,6 @@ class Lake(Protocol):
         """ "release" where every version is one, "other" where some is not; None where there is no such table."""
         ...
 
-    def earlier(self) -> list[Path]:
-        """The files of all versions, each once, that can still be read."""
-        ...
-
     def begun(self, like: Path) -> AbstractContextManager[None]:
         """The table is there, its columns those of a Parquet file; one that was not there before goes with an error."""
         ...
@@ -65,6 +61,10 @@ class Lake(Protocol):
 
     def current(self) -> Version:
         """What is read now."""
+        ...
+
+    def readable(self) -> tuple[Path, ...]:
+        """The files of every version that can still be read, older ones first; none where there is no such table."""
         ...
 
 
@@ -124,16 +124,11 @@ def refuse_taken(lake: Lake, overwrite: bool) -> None:
         raise ExistsError(f"{lake.shown} exists already; say ⟨overwrite=True⟩ to replace it, or name another")
 
 
-def refuse_uncounted(lake: Lake, place: str, counted: bool) -> None:
-    """PolicyError where older versions stay readable and nothing counted what they and a new one tell together."""
+def readable(place: str | Path) -> tuple[Path, ...]:
+    """The files of every version that can still be read, older ones first; none where there is no such table."""
+    lake = opened(place)
     with in_a_sentence(lake):
-        older = len(lake.earlier())
-    if older and not counted:
-        raise PolicyError(
-            f"{lake.shown} keeps {older} earlier {'release' if older == 1 else 'releases'} readable; say "
-            f"⟨after={place!r}⟩ when you anonymize, which counts what they tell together with this one, or name a new "
-            "table"
-        )
+        return lake.readable()
 
 
 def new_name() -> str:
@@ -173,14 +168,6 @@ class _Delta:
         whole = len(versions) == table.version() + 1 and all(MARK in said for said in versions)
         return "release" if whole else "other"
 
-    def earlier(self) -> list[Path]:
-        if not (self.folder / LOG).is_dir():
-            return []
-        from deltalake import DeltaTable
-
-        numbers = range(self._table().version() + 1)
-        return _readable(DeltaTable(str(self.folder), version=number).file_uris() for number in numbers)
-
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
         made = not self.folder.exists()
@@ -219,6 +206,14 @@ class _Delta:
             raise InputError(f"{self.shown} asks more of readers than Parquet files tell ({words}); save it as Parquet")
         return Version(_plain_files(table.file_uris()), self.folder)
 
+    def readable(self) -> tuple[Path, ...]:
+        from deltalake import DeltaTable
+
+        if not (self.folder / LOG).is_dir():
+            return ()
+        oldest = [DeltaTable(str(self.folder), version=v) for v in range(self._table().version() + 1)]
+        return _there(path for table in oldest for path in _plain_files(table.file_uris()))
+
 
 class _Iceberg:
     """See ``Lake``."""
@@ -248,12 +243,6 @@ class _Iceberg:
         marked = [MARK in (s.summary.additional_properties if s.summary else {}) for s in self.own.metadata.snapshots]
         return "release" if all(marked) else "other"
 
-    def earlier(self) -> list[Path]:
-        if self.own is None:
-            return []
-        scans = [self.own.scan(snapshot_id=snapshot.snapshot_id) for snapshot in self.own.metadata.snapshots]
-        return _readable([task.file.file_path for task in scan.plan_files()] for scan in scans)
-
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
         made = self.own is None
@@ -279,7 +268,13 @@ class _Iceberg:
         with self.own.transaction() as both:
             if self.own.metadata.snapshots:
                 both.delete(AlwaysTrue(), snapshot_properties={MARK: sha256})
-            both.add_files([file.absolute().as_uri()], snapshot_properties={MARK: sha256})
+            try:
+                both.add_files([file.absolute().as_uri()], snapshot_properties={MARK: sha256})
+            except ValueError:  # its words list the types of all columns
+                raise InputError(
+                    f"{self.shown} has columns of other types than this release, such as numbers where it now has "
+                    "stars; name a new table"
+                ) from None
 
     def current(self) -> Version:
         if self.catalog is not None and self.own is None:
@@ -301,6 +296,17 @@ class _Iceberg:
             raise InputError(f"{self.shown} has columns that were added, named anew or moved later; save it as Parquet")
         return Version(files, None)
 
+    def readable(self) -> tuple[Path, ...]:
+        if self.own is None:
+            return ()
+        kept = [self.own.scan(snapshot_id=s.snapshot_id).plan_files() for s in self.own.metadata.snapshots]
+        return _there(path for tasks in kept for path in _plain_files(task.file.file_path for task in tasks))
+
+
+def _there(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Each file once that a vacuum has left."""
+    return tuple(dict.fromkeys(path for path in files if path.exists()))
+
 
 def _metadata(folder: Path) -> list[Path]:
     """The files that say what an Iceberg table is, one for each version."""
@@ -321,12 +327,6 @@ def _plain_files(addresses: Iterable[str], *, there: bool = True) -> tuple[Path,
         path = Path(urlsplit(address).path if "://" in address else address)
         found.append(Path(unquote(str(path))) if there and not path.exists() else path)
     return tuple(sorted(found))
-
-
-def _readable(versions: Iterable[Iterable[str]]) -> list[Path]:
-    """The files that versions name, each once, without those that were cleaned away."""
-    named = dict.fromkeys(path for addresses in versions for path in _plain_files(addresses))
-    return [path for path in named if path.is_file()]
 
 
 def _arrow_schema(file: Path) -> Any:

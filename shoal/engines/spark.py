@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from shoal.engines.atomic import folder_beside
+from shoal.engines.atomic import folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
 from shoal.engines.source import Scope, too_little, without_secrets
@@ -79,7 +79,7 @@ class _Spark:
         for name in native.columns:
             native = native.withMetadata(name, {})
         rows: dict[str, int] = {}
-        staging = folder_beside(folder / "staging")
+        staging = folder_next_to(folder / "staging")
         try:
             for part in write_parts(native, staging):
                 name = f"part-{len(rows):05d}.parquet"
@@ -94,7 +94,7 @@ class _Spark:
 
         Moments with a zone go as whole numbers: the form of old in which they would be written knows no zone.
         """
-        staging, done = folder_beside(room / "staging"), 0
+        staging, done = folder_next_to(room / "staging"), 0
         kinds = nw.from_native(native).collect_schema()
         zoned = {n for n, kind in kinds.items() if isinstance(kind, nw.Datetime) and kind.time_zone}
         own = {name: self.sql.name(name) for name in native.columns}

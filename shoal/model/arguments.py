@@ -262,7 +262,7 @@ class Effort:
         return cls("seconds", seconds)
 
     @property
-    def told(self) -> str | float:
+    def recorded(self) -> str | float:
         """As it is asked for, and put on record."""
         return self.name if self.seconds is None else self.seconds
 
@@ -296,7 +296,7 @@ def recorded(call: Callable[P, R]) -> Callable[P, R]:
         answer: Any = call(*given.args, **given.kwargs)
         how = {name: given.arguments[name] for name in names}
         if "effort" in how:
-            how["effort"] = Effort.of(how["effort"]).told
+            how["effort"] = Effort.of(how["effort"]).recorded
         proof = answer.certificate
         return replace(answer, certificate=replace(proof, details={**proof.details, "run": how}))  # type: ignore[no-any-return]
 

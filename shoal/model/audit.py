@@ -186,7 +186,7 @@ class SensitiveLevels:
     delta: float | None
 
 
-def told_at_most(audit: Audit) -> float:
+def largest_share(audit: Audit) -> float:
     """The largest share of a sensitive value in a class; 0 of an empty table."""
     return max((found.alpha or 0.0 for found in audit.sensitive.values()), default=0.0)
 

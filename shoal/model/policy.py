@@ -321,7 +321,7 @@ class Policy:
         return () if self.population_weights is None else (self.population_weights,)
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def counting(self) -> tuple[str, ...]:
         """Columns that are counted like sensitive ones, but for which no group must be diverse."""
         return (*self.units, *self.weighed)
 

@@ -398,14 +398,14 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
         rows.append(("method", figures["method"].replace("_", " ")))
     asked = figures["certificate"].get("details", {}).get("run") or {}
     rows += [
-        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _told(name, value))
+        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _made_by(name, value))
         for name, value in asked.items()
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
     return table(("", ""), rows, 2, "The request")
 
 
-def _told(name: str, value: Any) -> str:
+def _made_by(name: str, value: Any) -> str:
     """How it was made, a seed as it is typed."""
     return str(value) if name == "seed" else _text(value)
 

@@ -387,7 +387,7 @@ BINS = 40  # bars of a histogram at most
 _CURVE = (70, 14, 600, 240)  # left, top, width, height of the curve of levels
 
 
-def beside(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> Markup:
+def paired_bars(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> Markup:
     """Rows before and after as pairs of bars, with the numbers in words; a before of None is not told."""
     peak = max([1.0, hidden, *(max(b["before"] or 0, b["after"]) for b in bars)])
     known = any(b["before"] is not None for b in bars)

@@ -275,7 +275,7 @@ def _harbor(release: Mapping[str, Any]) -> Markup:
     return table(("column", "shown as"), lines, 2, "Safe Harbor") if found else Markup()
 
 
-def carried(found: Mapping[str, Any], rows: int) -> Markup:
+def unchanged_columns(found: Mapping[str, Any], rows: int) -> Markup:
     """Columns that are published as they came, and how far they single people out."""
     if not found["columns"]:
         return paragraph("None: every column of the release is a quasi-identifier or sensitive.")

@@ -417,7 +417,7 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator
         found = spread(distinct, domain, trees.get(name))
         blank = frame[name].null_count()
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
-            found.told[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
+            found.stated[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
         spreads.append(found)
         cells.append(coded(texts, distinct))
     return Read(frame, spreads, cells, trees)

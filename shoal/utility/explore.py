@@ -272,7 +272,7 @@ def _together(
 
 def _looked_at(table: Table, asked: Policy) -> Any:
     """The columns that decide loss and risk, as a frame."""
-    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.beside]
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.counting]
     require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
     return table.without([c for c in table.columns if c not in names])
 

@@ -159,7 +159,9 @@ def test_multipliers_of_known_classes_are_kept_and_prove_the_same() -> None:
     more = rows.covers(np.arange(6), np.array([0, 3]))
     grown = program_of(task, rows, np.arange(group.size), np.concatenate([close.state[:-1], more]), limit)
     assert grown is not None
-    carried, want = close_classes._carried(grown, stood, np.arange(wanted.size, dtype=float), more, np.array([3, 3]))
+    carried, want = close_classes._transferred(
+        grown, stood, np.arange(wanted.size, dtype=float), more, np.array([3, 3])
+    )
     place = {tuple(s): i for i, s in enumerate(close.state.tolist())}
     for c, state in enumerate(map(tuple, carried.state.tolist())):
         pairs = np.flatnonzero(carried.program.owner == c)

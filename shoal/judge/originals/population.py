@@ -402,7 +402,7 @@ def refuse_foreign(found: Covered) -> None:
         )
 
 
-def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
+def add_population(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
     """The audit with what a population tells: its risks from outside, and a Check for k-map and delta-presence."""
     checks = tuple(check_of(m, found) for m in models if m.speaks == "population")
     n = int(found.rows.sum())

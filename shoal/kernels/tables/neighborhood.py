@@ -234,7 +234,7 @@ def _nearest(slots, rows, work, x0, largest):
 
 
 @njit(**LEAN_INNER)
-def _take_apart(work, near_by, most):
+def _ungrouped(work, near_by, most):
     """The rows of the groups ``near_by`` listed, those of the first ones that are at most ``most`` rows together.
 
     near_by int64[p]  groups, those taken are moved to its beginning
@@ -350,7 +350,7 @@ def _improve(slots, rows, need, steps, work, big):
         for z in range(near_by.size - 1, 0, -1):
             near_by[z] = near_by[z - 1]
         near_by[0] = g0
-        r, taken, old = _take_apart(work, near_by, most)
+        r, taken, old = _ungrouped(work, near_by, most)
         if taken < 2:
             continue
         near = Near(

@@ -178,7 +178,7 @@ def structure(g: Contiguity) -> Structure | None:
     planar, embedding = nx.check_planarity(drawing)
     gone = np.zeros(g.n, np.bool_)
 
-    def falls_apart(*taken: int) -> bool:
+    def disconnects(*taken: int) -> bool:
         gone[list(taken)] = True
         found = _cut(g, gone)
         gone[list(taken)] = False
@@ -188,14 +188,14 @@ def structure(g: Contiguity) -> Structure | None:
     whole = _cut(g, gone)
     if whole < 2 or least < 2 or g.n < 3:
         return Structure(min(whole, 1), planar)
-    if least < 3 or g.n < 4 or any(falls_apart(v) for v in range(g.n)):
+    if least < 3 or g.n < 4 or any(disconnects(v) for v in range(g.n)):
         return Structure(2, planar)
     if not planar or least < 4 or g.n < 6:
         return Structure(3, planar)
     pairs = {
         (min(u, v), max(u, v)) for face in _faces(embedding) for i, u in enumerate(face) for v in face[:i] if u != v
     }
-    return Structure(3 if any(falls_apart(*pair) for pair in sorted(pairs)) else 4, planar)
+    return Structure(3 if any(disconnects(*pair) for pair in sorted(pairs)) else 4, planar)
 
 
 def _cut(g: Contiguity, gone: np.ndarray) -> int:

@@ -46,7 +46,9 @@ def clusters(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
     tables = {name: opened(table) for name, table in (coordinates or {}).items()}
-    request = _told(answer, frame, columns, place, names, FeatureColumns(hierarchies=trees, coordinates=tables))
+    request = _feature_columns(
+        answer, frame, columns, place, names, FeatureColumns(hierarchies=trees, coordinates=tables)
+    )
     _check(answer, frame, request, names)
     features = _belongs(answer, frame, request)
     if tables and center == "mean":
@@ -130,7 +132,7 @@ def _rows(
     return Rows(rows[shuffled(rows.get_columns(), shuffle_key)], shuffle_key.words)
 
 
-def _told(
+def _feature_columns(
     answer: Any, frame: pl.DataFrame, columns: Sequence[str] | None, place: tuple[str, str] | None,
     sensitive: Sequence[str], more: FeatureColumns,
 ) -> FeatureColumns:  # fmt: skip

@@ -291,8 +291,7 @@ def add(
     kept = [p for p, s in zip(persons, stays, strict=True) if not s]
     lines = _entered(out, kept, ledger, keyed, names, list(policy.sensitive))  # type: ignore[attr-defined]
     waiting = {p: int(n) + 1 for p, n, s in zip(persons, waited, stays, strict=True) if s}
-    after = Ledger(number=ledger.number + 1, persons=lines, waiting=waiting)
-    return Added(out, after, waiting=len(waiting))
+    return Added(out, ledger.after(lines, waiting=waiting), waiting=len(waiting))
 
 
 def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> None:
@@ -302,8 +301,7 @@ def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> No
             f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person, so put a "
             "person's rows together first"
         )
-    new = pl.DataFrame({"person": list(persons)}, schema={"person": pl.String})
-    before = new.join(ledger.persons, on="person", how="semi").height
+    before = ledger.known(persons)
     if before:
         raise InputError(
             f"{before:,} people of this table are in an earlier part, and mode 'increment' publishes everybody "
@@ -329,7 +327,7 @@ def _waits(rows: Sequence[tuple[str | None, ...]], loses: np.ndarray, may: np.nd
 def _entered(
     out: pl.DataFrame, persons: Sequence[str], ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
 ) -> pl.DataFrame:
-    """The ledger's lines with those of a part added."""
+    """The lines of a part's people."""
     at = _hashed(out.select(quasi), "tuple", keyed)
     of = _hashed(out.select(sensitive), "value", keyed) if sensitive else [keyed.one("value", [])] * out.height
     new = pl.DataFrame(
@@ -337,8 +335,7 @@ def _entered(
         schema=dict.fromkeys(("person", "tuple", "value"), pl.String),
     ).with_columns(part=pl.lit(ledger.number + 1, pl.Int64))
     possible = new.group_by("tuple").agg(pl.col("value").unique().sort().str.join(" ").alias("possible"))
-    new = new.join(possible, on="tuple", how="left", maintain_order="left").select(*SCHEMA)
-    return pl.concat([ledger.persons, new])
+    return new.join(possible, on="tuple", how="left", maintain_order="left").select(*SCHEMA)
 
 
 def _hashed(rows: pl.DataFrame, what: str, keyed: Keyed) -> pl.Series:

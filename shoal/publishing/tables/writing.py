@@ -31,7 +31,7 @@ from shoal.engines.atomic import (
     Piece,
     Wanted,
     certificate_path,
-    folder_beside,
+    folder_next_to,
     publish_file,
     publish_together,
     record_path,
@@ -139,7 +139,7 @@ class Whole(NamedTuple):
     def of(cls, release: Any, path: Path) -> Whole:
         """The published table, by the file's ending."""
         kind, made, stars = kind_of(path), release._placement, release.facts.stars
-        few = made.dealt.tuples if kind == "csv" else None
+        few = made.rows.tuples if kind == "csv" else None
         if few is None:
             opened = release._opened()
             lines = made.expected.typed(opened.polars(opened.columns))
@@ -217,7 +217,7 @@ class _Writing:
             return
         self.tell("writing", 0.0)
         if self.ending:
-            dealt = self.release._placement.dealt.row_key is not None
+            dealt = self.release._placement.rows.row_key is not None
             there = not dealt or self.release.policy.judge == "engine"  # else what is dealt out here is quicker
             self.rows.update({} if self.text or not there else open_table(self.release.table).parts(temporary))
             if not self.rows:
@@ -256,7 +256,7 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    dealt = release._placement.dealt
+    dealt = release._placement.rows
     if dealt.row_key is None:
         quicker = dealt.slices
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
@@ -410,11 +410,11 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
-    lakes.refuse_uncounted(lake, place, bool(release.facts.composition))
-    room = folder_beside(papers.certificate)
+    _refuse_uncounted(release, lake, place)
+    room = folder_next_to(papers.certificate)
     whole = room / lakes.new_name()
     try:
-        beside = Documents.beside(whole, None, papers.record is not None, papers.sign)
+        beside = Documents.next_to(whole, None, papers.record is not None, papers.sign)
         write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
         written = release._judged.written
         tell("committing", None)
@@ -427,6 +427,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
                     raise VerificationError(
                         "the file in the table is not the one that was judged; nothing was published"
                     )
+                _refuse_uncounted(release, lake, place)
                 lake.commit(target, release.facts.rows, written["sha256"])
 
             proof = certificate_path(whole)
@@ -446,6 +447,19 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     facts = {name: held for name, held in written.items() if name in ("sha256", "bytes")}
     release._judged.written = statement.files_of(papers, written["file"], facts)
     return papers.certificate
+
+
+def _refuse_uncounted(release: Any, lake: lakes.Lake, place: str) -> None:
+    """VerificationError for a table with a version, still readable, that the release was not set against."""
+    with lakes.in_a_sentence(lake):
+        there = lake.readable()
+    others = sum(hash_of(file) not in release.facts.versions for file in there)
+    if others:
+        raise VerificationError(
+            f"{lake.shown} has {others} version{'s' * (others > 1)} that this release was not set against, and older "
+            f"versions stay readable; nothing was published. Say ⟨after={place!r}⟩ where you anonymize, or name a new "
+            "table"
+        )
 
 
 def refuse_unwritable(address: str, table: str, *, overwrite: bool) -> None:

@@ -19,7 +19,7 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.recodings.ranges import range_steps
 from shoal.judge.tables.large import Held, Required, digest_of, is_parquet, judge_held, read_rows
 from shoal.judge.tables.shown import NOT_GIVEN, Published, breach, shown_loss
-from shoal.model.audit import Audit, told_at_most
+from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, KMap
@@ -117,7 +117,7 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
     return Finding("filled cells", good and dict(cells) == said, text)
 
 
-def carried(record: Record, original: pl.DataFrame) -> Finding:
+def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
     """Rows that the columns carried along single out, counted again."""
     said = dict(record.raw["carried"])
     names = [n for n in said["columns"] if n in original.columns]
@@ -207,7 +207,7 @@ def own_findings(
         mean = audit.risk["prosecutor_mean"]
         findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
     if policy.minimality is not None:
-        most = told_at_most(audit)
+        most = largest_share(audit)
         text = f"no value on more than the share {most:.6g} of a class, {policy.minimality:g} asked; that groups tell "
         text += "nothing more rests on the method that formed them"
         findings.append(Finding("minimality", most <= policy.minimality + 1e-9, text))

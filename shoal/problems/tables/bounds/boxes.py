@@ -481,7 +481,7 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     m, count = start.size, p.cells.count.astype(np.float64)
     anchors = int((start > 0.0).sum())
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
-    best, most, told = 1.0, 0.0, (np.inf, np.inf)
+    best, most, spent = 1.0, 0.0, (np.inf, np.inf)
     last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
         asked, out = _asked(factor * start), _nothing(m, p.cells.group)
@@ -491,13 +491,13 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
         for x in some:
             looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, out)
             if looked > looks or clock() > last:
-                return best, most / max(float(count @ start), 1e-300), *told
+                return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(m) ** 2)
         proved = factor * float(count @ start) - share * float(count[here] @ out.excess[here])
         if proved <= most or (factor > 1.0 and took > seconds):
             break
-        best, most, told = factor, proved, (looked, took)
-    return best, most / max(float(count @ start), 1e-300), *told
+        best, most, spent = factor, proved, (looked, took)
+    return best, most / max(float(count @ start), 1e-300), *spent
 
 
 def _asked(at: np.ndarray) -> Multipliers:

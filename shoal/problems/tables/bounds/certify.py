@@ -169,12 +169,12 @@ def promise(task: Task) -> Guarantee:
     if task.recoding.unit != "stars":
         return Guarantee()
     facts: dict[str, Any] = residues(task)[1]
-    told: Guarantee = facts["guarantee"]
-    if told.factor is None:
+    tuples: Guarantee = facts["guarantee"]
+    if tuples.factor is None:
         return Guarantee()
     d = len(task.recoding.columns)
     return Guarantee(
-        factor=told.factor * d,
-        additive=(told.additive or 0) * d,
-        theorem=f"never costs more than the three-phase algorithm; {told.theorem}, a tuple being at most {d} stars",
+        factor=tuples.factor * d,
+        additive=(tuples.additive or 0) * d,
+        theorem=f"never costs more than the three-phase algorithm; {tuples.theorem}, a tuple being at most {d} stars",
     )

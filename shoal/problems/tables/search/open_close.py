@@ -124,10 +124,10 @@ def open_close(
     deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` tuples are tried (by the effort)
     Counted in steps the same on any number of cores.  O(steps rows of a tuple).
     """
-    told = SearchReport(stopped="steps" if deadline is None else "seconds")
+    report = SearchReport(stopped="steps" if deadline is None else "seconds")
     steps = steps_of(task) if steps is None else steps
     if not group.size or (deadline is None and not steps):
-        return group, told
+        return group, report
     count = max(1, round(group.size / BLOCK))
     began, pace = clock(), 5e3 * min(os.cpu_count() or 1, count)
     state, label = classes_of(rows, group)
@@ -138,7 +138,7 @@ def open_close(
         since = clock()
         if deadline is None:
             now = -(-steps // ROUNDS)
-            after = (told.rounds + 1) / ROUNDS
+            after = (report.rounds + 1) / ROUNDS
         else:
             span = min(max(deadline - began, 1e-3) / ROUNDS, LONGEST)
             now = int(pace * min(span, max(deadline - since, 0.0)))
@@ -147,12 +147,12 @@ def open_close(
                 break
         task.progress("open and close", part)
         hot = 0.0 if after > 1.0 - COLD / ROUNDS else heat * HEAT[0] * (HEAT[1] / HEAT[0]) ** part
-        label, done = _round(task, rows, state, label, pool, -(-now // count), hot, told.rounds)
+        label, done = _round(task, rows, state, label, pool, -(-now // count), hot, report.rounds)
         state, label = classes_of(rows, label)
-        told.steps, told.rounds, part = told.steps + done, told.rounds + 1, after
+        report.steps, report.rounds, part = report.steps + done, report.rounds + 1, after
         pace = 0.5 * pace + 0.5 * done / max(clock() - since, 1e-3)
     found = rows.cut(label)
-    return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), told
+    return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), report
 
 
 def classes_of(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
