@@ -79,12 +79,12 @@ class Series(Shown):
         """
         asked = Policy.read(policy) if isinstance(policy, (str, Path)) else Policy.of(policy)
         if isinstance(wait, bool) or not isinstance(wait, int) or wait < 0:
-            raise PolicyError(f"wait={wait!r}: say how many parts a row may wait, a whole number from 0")
+            raise PolicyError(f"⟨wait={wait!r}⟩: say how many parts a row may wait, a whole number from 0")
         above = number("wait_above", wait_above, "it is a share from 0 to 1", lambda x: 0 <= x <= 1)
         if wait and mode != "increment":
-            raise PolicyError(f"rows wait in mode 'increment' alone; leave wait out of mode {mode!r}")
+            raise PolicyError(f"rows wait in mode 'increment' alone; leave ⟨wait=⟩ out of mode {mode!r}")
         if not counterfeits and mode != "again":
-            raise PolicyError(f"made-up rows belong to mode 'again' alone; leave counterfeits out of mode {mode!r}")
+            raise PolicyError(f"made-up rows belong to mode 'again' alone; leave ⟨counterfeits=⟩ out of mode {mode!r}")
         settings: dict[str, Any] = {}
         if mode == "increment":
             settings = {"wait": wait, "wait_above": above}

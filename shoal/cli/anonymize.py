@@ -107,9 +107,9 @@ def anonymize(
         asked = _asked(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
-    target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
+    target = Path(served[1] if served else files.output or _default_output(data, source.glob))
     target = lakes.folder_of(target) if lake else target
-    papers = Documents.beside(target, files.certificate, not files.no_record, files.sign)
+    papers = Documents.next_to(target, files.certificate, not files.no_record, files.sign)
     beside, record = papers.certificate, papers.record
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
@@ -223,7 +223,7 @@ def _again(earlier: list[Path], *, counted: bool) -> str:
     )
 
 
-def _beside_table(data: Any, glob: bool) -> Path:
+def _default_output(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
     from shoal.errors import PolicyError
 

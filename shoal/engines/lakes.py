@@ -289,7 +289,7 @@ class _Iceberg:
             self.own = StaticTable.from_metadata(newest[0].absolute().as_uri())
         tasks = list(self.own.scan().plan_files())
         if any(task.delete_files for task in tasks):
-            raise InputError(f"{self.shown} has rows that are deleted beside its files; save it as Parquet")
+            raise InputError(f"{self.shown} has files that list deleted rows; save it as Parquet")
         files = _plain_files(task.file.file_path for task in tasks)
         names = [field.name for field in self.own.schema().fields]
         if any(_arrow_schema(file).names != names for file in files):

@@ -386,6 +386,15 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
             default="ratio", flag="--no-bound", meant="none", words=("ratio", "none"), promised=True,
         ),
     ]  # fmt: skip
+    judge: Annotated[
+        str,
+        Setting(
+            "Files",
+            "Who counts what was written: this process (here, the default), or the engine that wrote it (engine).",
+            "With `engine`, the workers of Spark, or DuckDB, count the parts of a folder; some are counted here again.",
+            default="here", words=("here", "engine"), stated="asked", private=True, promised=True,
+        ),
+    ]  # fmt: skip
     effort: Annotated[
         str | float,
         Setting(

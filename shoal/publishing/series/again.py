@@ -61,7 +61,7 @@ def add(
     extra = [c for c in frame.columns if c not in (*policy.grouped, *policy.sensitive)]
     if extra:
         raise InputError(
-            f"column {extra[0]!r} is carried along, and a made-up row could have no value there; name it among the "
+            f"column {extra[0]!r} is insensitive, and a made-up row could have no value there; name it among the "
             "identifiers, so that it leaves the table"
         )
     people = People(frame, persons, policy, keyed)

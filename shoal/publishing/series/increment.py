@@ -285,7 +285,7 @@ def add(
         if stays.all():
             raise InfeasibleError(
                 f"all {frame.height:,} rows would lose more than {wait_above:g} and may still wait, so this part would "
-                "be empty; add more people, or start the series with a larger --wait-above"
+                "be empty; add more people, or start the series with a larger ⟨wait_above=⟩"
             )
     out = published.filter(~stays)
     kept = [p for p, s in zip(persons, stays, strict=True) if not s]
@@ -304,14 +304,14 @@ def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> No
     before = ledger.known(persons)
     if before:
         raise InputError(
-            f"{before:,} people of this table stand in an earlier part, and mode 'increment' publishes everybody "
-            "once; hand over new people alone, or start a series of mode 'again'"
+            f"{before:,} people of this table are in an earlier part, and mode 'increment' publishes everybody "
+            "once; pass new people alone, or start a series of mode 'again'"
         )
     absent = set(ledger.waiting) - set(persons)
     if absent and not without_waiting:
         raise InputError(
             f"{len(absent):,} rows of an earlier table wait for this part and are not in this table; add them to it, "
-            "or say --without-waiting (without_waiting=True), and they are never published"
+            "or say ⟨without_waiting=True⟩, and they are never published"
         )
 
 

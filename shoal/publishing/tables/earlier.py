@@ -144,7 +144,7 @@ def refuse_composition(found: Sequence[Composition], most: float) -> None:
     if worst.share > most:
         raise VerificationError(
             f"set against the earlier releases this one breaks a promise for {100 * worst.share:.1f} % of the people "
-            f"who may stand in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
+            f"who may be in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
             "a series (shoal series), new people alone, use a recoding that was fitted once (Recoder), or say "
             "⟨force_composition=True⟩"
         )
