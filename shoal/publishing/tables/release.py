@@ -18,6 +18,7 @@ from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
+from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, told_at_most
 from shoal.model.cards import in_one_line
@@ -29,7 +30,7 @@ from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import Exposed, trees_of
+from shoal.publishing.tables.limits import Exposed, graphs_of, trees_of
 from shoal.watching import watched
 
 
@@ -273,6 +274,7 @@ class Release(Generic[Frame]):
         few = dealt.tuples
         cells, counts = few.counts(names) if few is not None else (dealt.counts or self._opened().counts)(names)
         refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
+        refuse_unconnected(cells, graphs_of(policy), policy.star)
         found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self.facts.harbor is not None or policy.population is not None or policy.weighed:
             opened = self._opened()

@@ -53,7 +53,7 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.tables.limits import graphs_of, trees_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
@@ -279,6 +279,7 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         expected=release._placement.expected.counts(text=text, blank=blank),
         orders=release._placement.orders,
         trees=trees_of(policy),
+        graphs=graphs_of(policy),
     )
     audit = judge_held(held, asked, form)
     if release.facts.harbor is not None:
