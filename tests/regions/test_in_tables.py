@@ -156,8 +156,8 @@ def test_files_go_the_whole_way_and_verify_asks_the_graph(place: Path) -> None:
     assert graph.wrong(release.table["zip"].unique(), "*") is None
     assert any("{" in text for text in release.table["zip"])
     beside = release.write(place / "release.csv")
-    alone = released(place, k=6, quasi_identifiers=["zip"], insensitive=["sex", "age"], hierarchies={})
-    assert 0 < alone.certificate.cost < 1
+    alone = released(place, k=12, quasi_identifiers=["zip"], insensitive=["sex", "age"], hierarchies={})
+    assert any("{" in text for text in alone.table["zip"])
     lost = json.loads(alone.write(place / "zips.csv").read_text())["loss"]["ncp"]
     assert lost == pytest.approx(alone.certificate.cost)
     stated = json.loads(beside.read_text())["policy"]
