@@ -19,6 +19,7 @@ MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model"}
 SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
+    "shoal.problems.ascent",
     "shoal.problems.catalogue",
     "shoal.problems.programs",
     "shoal.problems.threads",
@@ -28,7 +29,7 @@ BESIDES = {
     "tables": {"highspy", "networkx"},
     "regions": {"networkx"},
 }
-KERNEL = {"numpy", "numba", "shoal.kernels.", "shoal.kernels.patience", "shoal.kernels.uncompiled"}
+KERNEL = {"numpy", "numba", "shoal.kernels.", "shoal.kernels.uncompiled"}
 
 
 def folders(room: str) -> list[str]:
@@ -45,6 +46,7 @@ ROOMS: dict[str, set[str]] = {
     "kernels": KERNEL | {"llvmlite", "shoal.clock", "shoal.kernels"},
     **{f"kernels/{name}": KERNEL | {f"shoal.kernels.{name}"} for name in folders("kernels")},
     "problems/catalogue.py": {"shoal.errors"},
+    "problems/ascent.py": {"numpy"},
     "problems/threads.py": {"numpy"},
     "problems/programs.py": {"numpy", "scipy", "highspy"},
     **{

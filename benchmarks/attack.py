@@ -284,7 +284,7 @@ def totals() -> list[dict[str, Any]]:
                     "fillings of race that agree": ways.get("race", ""),
                     "of sex": ways.get("sex", ""),
                     "hidden cells told exactly": told.figure,
-                    "leaks": found["what lies beside the release"].figure,
+                    "leaks": found["what is next to the release"].figure,
                 }
             )
     return out

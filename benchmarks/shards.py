@@ -34,7 +34,7 @@ def run(n, shards):
 n, shards = map(int, sys.argv[1:])
 run(2000, shards)
 found, processor = run(n, shards)
-told, cells = found.certificate, found.expected.histogram.cells
+told, cells = found.certificate, found._placement.expected.histogram.cells
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps([cells, told.cost, told.lower_bound, found.seconds["solve"], processor, peak]))
 """

@@ -49,7 +49,7 @@ from shoal.publishing.people import (
     Sample,
     flagged,
     judged,
-    judged_apart,
+    judged_by_part,
     models_of,
     parts_of,
     refuse_missing,
@@ -62,16 +62,17 @@ from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
 from shoal.publishing.tables.release import (
-    Dealt,
     Facts,
+    GivenPopulation,
     Losses,
     Missing,
     Persons,
     Placement,
     Release,
+    ReleasedRows,
     Source,
-    Surroundings,
 )
+from shoal.publishing.tables.writing import refuse_here
 from shoal.watching import Clock, watched
 
 __all__ = ["anonymize", "prepare"]
@@ -118,7 +119,8 @@ def anonymize(
               elsewhere, and rows are then placed differently.) None: fresh randomness. ``seed`` fixes only the search.
               Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the certificate
               contain it
-    after     an earlier release of the same people, or several: paths (read with the certificates next to them),
+    after     an earlier release of the same people, or several: paths (read with the certificates next to them; of a
+              series every part, of a table of Delta or Iceberg every version that can be read),
               frames, or Releases. ``release.composition`` counts what all of them reveal together about the people of
               this table. Raises VerificationError if that breaks a promise for more than ``max_composition`` of the
               people who might be in several, unless ``force_composition``; see ``shoal.judge.composition``
@@ -140,7 +142,7 @@ def anonymize(
         >>> sorted(set(release.table["age"])), release.audit.k, release.certificate.optimal
         (['[34, 35]', '[61, 62]'], 3, True)
     """
-    release = prepare(
+    return prepare(
         data,
         policy,
         engine=engine,
@@ -151,10 +153,9 @@ def anonymize(
         max_composition=max_composition,
         force_composition=force_composition,
         progress=progress,
+        check=True,
         **settings,
     )
-    release.check()
-    return release
 
 
 def prepare(
@@ -171,12 +172,14 @@ def prepare(
     target: Path | None = None,
     fixed: Fixed | None = None,
     progress: Callable[[str, float | None], None] = nothing,
+    check: bool = False,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
     """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
 
     target  where it will be written: what its format cannot hold is refused before the work
     fixed   levels of a global recoding that was found before; None: they are searched
+    check   look, as ``anonymize`` does
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
@@ -201,15 +204,20 @@ def prepare(
         )
         with clock.step("solving", "solve"):
             refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
-            solved = _solve(cells, asked, progress, fixed, secret)
+            solved = _solve(read, cells, asked, progress, fixed, secret)
         with clock.step("recoding", "recode"):
-            release = _recode(read, cells, solved, asked, secret, target, raw.result)
+            release = _recode(read, cells, solved, asked, secret, target)
+        if check:  # the judge knows nothing of the table as it came, so it does not wait for its figures
+            release.audit  # noqa: B018  (kept until it is asked for)
+        release = replace(release, facts=replace(release.facts, before=raw.result()))
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
             release = figures_after(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)
+    if check:
+        release.check()
     return release
 
 
@@ -287,10 +295,12 @@ def _read(
     target: Path | None,
 ) -> _Read:  # fmt: skip
     """Open the table and refuse what could not be published, before any work."""
-    roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.beside]
+    roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.counting]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
     require(table.columns, needed)
+    if asked.judge == "engine":
+        refuse_here(table)
     harbor = None
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
@@ -311,7 +321,7 @@ def _read(
 
 def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     """Group and count; refuse what no release can meet."""
-    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.beside))
+    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting))
     if not counted.histogram.rows:
         name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
@@ -329,7 +339,7 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
 
 
 def _solve(
-    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    read: _Read, cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
     secret: bytes | None,
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published."""
@@ -352,6 +362,7 @@ def _solve(
             decoys=decoys_of(asked, histogram, secret),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
+            workers=read.table.workers().spread if asked.shards else None,
         ),
     )  # fmt: skip
     grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)
@@ -371,12 +382,11 @@ def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | 
 
 
 def _recode(
-    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None,
-    raw: Callable[[], dict[str, Any]],
+    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
 ) -> Release[Any]:  # fmt: skip
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
 
-    raw  gives the figures of the table as it came
+    The figures of the table as it came are filled in later.
     """
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
@@ -386,13 +396,13 @@ def _recode(
         blurred_columns(columns, replacements),
     )
     merged, replacements = classes(grouping.partition, replacements)
-    dropped, aside = [c for c in asked.identifiers if c not in asked.beside], [*asked.identifiers, FLAG]
+    dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
     placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
     )
-    if tuples is not None and (asked.beside or asked.missing == "apart"):
+    if tuples is not None and (asked.counting or asked.missing == "apart"):
         placed, tuples = tuples.frame(), None
-    placed, incomplete = judged_apart(placed, counted, asked)
+    placed, incomplete = judged_by_part(placed, counted, asked)
     out, persons, people = judged(placed, asked)
     _, merged = without_units(counted, merged, asked)
     counted, partition = without_units(counted, grouping.partition, asked)
@@ -403,7 +413,7 @@ def _recode(
         cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
-        before=raw(),
+        before={},
         carried=read.carried,
         persons=Persons(*persons),
         missing=Missing(incomplete, read.filled),
@@ -423,10 +433,12 @@ def _recode(
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        dealt=Dealt(out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts),
+        rows=ReleasedRows(
+            out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts
+        ),
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
         source=Source(read.source, read.separator, read.table.origin.parts),
-        beside=Surroundings(read.census, people),
+        population=GivenPopulation(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 

@@ -22,8 +22,7 @@ from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing import series_folder
 from shoal.publishing.opening import opened
-from shoal.publishing.series import again, increment, views
-from shoal.publishing.series.part import Part, judged_bytes, make_part
+from shoal.publishing.series import Part, again, increment, judged_bytes, make_part, views
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
@@ -80,12 +79,12 @@ class Series(Shown):
         """
         asked = Policy.read(policy) if isinstance(policy, (str, Path)) else Policy.of(policy)
         if isinstance(wait, bool) or not isinstance(wait, int) or wait < 0:
-            raise PolicyError(f"wait={wait!r}: say how many parts a row may wait, a whole number from 0")
+            raise PolicyError(f"⟨wait={wait!r}⟩: say how many parts a row may wait, a whole number from 0")
         above = number("wait_above", wait_above, "it is a share from 0 to 1", lambda x: 0 <= x <= 1)
         if wait and mode != "increment":
-            raise PolicyError(f"rows wait in mode 'increment' alone; leave wait out of mode {mode!r}")
+            raise PolicyError(f"rows wait in mode 'increment' alone; leave ⟨wait=⟩ out of mode {mode!r}")
         if not counterfeits and mode != "again":
-            raise PolicyError(f"made-up rows belong to mode 'again' alone; leave counterfeits out of mode {mode!r}")
+            raise PolicyError(f"made-up rows belong to mode 'again' alone; leave ⟨counterfeits=⟩ out of mode {mode!r}")
         settings: dict[str, Any] = {}
         if mode == "increment":
             settings = {"wait": wait, "wait_above": above}
@@ -206,7 +205,7 @@ class Series(Shown):
             }  # fmt: skip
             part = make_part(views.view(first, asked, held.policy), policy, said, sign=sign)
             progress("writing and reading back", None)
-            after = replace(held.ledger, number=held.parts + 1)
+            after = held.ledger.after(pl.DataFrame(schema=series_folder.SCHEMA))
             held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
@@ -223,7 +222,7 @@ class Series(Shown):
             "series": str(self.place),
             "mode": self.mode,
             "parts": held.parts,
-            "people": held.ledger.persons.height,
+            "people": held.ledger.people,
             "waiting": len(held.ledger.waiting),
             "head": held.digests[-1],
         }

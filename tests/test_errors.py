@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ import pytest
 import shoal
 from shoal.cli.common import in_flags, refusal
 from shoal.errors import InputError, PolicyError, Sentence, within
+from shoal.model.settings import OtherModels, OtherSettings
 from tests.commands import run
+from tests.docs.test_words import texts
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,7 @@ from tests.commands import run
         ("⟨coordinates=('x', 'y')⟩", "coordinates=('x', 'y')", "--coordinates x,y"),
         ("⟨light='nearest'⟩", "light='nearest'", "--islands join"),
         ("⟨overwrite=True⟩", "overwrite=True", "--force"),
+        ("⟨place=⟩; ⟨counterfeits=⟩", "place=; counterfeits=", "--latitude and --longitude; --no-counterfeits"),
         ("column 'k=5' and max_level", "column 'k=5' and max_level", "column 'k=5' and max_level"),
         ("a ⟨strange one⟩", "a ⟨strange one⟩", "a ⟨strange one⟩"),
     ],
@@ -78,6 +83,51 @@ def test_every_mark_in_the_code_is_one_of_a_setting_and_stands_in_a_sentence() -
             assert not set("⟨⟩") & set(Sentence(text)), f"{path.name}, line {node.lineno}: {text}"
             seen += "⟨" in text
     assert seen > 100
+
+
+CALLS = (
+    shoal.anonymize, shoal.attack, shoal.audit, shoal.compare, shoal.explore, shoal.release, shoal.verify, shoal.Policy,
+    shoal.Series.start, shoal.Series.add, shoal.tables.group, shoal.gathering.gather, shoal.gathering.cellular,
+    shoal.regions.merge, shoal.tiles.split, shoal.labels.cover, shoal.intervals.cut,
+)  # fmt: skip
+KEYWORDS = {name for call in CALLS for name in inspect.signature(call).parameters}
+KEYWORDS |= {*OtherSettings.__annotations__, *OtherModels.__annotations__}
+KEYWORDS -= {"data"}  # nodes(data=True)
+
+
+def unmarked(text: str) -> list[str]:
+    """Options, keywords with ``=`` and names of settings with an underscore that no mark is around."""
+    bare = re.sub("⟨[^⟩]*⟩|'[a-z_]+'", "", text)  # what is in quotes is a value
+    given = [m[1] for m in re.finditer(r"\b([a-z_]+)=", bare)]
+    named = [word for word in re.findall(r"\b[a-z]+_[a-z_]+\b", bare) if word not in given]
+    return re.findall(r"(?<![\w-])--[a-z][a-z-]+", bare) + [word for word in given + named if word in KEYWORDS]
+
+
+def test_every_setting_of_a_refusal_is_marked() -> None:
+    """Below the command line a refusal names settings by marks, or one front end reads the words of another."""
+    found = {}
+    for path in sorted(Path(shoal.__file__).parent.rglob("*.py")):
+        if path.parent.name == "cli":  # what is typed is its own language
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            raised = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if re.search(r"Error\b", raised):
+                said = [text for part in node.args for _, text in texts(part)]
+                found |= {f"{path.name}, {text}": names for text in said if (names := unmarked(text))}
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("say ⟨k=5⟩, or leave --force out", ["--force"]),
+        ("say k=5, for ⟨l=3⟩", ["k"]),
+        ("max_level counts levels; so --- or a--b", ["max_level"]),
+        ("⟨max_level⟩ counts levels; keys=5 and an_own_name are of others", []),
+    ],
+)
+def test_a_setting_without_a_mark_is_found(text: str, found: list[str]) -> None:
+    assert unmarked(text) == found
 
 
 def test_the_workbench_names_the_fields_of_its_pages() -> None:

@@ -83,3 +83,34 @@ def test_the_column_farthest_from_it_is_named_before_any_search(kind: str, monke
         shoal.anonymize(data, **asked)
     assert "largest l possible is 1" in str(told.value)
     assert "by 'who'" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"l": 2, "person": "who"},
+            r"^test 'none' is held by 90 .*Also, ill 'flu' is held by 70 .*remove these columns",
+        ),
+        ({"l": 2}, r"^test 'none' is 90.0 % .*Also, ill 'flu' is 70.0 % .*alpha 0.7$"),
+        ({"distinct_l": 3}, r"^sex has 2 different values.*Also, test has 2 different values"),
+        ({"distinct_l": 3, "person": "who"}, r"^sex has 2 different values.*Also, test has 2 different values"),
+        (
+            {"privacy": [shoal.EntropyLDiversity(3)]},
+            r"^all rows as one group reach .* of ill.*Also, .* of sex.* of test",
+        ),
+    ],
+)
+def test_every_column_at_fault_is_named(more: Any, said: str) -> None:
+    table = pl.DataFrame(
+        {
+            "age": [20 + i % 9 for i in range(100)],
+            "ill": ["flu"] * 70 + ["cold", "cough", "none"] * 10,
+            "sex": ["f", "m"] * 50,
+            "test": ["none"] * 90 + ["high"] * 10,
+            "who": [f"p{i}" for i in range(100)],
+        }
+    )
+    table = table if "person" in more else table.drop("who")
+    with pytest.raises(shoal.InfeasibleError, match=said):
+        shoal.anonymize(table, quasi_identifiers=["age"], sensitive=["ill", "sex", "test"], **more)

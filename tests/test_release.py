@@ -130,7 +130,7 @@ def test_an_empty_text_and_a_missing_one(tmp_path: Path) -> None:
     record = kept(release.write(tmp_path / "r.parquet"))
     assert verify(tmp_path / "r.parquet", record, frame).holds
     for name in ("r.csv", "r.xlsx"):
-        with pytest.raises(shoal.InputError, match="cannot tell apart"):
+        with pytest.raises(shoal.InputError, match="cannot distinguish"):
             release.write(tmp_path / name)
 
 

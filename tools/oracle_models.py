@@ -146,7 +146,7 @@ def check(
 ) -> str | None:
     """What is wrong with one case, or None."""
     if MODELS[name].speaks == "population":
-        return beside_population(seed, name, tuple(m for m in methods if m != "optimal"), effort, search)
+        return with_population(seed, name, tuple(m for m in methods if m != "optimal"), effort, search)
     quasi, sensitive, asked, parts = table(seed, name)
     truth = search(quasi, sensitive, asked, parts)
     histogram = Histogram.from_rows(np.array(quasi), np.array(sensitive))
@@ -292,7 +292,7 @@ def holds(case: Beside, classes: Counter[Any]) -> bool:
     return min(shown.values()) >= case.k and meets_population(case.name, case.parameters, shown, case.population)
 
 
-def beside_population(seed: int, name: str, methods: tuple[str, ...], effort: str | float, search: Any) -> str | None:
+def with_population(seed: int, name: str, methods: tuple[str, ...], effort: str | float, search: Any) -> str | None:
     """What is wrong with one sample of a population, or None."""
     case = sampled(seed, name)
     anyhow, by_column = case.least(search)

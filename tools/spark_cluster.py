@@ -1,6 +1,8 @@
 """A release on executors that are processes of their own, one of them killed on the way: the rows that DuckDB writes.
 
-python tools/spark_cluster.py [--rows 100000] [--kills 1] [--master 'local-cluster[2,1,1024]']
+python tools/spark_cluster.py [--rows 100000] [--kills 1] [--master 'local-cluster[2,1,1024]'] [--shards 8]
+
+With --shards, executors are killed while they search the shards, and the workers judge what they write.
 
 Needs pyspark and Java 17; SPARK_HOME is left unset.  Executors are found among the processes this one has started.
 """
@@ -16,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -61,6 +64,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--kills", type=int, default=1)
     parser.add_argument("--master", default="local-cluster[2,1,1024]")
+    parser.add_argument("--shards", type=int, default=0)
     asked = parser.parse_args()
     os.environ.pop("SPARK_HOME", None)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -73,14 +77,12 @@ def main() -> None:
     frame = pl.DataFrame({name: rng.integers(0, 40, asked.rows) for name in "ab"})
     frame = frame.with_columns(s=pl.Series(rng.choice(list("pqrstu"), asked.rows)), row=pl.int_range(asked.rows))
     how = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "insensitive": ["row"], "k": 40, "l": 4, "seed": 1}
-    how |= {"effort": "fast", "publish": "ranges", "secret": SECRET}
+    how |= {"effort": "fast", "publish": "ranges", "secret": SECRET, "shards": asked.shards or None}
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         (root / "in").mkdir()
         for i, part in enumerate(frame.iter_slices(asked.rows // 8)):
             part.write_parquet(root / "in" / f"p{i}.parquet")
-        release = prepare(session.read.parquet(str(root / "in")), **how)
-        split = int((np.bincount(release._placement.expected.partition.cell) > 1).sum())
         killed: list[int] = []
 
         def kill() -> None:
@@ -90,12 +92,18 @@ def main() -> None:
                     os.kill(process, signal.SIGKILL)
                     killed.append(process)
 
+        def made() -> Any:
+            return prepare(session.read.parquet(str(root / "in")), **how, judge="engine" if asked.shards else "here")
+
         thread = threading.Thread(target=kill)
+        release = None if asked.shards else made()
         clock = time.perf_counter()
         thread.start()
+        release = made() if release is None else release
         record = release.write(root / "out")
         spent = time.perf_counter() - clock
         thread.join()
+        split = int((np.bincount(release._placement.expected.partition.cell) > 1).sum())
         prepare(root / "in", engine="duckdb", **how).write(root / "other")
         same = rows_in(root / "out") == rows_in(root / "other")
         holds = shoal.verify(root / "out", record).holds

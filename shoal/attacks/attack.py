@@ -56,7 +56,7 @@ class Attack:
     def above(self, threshold: float) -> tuple[Finding, ...]:
         """The findings whose risk is above a threshold, the highest first."""
         if not 0 <= threshold <= 1:
-            raise PolicyError(f"fail_above={threshold!r}: a risk is a share from 0 to 1")
+            raise PolicyError(f"⟨fail_above={threshold!r}⟩: a risk is a share from 0 to 1")
         found = [f for f in self.findings if f.risk is not None and f.risk > threshold + 1e-9]
         return tuple(sorted(found, key=lambda f: -(f.risk or 0.0)))
 
@@ -119,7 +119,7 @@ def _base(finding: Finding) -> float | None:
 def line_of(finding: Finding) -> str:
     """A finding in a line."""
     if finding.figure is None:
-        return f"{finding.attack}, {finding.name}: {finding.measures}: cannot be told"
+        return f"{finding.attack}, {finding.name}: {finding.measures}: unknown"
     span = "" if finding.low is None else f" ({number(finding.low)} to {number(finding.high)})"
     base = "; ".join(f"{name} {number(value)}" for name, value in finding.baselines.items())
     promise = "" if finding.promise is None else f"; promise {number(finding.promise)}"
@@ -174,7 +174,7 @@ def attack(
         )
     own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
-        raise PolicyError("⟨earlier=⟩: hand over a list of releases, as in ⟨earlier=['january.csv']⟩")
+        raise PolicyError("⟨earlier=⟩: pass a list of releases, as in ⟨earlier=['january.csv']⟩")
     trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
     with within("the release"):
         frame = _open(told.table, separator, [*quasi, *own])
@@ -254,7 +254,7 @@ def without(register: People, original: People) -> People:
 def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:
     notes = []
     if reading.unknown:
-        notes.append(f"{reading.unknown} different cells are not understood and count as stars; hand over hierarchies")
+        notes.append(f"{reading.unknown} different cells are not understood and count as stars; pass hierarchies")
     if "original" not in tables:
         notes.append("no original: guesses cannot be checked, so linkage by errors, classifiers, minimality and "
                      "downcoding are left out")  # fmt: skip

@@ -110,7 +110,7 @@ def _pandas(table: Any, frame: pl.DataFrame, found: Residue) -> None:
             _unseen(found, frame, str(name), list(map(str, table[name].dtype.categories)))
     index = table.index
     if index.nlevels > 1 or index.names != [None] or list(index) != list(range(len(index))):
-        found.order.append("the index of the frame is not 0, 1, 2, ...: it may say where rows stood")
+        found.order.append("the index of the frame is not 0, 1, 2, ...: it may show the original order of the rows")
     if table.attrs:
         found.said.append(f"attributes of the frame: {', '.join(map(str, table.attrs))}")
 
@@ -186,7 +186,7 @@ def _dictionaries(table: Any, part: pl.DataFrame, found: Residue) -> None:
             kept = [v for v in listed if v in set(seen)]
             met = [v for v in seen if v in set(kept)]
             if kept not in (met, sorted(kept)) and len(kept) > 2:
-                found.order.append(f"the dictionary of {name!r} stands in an order of other rows")
+                found.order.append(f"the dictionary of {name!r} is in an order of other rows")
 
 
 def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, found: Residue) -> None:
@@ -341,16 +341,16 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
     """Every finding about files.  table: the release as it came, a path or a frame"""
     path = Path(table) if isinstance(table, (str, Path)) else None
     out = [_against_itself(reading)]
-    if (held := _beside_rows(reading, table, separator)) is not None:
+    if (held := _residue_finding(reading, table, separator)) is not None:
         out.append(held)
     if path is not None:
-        out += public_files.found_beside_it(reading, path)
+        out += public_files.found_next_to_it(reading, path)
     if people is not None and people.rows == reading.rows:
         out.append(_against_original(reading, people))
     return out
 
 
-def _beside_rows(reading: Reading, table: Any, separator: str | None) -> Finding | None:
+def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Finding | None:
     """Values and orders held beside the rows; None where the form of the table has none."""
     held = residue(table, reading.frame, separator)
     if held is None:
@@ -384,7 +384,7 @@ def _against_itself(reading: Reading) -> Finding:
     leaks = abs(worst) > limit
     return Finding(
         "files", "order of the rows", "folklore; statistical agencies randomize the order",
-        "the intruder looks at the rows in the order of the file", "1 where rows follow a column or values stand "
+        "the intruder looks at the rows in the order of the file", "1 where rows follow a column or values are "
         "together, 0 where the order is random", float(leaks), float(leaks), float(leaks), {"a random order": 0.0},
         None, rows, float(leaks), (f"column {name_of}", float(leaks)) if leaks else None,
         "shuffle the rows by a secret", {"deviate": float(worst), "limit": float(limit)},

@@ -43,8 +43,8 @@ def found(reading: Reading, files: Sequence[Any]) -> list[Finding]:
     return [
         Finding(
             "files", "originals that agree", PAPER_ON_ORIGINALS,
-            "the intruder has the release and every public file beside it, and knows the values of each column",
-            "share of what the release leaves open that the files beside it tell, in bits", taken, taken, taken,
+            "the intruder has the release and every public file next to it, and knows the values of each column",
+            "share of what the release leaves open that the files next to it tell, in bits", taken, taken, taken,
             {"the release alone": 0.0}, None, reading.rows, taken if after < before else 0.0, None,
             "withhold figures of the original, or round them",
             {"by_the_release_alone": before, "by_everything_beside_it": after,
@@ -213,7 +213,7 @@ def told(figures: Any, under: str = "") -> Iterator[str]:
             yield from told(held, under)
 
 
-def found_beside_it(reading: Reading, path: Path) -> list[Finding]:
+def found_next_to_it(reading: Reading, path: Path) -> list[Finding]:
     """Whether a public file beside the release tells figures of the original, and which hidden cells they pin down."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in told(held)}
@@ -222,7 +222,7 @@ def found_beside_it(reading: Reading, path: Path) -> list[Finding]:
     leaking = bool(leaks or internal)
     out = [
         Finding(
-            "files", "what lies beside the release", PAPER,
+            "files", "what is next to the release", PAPER,
             "the intruder has every file that carries the release's name and does not say that it is private",
             "1 where one tells figures of the original, 0 where none does", float(leaking), float(leaking),
             float(leaking), {"the release alone": 0.0}, None, reading.rows, float(leaking), None,
@@ -251,8 +251,8 @@ def found_beside_it(reading: Reading, path: Path) -> list[Finding]:
         out.append(
             Finding(
                 "files", "hidden cells that totals tell", PAPER,
-                "the intruder has the release and the public files beside it, and knows the values of each column",
-                "hidden cells of columns whose hidden counts are told exactly", share, share, share,
+                "the intruder has the release and the public files next to it, and knows the values of each column",
+                "hidden cells of columns whose hidden counts follow exactly", share, share, share,
                 {"the release alone": 0.0}, None, hidden, share, None,
                 "withhold counts and figures of the original, or round them",
                 {"ways_to_fill_a_column": "; ".join(ways) or "too many to list"},

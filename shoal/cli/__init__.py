@@ -257,10 +257,10 @@ def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequ
             if context is not None and context.command.name == "demo":
                 return "shoal demo brings a table of its own; for yours: " + f"shoal init {shlex.quote(extra[1])}"
             out = " what it writes is named by --output;" if any("--output" in p.opts for p in own) else ""
-            return f"{extra[1]!r} is too much:{out} a name that holds blanks stands in quotes"
+            return f"{extra[1]!r} is too much:{out} a name that holds blanks needs quotes"
         return (
             f"{extra[1]!r} is too much: column names are separated by commas without blanks (--quasi age,zip), "
-            "and a name that holds blanks stands in quotes"
+            "and a name that holds blanks needs quotes"
         )
     needs = re.match(r"Option '([^']*)' requires an argument", said)
     if needs is not None:

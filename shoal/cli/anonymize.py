@@ -53,7 +53,9 @@ class After(NamedTuple):
     """Earlier releases of the same people, and what they may tell together with the new one."""
 
     after: list[str] = flag(
-        [], "--after", "An earlier release of the same people, or the folder of a series. Repeatable."
+        [],
+        "--after",
+        "An earlier release of the same people, the folder of a series, or a table of Delta or Iceberg. Repeatable.",
     )
     max_composition: float | None = flag(
         None,
@@ -105,9 +107,9 @@ def anonymize(
         asked = _asked(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
-    target = Path(served[1] if served else files.output or _beside_table(data, source.glob))
+    target = Path(served[1] if served else files.output or _default_output(data, source.glob))
     target = lakes.folder_of(target) if lake else target
-    papers = Documents.beside(target, files.certificate, not files.no_record, files.sign)
+    papers = Documents.next_to(target, files.certificate, not files.no_record, files.sign)
     beside, record = papers.certificate, papers.record
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     parts = files.parts
@@ -140,8 +142,10 @@ def anonymize(
         refuse_unwritable(*served, overwrite=force)
     elif lake:
         lakes.refuse_taken(lakes.opened(str(files.output)), force)
+        if lakes.readable(str(files.output)) and files.output not in after.after:
+            after = after._replace(after=[*after.after, str(files.output)])  # a further release of the same people
     if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
-        after = after._replace(after=[str(earlier[0])])
+        after = after._replace(after=[*after.after, str(earlier[0])])
     again = _again(earlier, counted=bool(after.after)) if repeated else None
     with progress() as listener:
         release = prepare(
@@ -219,7 +223,7 @@ def _again(earlier: list[Path], *, counted: bool) -> str:
     )
 
 
-def _beside_table(data: Any, glob: bool) -> Path:
+def _default_output(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
     from shoal.errors import PolicyError
 

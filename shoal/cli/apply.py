@@ -73,7 +73,7 @@ def apply(
 
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
-    papers, read = Documents.beside(output, certificate, not beside.no_record), [recoder, new, order.secret]
+    papers, read = Documents.next_to(output, certificate, not beside.no_record), [recoder, new, order.secret]
     trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
     force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
     papers.check([(output, TABLE)], read, overwrite=force)

@@ -113,7 +113,7 @@ def composition_lines(told: dict[str, Any]) -> list[str]:
         if alone["tell"] is not None:
             lines.append(f"  one value left{of}: surely for {alone['tell']:,} of them, for {alone['may_tell']:,} maybe")
         return lines
-    maybe = "may stand" if "assumed" in told["placed"] else "stand"
+    maybe = "may be" if "assumed" in told["placed"] else "are"
     lines = [f"with earlier ones    {told['people']:,} people {maybe} in several releases{of and ';' + of}"]
     for key, who in (("known", "groups known"), ("unknown", "a register")):
         learned = told[key]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # keywords of calls that are no settings of a policy, whose option is not their name with dashes
 _OPTIONS = {
     "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
+    "counterfeits": "--no-counterfeits", "place": "--latitude and --longitude",
 }  # fmt: skip
 _OTHERWISE = {"light='nearest'": "--islands join", "light='leave'": "--islands leave"}
 QUOTE = "'"
@@ -235,7 +236,7 @@ def working(what: str) -> Iterator[None]:
             yield
 
 
-def beside(output: Path | None, certificate: Path | None) -> Path | None:
+def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:
     """Where the certificate of an output goes."""
     from shoal.engines.atomic import certificate_path, check_place
 
@@ -268,7 +269,7 @@ def put(
     from shoal.engines.atomic import Piece, closed_to, publish_together, record_path
 
     more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
-    proof = beside(next((p for p in (output, *more.values()) if p is not None), None), certificate)
+    proof = certificate_place(next((p for p in (output, *more.values()) if p is not None), None), certificate)
     written = output is not None or bool(more)
     if written:
         bound = "none" if kept[1] else "ratio"

@@ -62,12 +62,12 @@ class Files(NamedTuple):
 
     def check(self, read: list[Any], kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import beside, papers
+        from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
-        proof = beside(self.output or self.assignments, self.certificate)
+        proof = certificate_place(self.output or self.assignments, self.certificate)
         paths = self._replace(certificate=proof)[:-1]
         wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
         check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=self.force))

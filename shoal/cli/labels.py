@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, beside, papers, put, reported, seconds, working
+from shoal.cli.common import answer, certificate_place, papers, put, reported, seconds, working
 from shoal.cli.options import FORCE, JSON_, REPORT, Decision, OutputFiles, Text, flag, with_options
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Files(NamedTuple):
 
         if self.levels is not None and self.hierarchy is None:
             raise PolicyError("--levels are those of a hierarchy; say with --hierarchy FILE where it goes")
-        proof = beside(self.output, self.certificate)
+        proof = certificate_place(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), *papers(proof, kept), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
         read = (table, names)

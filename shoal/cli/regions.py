@@ -143,13 +143,13 @@ class Files(NamedTuple):
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import beside, papers
+        from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
         from shoal.engines.vector import check_outlines
 
         forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
-        proof = beside(self.output or self.hierarchy or self.dissolved, self.certificate)
+        proof = certificate_place(self.output or self.hierarchy or self.dissolved, self.certificate)
         drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
         more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
         more += papers(proof, kept)[1:]
@@ -274,7 +274,7 @@ def _obeyed(found: Regions) -> list[str]:
     said = {
         "excluded": "{} excluded",
         "water": "{} of water, which connects no others",
-        "water_attached": "of the water, {} in a region beside it",
+        "water_attached": "of the water, {} in a neighboring region",
         "left_out_by_maxima": "{} in no region, for none can take more under the maxima",
         "above_a_maximum_alone": "{} above a maximum alone, left as found",
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
@@ -382,20 +382,20 @@ def regions(
     made = release(
         nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()
     )  # fmt: skip
-    beside = _beside(given, weights, nest, options, search)
+    compared = _light_and_compared(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []
     drawn = levels_drawn(made, given, nest, weight[0], degrees)
     wrote = files.write(made, drawn, partial(_curve, tried, degrees), record)
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
-    payload |= {"light_components": beside[0], "comparison": beside[1], "seconds": seconds(begun, read, solved)}
+    payload |= {"light_components": compared[0], "comparison": compared[1], "seconds": seconds(begun, read, solved)}
     payload |= {**wrote, **reported(made, files.report, **decision._asdict())}
     lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note]
-    lines += screen(nest, *beside, given.centers() is not None)
+    lines += screen(nest, *compared, given.centers() is not None)
     answer(payload, [*lines, *files.written(len(ks), wrote["certificate_file"])], as_json)
 
 
-def _beside(
+def _light_and_compared(
     given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: Search
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Components too light alone, and other groups of the areas where these were asked for."""

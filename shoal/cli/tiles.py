@@ -76,11 +76,11 @@ class Files(NamedTuple):
 
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import beside, papers
+        from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import JSON, MAP, PAGE, TABLE, TILES, check_outputs
 
-        proof = beside(
+        proof = certificate_place(
             next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
         )
         forms = (TABLE, TILES, TABLE, MAP, PAGE, JSON)

@@ -68,7 +68,7 @@ def repeated(
     if kept is None and own.asked.get("no_record"):
         raise PolicyError("--if-changed finds an earlier run by its record, and --no-record writes none; leave one out")
     if kept is None:
-        raise PolicyError("--if-changed finds an earlier run by the record beside its output; say -o FILE")
+        raise PolicyError("--if-changed finds an earlier run by the record next to its output; say -o FILE")
     asked = {name: value for name, value in own.asked.items() if name not in ASIDE}
     outputs = [*(path for path, form in places if form is not RECORD), *([] if folder is None else [folder])]
     run = Run(asked, _files(read), outputs)

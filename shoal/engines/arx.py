@@ -155,7 +155,7 @@ _WORDS = {
     "quasi_identifiers": "Columns that others may know about a person; they are recoded.",
     "sensitive": "Columns that nobody may learn about a person; published as they are.",
     "identifiers": "Columns that leave the table.",
-    "insensitive": "Columns carried along unchanged.",
+    "insensitive": "Columns kept unchanged.",
 }
 
 

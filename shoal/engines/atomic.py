@@ -216,14 +216,14 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     for folder in {target.parent for target in targets}:
         clear_stale(folder)
     for target in targets:
-        with _told(target):
+        with _named_errors(target):
             refuse_read_only(target)
     made: list[Path] = []
     beside: list[tuple[Path, Path]] = []
     try:
         for piece, target in zip(pieces, targets, strict=True):
-            with _told(target):
-                temporary = folder_beside(target) if piece.folder else _temporary(target)
+            with _named_errors(target):
+                temporary = folder_next_to(target) if piece.folder else _temporary(target)
                 made.append(temporary)
                 own = [(temporary.with_suffix(side), target.with_suffix(side)) for side in piece.sides]
                 beside += own
@@ -233,7 +233,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                     piece.judge(temporary)
                 except VerificationError as error:
                     raise VerificationError(str(error).replace(temporary.name, target.name)) from None
-            with _told(target):
+            with _named_errors(target):
                 for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
                     _settle(one, name, closed | (SHARED if piece.private else 0))
         whole = [pair for pair in beside if pair[0].exists()]
@@ -256,15 +256,15 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
     try:
         kept = []
         for target in targets:
-            with _told(target):
+            with _named_errors(target):
                 kept.append(_copy_kept(target, made))
         for temporary, target, old in zip(temporaries, targets, kept, strict=True):
-            with _told(target):
+            with _named_errors(target):
                 swap = target.is_dir() and temporary.is_dir()
                 done.append((target, temporary if swap else old, temporary.stat().st_ino))
                 _give_name(temporary, target)
         for target in targets:
-            with _told(target):
+            with _named_errors(target):
                 sync_folder(target.parent)
     except BaseException:
         for target, old, new in reversed(done):
@@ -275,7 +275,7 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
 def _give_name(temporary: Path, target: Path) -> None:
     """Rename into place; of two folders the names are exchanged, at once where the system can."""
     if target.is_dir() and temporary.is_dir():
-        exchange(temporary, target, lambda: folder_beside(target))
+        exchange(temporary, target, lambda: folder_next_to(target))
     else:
         replace(temporary, target)
 
@@ -321,7 +321,7 @@ def _temporary(target: Path) -> Path:
     return Path(name)
 
 
-def folder_beside(target: Path) -> Path:
+def folder_next_to(target: Path) -> Path:
     """A new folder beside a target that only this user can enter, named as temporaries are."""
     return Path(tempfile.mkdtemp(prefix=f".shoal-{os.getpid()}-{_host()}-", suffix=".part", dir=target.parent))
 
@@ -355,7 +355,7 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
 
 
 @contextlib.contextmanager
-def _told(target: Path) -> Iterator[None]:
+def _named_errors(target: Path) -> Iterator[None]:
     """An error of the system, or of a library about it, as a sentence that names the target, never the temporary."""
     try:
         yield
@@ -484,7 +484,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
         for one in beside:
             check_place(one)
         for one in (path, *beside):
-            named = repr(str(one)) + ("" if one is path else f", which is written beside {path.name!r},")
+            named = repr(str(one)) + ("" if one is path else f", which is written next to {path.name!r},")
             if any(_one(one, source) for source in sources):
                 raise InputError(
                     f"the output {named} is a file that is read; what is read is never changed, name another file"
@@ -612,5 +612,5 @@ def certificate_of(release: str | Path, named: str | Path | None) -> Path:
     if not beside.is_file():
         if not Path(release).exists():
             raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
-        raise InputError(f"there is no certificate {beside.name!r} beside the release; name the one that belongs to it")
+        raise InputError(f"there is no certificate {beside.name!r} next to the release; name the right one")
     return beside

@@ -250,10 +250,10 @@ def _sorted(series: pl.Series) -> Coded:
 
 def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:
     """``mixed_radix`` without stacking the columns first."""
-    room = 1
+    combinations = 1
     for size in sizes:
-        room *= max(size, 1)
-    if room >= 2**62:
+        combinations *= max(size, 1)
+    if combinations >= 2**62:
         return mixed_radix(np.column_stack(columns), sizes)
     key = np.zeros(rows, np.int64)
     for codes, size in zip(columns, sizes, strict=True):

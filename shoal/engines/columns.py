@@ -242,7 +242,7 @@ def row_numbers(data: Any) -> Any:
     why = _why(index, [str(column) for column in frame.columns])
     if why:
         raise InputError(
-            f"⟨keep_order⟩ leaves the index beside the rows, and {why}, so it may point at people. Use "
+            f"⟨keep_order⟩ keeps the index with the rows, and {why}, so it may identify people. Use "
             "reset_index(drop=True) to leave it out, or reset_index() to make it a column, which takes a role"
         )
     return index

@@ -13,19 +13,20 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import clear_stale, folder_beside
+from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import DIGITS, Bounds, Sql, compared_sql, laid_in_order, payload_sql
-from shoal.engines.source import Parts, Scope, Source, database_kind, locate, size
+from shoal.engines.source import Parts, Scope, Source, database_kind, locate, size, too_little
 from shoal.engines.store import batches, slices
-from shoal.engines.table import Checked, Origin, Stored, Table, refuse_other_count
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.engines.table import Checked, Origin, Stored, Table, Workers, refuse_other_count
+from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
 _OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # which no other table holds
@@ -81,6 +82,9 @@ class _DuckDB:
     def stored(self, native: Any) -> Any:
         return Stored(native.to_arrow_table(), _relation_of)
 
+    def workers(self, native: Any) -> Workers:
+        return Workers(ask=partial(answered, native))
+
 
 DUCKDB: Dialect = _DuckDB()
 
@@ -90,6 +94,27 @@ def _limit(native: Any) -> int:
     asked = "select current_setting('memory_limit')"
     ((said,),) = native.query(f"__shoal_{secrets.token_hex(8)}", asked).fetchall()
     return size(str(said).replace(" ", ""), least=0)
+
+
+def answered(native: Any, sql: str) -> pl.DataFrame:
+    """What a query gives on a connection, or on that of a relation.
+
+    VerificationError without the engine's words, which quote rows; InputError where it has too little memory.
+    """
+    import duckdb
+
+    name = f"__shoal_{secrets.token_hex(8)}"
+    try:
+        here = isinstance(native, duckdb.DuckDBPyConnection)
+        found = pl.from_arrow((native.query(sql, alias=name) if here else native.query(name, sql)).to_arrow_table())
+    except duckdb.Error as error:
+        if short := too_little(error):
+            raise InputError(short) from None
+        raise VerificationError(
+            f"DuckDB cannot read back what was written ({type(error).__name__}); nothing was published"
+        ) from None
+    assert isinstance(found, pl.DataFrame)
+    return found
 
 
 def _relation_of(rows: Any) -> Any:
@@ -133,7 +158,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         raise MissingDependencyError.needed("duckdb", "the DuckDB engine", "duckdb") from None
     parent = Path(tempfile.gettempdir() if scope.temporary is None else scope.temporary)
     clear_stale(parent)
-    spill = folder_beside(parent / "spill")
+    spill = folder_next_to(parent / "spill")
     atexit.register(shutil.rmtree, spill, ignore_errors=True)
     settings: dict[str, Any] = {
         "temp_directory": str(spill),

@@ -56,11 +56,11 @@ class FeatureColumns:
         seen: set[str] = set()
         for name in (*self.categories, *self.hierarchies, *self.coordinates, *self.cyclic):
             if name not in self.columns:
-                raise PolicyError.unknown("column of --columns", name, self.columns)
+                raise PolicyError.unknown("column of ⟨columns=⟩", name, self.columns)
             if name in seen:
                 raise PolicyError(
-                    f"column {name!r} has two kinds; name it in one of --categories, --hierarchy, --coordinates, "
-                    "--cyclic"
+                    f"column {name!r} has two kinds; name it in one of ⟨categories=⟩, ⟨hierarchies=⟩, "
+                    "⟨coordinates=⟩, ⟨cyclic=⟩"
                 )
             seen.add(name)
 
@@ -135,13 +135,13 @@ def _like(frame: pl.DataFrame, name: str, feature: Any, asked: FeatureColumns) -
     """A column as a given feature of one column wants it."""
     if isinstance(feature, Place):
         if name not in asked.coordinates:
-            raise InputError(f"column {name!r} names places; name its coordinates, or two columns with place=")
+            raise InputError(f"column {name!r} names places; name its coordinates, or two columns with ⟨place=⟩")
         where, codes = _located(frame, name, asked.coordinates[name])
         return replace(feature, name=name), where, (name,), [], codes
     if isinstance(feature, Number):
         found, date = positions(frame, name) if feature.date else (numbers(frame, name), False)
         if found is None or date != feature.date:
-            raise InputError(f"the answer measures dates, and column {name!r} holds none; hand over what was clustered")
+            raise InputError(f"the answer measures dates, and column {name!r} holds none; pass what was clustered")
         return replace(feature, name=name), found, (name,), [], {}
     series = column(frame, name)
     if feature.levels is not None and name not in asked.hierarchies and series.dtype.is_integer():
@@ -274,6 +274,6 @@ def positions(frame: pl.DataFrame, name: str) -> tuple[np.ndarray | None, bool]:
     if days.null_count():
         raise InputError(
             f"column {name!r} holds dates but for {days.null_count()} rows; repair them, leave the rows out, "
-            "or name it in --categories"
+            "or name it in ⟨categories=[...]⟩"
         )
     return days.cast(pl.Int32).to_numpy().astype(float) + 719163.0, True  # day 1 is 0001-01-01

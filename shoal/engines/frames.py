@@ -29,7 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
-from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, require
+from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, Workers, require
 from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Histogram, Partition, mixed_radix
@@ -159,6 +159,10 @@ class FrameTable:
         """The frame, which can be pickled as it is."""
         found = self.frame.to_native()
         return found.lazy() if self.lazy else found
+
+    def workers(self) -> Workers:
+        """None: the rows are in this process."""
+        return Workers()
 
     def replaced(self, columns: Sequence[pl.Series]) -> FrameTable:
         """A table with some columns of text in the place of those of the same names."""

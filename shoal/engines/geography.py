@@ -242,7 +242,7 @@ def _read(
     if areas.suffix.lower() in (*JSON, *GDAL):
         drawn = _drawn(areas, id, plane)
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
-        given = _told(given, drawn, edges is None)
+        given = _with_drawing(given, drawn, edges is None)
         return _bordered(given, drawn, tolerance) if edges is None else _paired(given, edges, source, target, unmatched)
     from shoal.engines.store import read_table
 
@@ -254,7 +254,7 @@ def _read(
         if edges is None:
             raise PolicyError(
                 "polygons are needed to tell who shares a border with whom, or else a table of the pairs of neighbors: "
-                "hand over ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
+                "pass ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
     drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id")
@@ -271,14 +271,14 @@ def _read(
     facts = {"areas_without_polygon": listed(without), "polygons_without_area": listed(extra)}
     words = [*zeros.words("the areas", "the polygons"), *(f"{s}: left out" for s in said)]
     given = replace(
-        _told(given, drawn, edges is None), outside=outside, said=(*drawn.drawing.said, *words), facts=facts
+        _with_drawing(given, drawn, edges is None), outside=outside, said=(*drawn.drawing.said, *words), facts=facts
     )
     if edges is not None:
         return _paired(given, edges, source, target, unmatched)
     return _bordered(given, drawn, tolerance)
 
 
-def _told(given: Geography, drawn: Drawn, borders: bool) -> Geography:
+def _with_drawing(given: Geography, drawn: Drawn, borders: bool) -> Geography:
     """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
     x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
@@ -392,7 +392,7 @@ def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None
     found = drawing(list(zip(rows, shapes, strict=True)), frame.crs, "the frame")
     drawn = areas_of(found, lambda names: _key(names, id), "the frame", id)
     given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
-    return _bordered(_told(given, drawn, True), drawn, tolerance)
+    return _bordered(_with_drawing(given, drawn, True), drawn, tolerance)
 
 
 def from_graph(graph: Any) -> Geography:

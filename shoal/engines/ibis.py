@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import polars as pl
 
+from shoal.engines.duck import answered
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import DIGITS, PARTS, WHOLE
 from shoal.engines.source import Scope, too_little
 from shoal.engines.store import slices
-from shoal.engines.table import Checked, Origin, Singled, Stored
+from shoal.engines.table import Checked, Origin, Singled, Stored, Workers
 from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
 
@@ -235,6 +236,13 @@ class _Ibis:
         import ibis
 
         return Stored(native.to_pyarrow(), ibis.memtable)
+
+    def workers(self, native: Any) -> Workers:
+        """A database in this process alone reads files that lie here."""
+        connection = backend_of(native)
+        if connection is None or connection.name != "duckdb":
+            return Workers()
+        return Workers(ask=lambda sql: answered(connection.con, sql))
 
 
 def unread(error: Exception) -> InputError:

@@ -63,6 +63,10 @@ class Lake(Protocol):
         """What is read now."""
         ...
 
+    def readable(self) -> tuple[Path, ...]:
+        """The files of every version that can still be read, older ones first; none where there is no such table."""
+        ...
+
 
 def is_lake(place: Any) -> bool:
     """Whether a path is a Delta table in a folder or an Iceberg table by its folder or in a catalog."""
@@ -118,6 +122,13 @@ def refuse_taken(lake: Lake, overwrite: bool) -> None:
         )
     if taken is not None and not overwrite:
         raise ExistsError(f"{lake.shown} exists already; say ⟨overwrite=True⟩ to replace it, or name another")
+
+
+def readable(place: str | Path) -> tuple[Path, ...]:
+    """The files of every version that can still be read, older ones first; none where there is no such table."""
+    lake = opened(place)
+    with in_a_sentence(lake):
+        return lake.readable()
 
 
 def new_name() -> str:
@@ -195,6 +206,14 @@ class _Delta:
             raise InputError(f"{self.shown} asks more of readers than Parquet files tell ({words}); save it as Parquet")
         return Version(_plain_files(table.file_uris()), self.folder)
 
+    def readable(self) -> tuple[Path, ...]:
+        from deltalake import DeltaTable
+
+        if not (self.folder / LOG).is_dir():
+            return ()
+        oldest = [DeltaTable(str(self.folder), version=v) for v in range(self._table().version() + 1)]
+        return _there(path for table in oldest for path in _plain_files(table.file_uris()))
+
 
 class _Iceberg:
     """See ``Lake``."""
@@ -249,7 +268,13 @@ class _Iceberg:
         with self.own.transaction() as both:
             if self.own.metadata.snapshots:
                 both.delete(AlwaysTrue(), snapshot_properties={MARK: sha256})
-            both.add_files([file.absolute().as_uri()], snapshot_properties={MARK: sha256})
+            try:
+                both.add_files([file.absolute().as_uri()], snapshot_properties={MARK: sha256})
+            except ValueError:  # its words list the types of all columns
+                raise InputError(
+                    f"{self.shown} has columns of other types than this release, such as numbers where it now has "
+                    "stars; name a new table"
+                ) from None
 
     def current(self) -> Version:
         if self.catalog is not None and self.own is None:
@@ -264,12 +289,23 @@ class _Iceberg:
             self.own = StaticTable.from_metadata(newest[0].absolute().as_uri())
         tasks = list(self.own.scan().plan_files())
         if any(task.delete_files for task in tasks):
-            raise InputError(f"{self.shown} has rows that are deleted beside its files; save it as Parquet")
+            raise InputError(f"{self.shown} has files that list deleted rows; save it as Parquet")
         files = _plain_files(task.file.file_path for task in tasks)
         names = [field.name for field in self.own.schema().fields]
         if any(_arrow_schema(file).names != names for file in files):
             raise InputError(f"{self.shown} has columns that were added, named anew or moved later; save it as Parquet")
         return Version(files, None)
+
+    def readable(self) -> tuple[Path, ...]:
+        if self.own is None:
+            return ()
+        kept = [self.own.scan(snapshot_id=s.snapshot_id).plan_files() for s in self.own.metadata.snapshots]
+        return _there(path for tasks in kept for path in _plain_files(task.file.file_path for task in tasks))
+
+
+def _there(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Each file once that a vacuum has left."""
+    return tuple(dict.fromkeys(path for path in files if path.exists()))
 
 
 def _metadata(folder: Path) -> list[Path]:

@@ -23,7 +23,17 @@ from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_co
 from shoal.engines.frames import shares
 from shoal.engines.order import ShuffleKey, row_hashes
 from shoal.engines.source import too_little
-from shoal.engines.table import Counted, Keys, Origin, Placed, Replacement, Singled, refuse_other_count, require
+from shoal.engines.table import (
+    Counted,
+    Keys,
+    Origin,
+    Placed,
+    Replacement,
+    Singled,
+    Workers,
+    refuse_other_count,
+    require,
+)
 from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram, Partition
@@ -85,6 +95,10 @@ class Dialect(Protocol):
 
     def stored(self, native: Any) -> Any:
         """A frame as something that can be pickled."""
+        ...
+
+    def workers(self, native: Any) -> Workers:
+        """What the engine runs for others."""
         ...
 
 
@@ -383,6 +397,10 @@ class LazyTable:
     def stored(self) -> Any:
         """The frame as something that can be pickled."""
         return self.dialect.stored(self.native)
+
+    def workers(self) -> Workers:
+        """What the engine runs for others."""
+        return self.dialect.workers(self.native)
 
 
 class Numbered(NamedTuple):

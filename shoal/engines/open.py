@@ -84,7 +84,7 @@ def open_file(
     scope = scope or Scope()
     parts = parts_of(path, pattern=scope.glob) if is_several(path, scope.glob) else parts_of_one(path)
     if parts.kind == "excel":
-        raise InputError(f"Excel files are read by the Polars engine; leave --engine {engine} out")
+        raise InputError(f"Excel files are read by the Polars engine; leave ⟨engine={engine!r}⟩ out")
     known = ENGINES[engine]
     checked = look(parts, separator, encoding, known.title)
     home = known.opened()
@@ -139,7 +139,7 @@ def open_table(
         return frames.table_of(data)
     except TypeError:
         raise InputError(
-            f"a table of type {type(data).__name__} is not known; hand over a path, or a pandas, Polars, PyArrow, "
+            f"a table of type {type(data).__name__} is not known; pass a path, or a pandas, Polars, PyArrow, "
             "DuckDB, Spark or Ibis frame"
         ) from None
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import folder_beside
+from shoal.engines.atomic import folder_next_to
 from shoal.engines.codes import as_text
 from shoal.errors import InputError, PolicyError
 
@@ -172,7 +172,7 @@ def laid_in_order(
     """
     pieces = max(1, min(rows // _FINE, _EDGES))
     edges = np.array([i * 2**64 // pieces for i in range(1, pieces)], np.uint64)
-    staging = folder_beside(room / "order")
+    staging = folder_next_to(room / "order")
     runs: list[_Run] = []
     try:
         held = taken = 0

@@ -291,7 +291,7 @@ def recognize(name: str, texts: Sequence[str], distinct: int, rows: int) -> Kind
     return said or held
 
 
-class Around(NamedTuple):
+class Cycle(NamedTuple):
     """What goes around: its last value is next to its first.
 
     name    pattern of the whole name, in words
@@ -306,10 +306,10 @@ class Around(NamedTuple):
 
 _BEFORE = r"(?:(?!(?:per|an?|each|every|half|since|age|tenure|follow|up|duration|total|number|rush|credit)\b)\w+ )*"
 AROUND = [
-    Around(re.compile(rf"{_BEFORE}(?:hour(?: of (?:the )?day)?)"), (0, 1), 24, True),
-    Around(re.compile(rf"{_BEFORE}(?:week ?day|day of (?:the )?week|dow)"), (0, 1), 7, True),
-    Around(re.compile(rf"{_BEFORE}(?:month(?: of (?:the )?year)?)"), (0, 1), 12, True),
-    Around(re.compile(rf"{_BEFORE}(?:bearing|heading|azimuth|wind direction)(?: degrees?| deg)?"), (0,), 360, False),
+    Cycle(re.compile(rf"{_BEFORE}(?:hour(?: of (?:the )?day)?)"), (0, 1), 24, True),
+    Cycle(re.compile(rf"{_BEFORE}(?:week ?day|day of (?:the )?week|dow)"), (0, 1), 7, True),
+    Cycle(re.compile(rf"{_BEFORE}(?:month(?: of (?:the )?year)?)"), (0, 1), 12, True),
+    Cycle(re.compile(rf"{_BEFORE}(?:bearing|heading|azimuth|wind direction)(?: degrees?| deg)?"), (0,), 360, False),
 ]
 
 

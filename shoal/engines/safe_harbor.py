@@ -40,7 +40,7 @@ def harbored(table: Table, columns: Sequence[str], known: Collection[str]) -> tu
             refused.append(f"{name!r}: {why}")
     if refused:
         raise InputError(
-            f"the Safe Harbor lets no column stand that names people or places below a state ({'; '.join(refused)}); "
+            f"the Safe Harbor allows no column that names people or places below a state ({'; '.join(refused)}); "
             "name each in ⟨identifiers=[...]⟩, which leaves it out, or, where it is nothing of the kind, in insensitive"
         )
     harbor = Harbor(found, datetime.datetime.now(datetime.UTC).year - OLDEST - 1)

@@ -143,7 +143,7 @@ class _MySQL:
         self.shown, self.held = without_secrets(address), ""
         found = urlsplit(address)
         if found.query:
-            raise InputError(f"{self.shown!r}: options of a MySQL connection stand in ~/.my.cnf, not in the address")
+            raise InputError(f"{self.shown!r}: options of a MySQL connection belong in ~/.my.cnf, not in the address")
         given: dict[str, Any] = {"host": found.hostname or "127.0.0.1", "port": found.port or 3306}
         given |= {"user": unquote(found.username)} if found.username else {}
         given |= {"password": os.environ["MYSQL_PWD"]} if "MYSQL_PWD" in os.environ else {}
@@ -248,7 +248,7 @@ def refuse_address(address: str) -> None:
     shown, scheme = without_secrets(address), scheme_of(address)
     if scheme not in POSTGRES + MYSQL:
         raise InputError(
-            f"{shown!r} is a server of databases that has no address here; in Python hand over a table of Ibis, or "
+            f"{shown!r} is a server of databases that has no address here; in Python pass a table of Ibis, or "
             "save it as Parquet"
         )
     if hides_password(address):

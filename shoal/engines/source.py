@@ -385,7 +385,7 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
-                said = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ beside it" if engine else "a frame"
+                said = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too" if engine else "a frame"
                 raise PolicyError(
                     f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {said}"
                 )
@@ -429,8 +429,8 @@ DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memo
 def words(cells: int) -> str:
     """What a search over so many cells takes, in a clause."""
     return (
-        f"the search over {cells:,} cells takes about {_gb(cells * CELL)} of memory ({CELL // 1000} KB a cell), beside "
-        f"{_gb(ITSELF)} of Python and what the engine holds"
+        f"the search over {cells:,} cells takes about {_gb(cells * CELL)} of memory ({CELL // 1000} KB a cell), "
+        f"in addition to {_gb(ITSELF)} of Python and what the engine holds"
     )
 
 
@@ -446,7 +446,7 @@ def refuse_too_many(
     if memory is not None and cells * CELL > SEARCH * size(memory):
         least = math.ceil(10 * cells * CELL / SEARCH / 1e9) / 10
         raise InputError(
-            f"{words(cells)}; memory={memory!r} does not leave that. Give memory='{least:.1f}GB' or more, or make "
+            f"{words(cells)}; ⟨memory={memory!r}⟩ does not leave that. Give ⟨memory='{least:.1f}GB'⟩ or more, or make "
             "quasi-identifiers coarser first, or name fewer"
         )
     free = available() if free is None else free

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import polars as pl
 
-from shoal.engines.atomic import folder_beside
+from shoal.engines.atomic import folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
 from shoal.engines.source import Scope, too_little, without_secrets
-from shoal.engines.table import Checked, Origin
+from shoal.engines.table import Checked, Origin, Workers
 from shoal.errors import InputError, MissingDependencyError, VerificationError
 
 OLDEST = 4
+_ANSWER = "number int, held binary"
+_SENT = 1 << 25  # bytes of tasks that one frame brings to the executors: Spark sends at most 128 MB at once
+_TRIES = 2  # of a job whose process was lost, where Spark itself does not repeat it
 
 
 class _Spark:
@@ -75,7 +79,7 @@ class _Spark:
         for name in native.columns:
             native = native.withMetadata(name, {})
         rows: dict[str, int] = {}
-        staging = folder_beside(folder / "staging")
+        staging = folder_next_to(folder / "staging")
         try:
             for part in write_parts(native, staging):
                 name = f"part-{len(rows):05d}.parquet"
@@ -90,7 +94,7 @@ class _Spark:
 
         Moments with a zone go as whole numbers: the form of old in which they would be written knows no zone.
         """
-        staging, done = folder_beside(room / "staging"), 0
+        staging, done = folder_next_to(room / "staging"), 0
         kinds = nw.from_native(native).collect_schema()
         zoned = {n for n, kind in kinds.items() if isinstance(kind, nw.Datetime) and kind.time_zone}
         own = {name: self.sql.name(name) for name in native.columns}
@@ -108,6 +112,9 @@ class _Spark:
 
     def stored(self, native: Any) -> Any:
         return native
+
+    def workers(self, native: Any) -> Workers:
+        return Workers(spread=partial(spread, native.sparkSession))
 
 
 SPARK: Dialect = _Spark()
@@ -131,7 +138,7 @@ def session(scope: Scope) -> Any:
         raise MissingDependencyError.needed("pyspark", "the Spark engine", "spark") from None
     remote = (scope.master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://")
     if not (remote or shutil.which("java") or os.environ.get("JAVA_HOME")):
-        raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave --engine spark out")
+        raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave ⟨engine='spark'⟩ out")
     if scope.master is None and (running := SparkSession.getActiveSession()) is not None:
         return running  # of Connect too, where the builder would ask for an address
     builder = SparkSession.builder
@@ -162,19 +169,20 @@ def read(checked: Checked, scope: Scope) -> Any:
         if source.name.startswith((".", "_")) or ":" in str(source.path.absolute()):
             raise InputError(
                 f"Spark does not read {source.name!r}: a colon in the path, or a dot or an underscore before the name; "
-                "rename it, or leave --engine out"
+                "rename it, or leave ⟨engine='spark'⟩ out"
             )
         if connect and re.search(r"[*?\\\[\]{}]", str(source.path.absolute())):
             raise InputError(  # the option that names are literal is lost on the way to the server
-                f"Spark Connect takes the path of {source.name!r} for a pattern; rename it, or leave --engine out"
+                f"Spark Connect takes the path of {source.name!r} for a pattern; rename it, or leave "
+                "⟨engine='spark'⟩ out"
             )
         if found is not None and found.crlf and (found.lf - found.leading > 0 or found.inner):
             raise InputError(
                 f"{source.name!r} ends lines in CR LF and has line feeds of another kind, too, which Spark would "
-                "change; give all lines LF, or leave --engine out"
+                "change; give all lines LF, or leave ⟨engine='spark'⟩ out"
             )
     if parts.keys:
-        raise InputError(f"{parts.name!r}: columns in the names of folders are read by --engine duckdb")
+        raise InputError(f"{parts.name!r}: columns in the names of folders are read by ⟨engine='duckdb'⟩")
     reader = running.read.option("__globPaths__", "false")
     paths = [str(source.path.absolute()) for source in parts.sources]
     if not checked.found:
@@ -239,3 +247,66 @@ def write_parts(native: Any, folder: Path) -> list[Path]:
     if not found:
         raise InputError("executors wrote where this process cannot look; name a folder that all of them share")
     return found
+
+
+def spread(
+    running: Any,
+    each: Callable[[bytes], Iterator[tuple[int, bytes]]],
+    tasks: Sequence[bytes],
+    together: Callable[[Sequence[bytes]], bytes] | None = None,
+) -> Iterator[tuple[int, bytes]]:
+    """See ``shoal.engines.table:Workers``; executors run it in processes of Python, and answers come back in Arrow.
+
+    Spark repeats a task whose process is lost, except in a session on this machine alone, where the job is repeated.
+    """
+    lots: list[list[tuple[bytes]]] = [[]]
+    size = 0
+    for task in tasks:
+        if size + len(task) > _SENT and lots[-1]:
+            lots.append([])
+            size = 0
+        lots[-1].append((task,))
+        size += len(task)
+    sent = reduce(lambda one, other: one.union(other), (running.createDataFrame(lot, "task binary") for lot in lots))
+    found = sent.repartition(len(tasks)).mapInArrow(partial(_each, each), _ANSWER)
+    if together is not None:
+        found = found.repartition("number").mapInArrow(partial(_together, together), _ANSWER)
+    for attempt in range(_TRIES):
+        try:
+            answers = found.toArrow()
+        except Exception as error:  # its own message may quote what was sent
+            said = str(error)
+            if "crashed" in said and attempt < _TRIES - 1:
+                continue
+            if "ModuleNotFoundError" in said:
+                raise InputError(
+                    "the workers of Spark lack a package: install shoal on them, in the version that runs here"
+                ) from None
+            raise InputError(
+                too_little(error) or f"the workers of Spark failed ({type(error).__name__}); see its own log"
+            ) from None
+        return zip(answers["number"].to_pylist(), answers["held"].to_pylist(), strict=True)
+    raise AssertionError
+
+
+def _each(each: Callable[[bytes], Iterator[tuple[int, bytes]]], batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of tasks to batches of an answer each; runs in a process of an executor."""
+    for batch in batches:
+        for task in batch.column(0).to_pylist():
+            yield from (_answer(*answer) for answer in each(task))
+
+
+def _together(together: Callable[[Sequence[bytes]], bytes], batches: Iterable[Any]) -> Iterator[Any]:
+    """All answers of each number to one; runs in a process of an executor, which gets whole numbers."""
+    answers: dict[int, list[bytes]] = {}
+    for batch in batches:
+        for number, held in zip(*(batch.column(i).to_pylist() for i in range(2)), strict=True):
+            answers.setdefault(number, []).append(held)
+    yield from (_answer(number, together(held)) for number, held in answers.items())
+
+
+def _answer(number: int, held: bytes) -> Any:
+    import pyarrow
+
+    kinds = {"number": pyarrow.int32(), "held": pyarrow.binary()}
+    return pyarrow.RecordBatch.from_pydict({"number": [number], "held": [held]}, schema=pyarrow.schema(kinds))

@@ -336,7 +336,7 @@ def refuse_both(held: Mapping[str, Sequence[str | None]]) -> None:
     for name, values in held.items():
         if "" in values and None in values:
             raise InputError(
-                f"column {name!r} has empty texts beside missing values, which CSV and Excel cannot tell apart; "
+                f"column {name!r} has empty texts and missing values, which CSV and Excel cannot distinguish; "
                 "write Parquet, or make both one"
             )
 

@@ -53,7 +53,7 @@ class Checked(NamedTuple):
 def refuse_other_count(name: str, held: int, records: int) -> None:
     """InputError where an engine finds another number of rows than the second parser of a file's bytes."""
     if held != records:
-        raise InputError(f"two readers do not agree on {name!r}: {held:,} rows and {records:,}; leave --engine out")
+        raise InputError(f"two readers do not agree on {name!r}: {held:,} rows and {records:,}; leave ⟨engine=⟩ out")
 
 
 def look(parts: Parts, separator: str | None, encoding: str | None, engine: str) -> Checked:
@@ -70,7 +70,7 @@ def look(parts: Parts, separator: str | None, encoding: str | None, engine: str)
             if engine == "DuckDB" and structure.crlf and structure.lf - structure.leading > 0:
                 raise InputError(
                     f"{source.name!r} ends {structure.crlf:,} lines in CR LF and {structure.lf:,} in LF alone, which "
-                    "DuckDB does not read; give all lines the same end, or leave --engine out"
+                    "DuckDB does not read; give all lines the same end, or leave ⟨engine='duckdb'⟩ out"
                 )
         else:
             schema = _parquet_schema(source)
@@ -98,7 +98,7 @@ def _once(parts: Parts, repeated: Sequence[str]) -> Parts:
     """
     if parts.kind != "parquet" or len(repeated) < len(parts.keys):
         raise InputError(
-            f"{parts.name!r}: column {repeated[0]!r} stands in the files and in the names of their folders; rename it "
+            f"{parts.name!r}: column {repeated[0]!r} is in the files and in the names of their folders; rename it "
             "in the one or the other"
         )
     for source in parts.sources:
@@ -129,7 +129,7 @@ def _refuse_alike(names: Sequence[str], file: str, engine: str) -> None:
         if other != number:
             raise InputError(
                 f"{file!r}: the names of columns {other} and {number} are the same or differ by case alone, which "
-                f"{engine} does not tell apart; rename one of them"
+                f"{engine} does not distinguish; rename one of them"
             )
         if not name.strip():
             raise InputError(f"{file!r}: column {number} has no name; name it")
@@ -244,6 +244,29 @@ class Stored(NamedTuple):
     revive: Callable[[Any], Any]
 
 
+Spread = Callable[
+    [
+        Callable[[bytes], Iterator[tuple[int, bytes]]],
+        Sequence[bytes],
+        Callable[[Sequence[bytes]], bytes] | None,
+    ],
+    Iterator[tuple[int, bytes]],
+]
+
+
+class Workers(NamedTuple):
+    """What an engine runs for others where its rows lie; nothing for rows in this process.
+
+    spread  ``spread(each, tasks, together)``: its processes run ``each`` on every task, which gives numbered answers.
+            With ``together`` they make one of all answers of a number, and without it every answer comes back.  The
+            functions are found by their names, so the processes need this package
+    ask     the answer to a query in the engine's own SQL; it may read files
+    """
+
+    spread: Spread | None = None
+    ask: Callable[[str], pl.DataFrame] | None = None
+
+
 class Origin(NamedTuple):
     """The files a table is read from; nothing for a frame.
 
@@ -351,6 +374,10 @@ class Table(Protocol):
 
     def stored(self) -> Any:
         """The frame as something that can be pickled, ``Stored`` where it cannot be as it is."""
+        ...
+
+    def workers(self) -> Workers:
+        """What the engine runs for others."""
         ...
 
 

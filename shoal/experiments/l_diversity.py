@@ -355,7 +355,7 @@ def stars_by_l(mean: Sequence[Row], x: str) -> str:
 def _today(mean: Sequence[Row]) -> str:
     """Today's method beside the paper's best."""
     share = [r["cascade"] / r["TP+"] for r in mean if r.get("cascade") not in (None, "") and r["TP+"] > 1e-6]
-    return f"Today's cascade stands at {np.mean(share):.2f} of TP+ on average." if share else ""
+    return f"Today's cascade has {np.mean(share):.2f} of TP+ on average." if share else ""
 
 
 def _stars_by_d(mean: Sequence[Row], x: str) -> str:

@@ -258,7 +258,7 @@ def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int],
     if stated.kind == "intervals" and stated.unit == OWN:
         return stated.unpaid("by a measure of the caller's own")
     if UNITS.get(str(objective)) != stated.unit:
-        return Finding("cost", False, f"counted in {stated.unit!r}, which is not what was asked for")
+        return Finding("cost", False, f"counted in {stated.unit!r}, which is not the unit of the request")
     paid: float | None = None
     if objective == "max":
         paid = max(sizes.values(), default=0)

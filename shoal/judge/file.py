@@ -195,7 +195,7 @@ def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
     """VerificationError unless both are the same tuples, each as often."""
     if not same_counts(expected, found, form=form):
         raise VerificationError(
-            "what would leave is not what was decided: some tuple of published and sensitive values stands there more "
+            "what would leave is not what was decided: some tuple of published and sensitive values occurs more "
             "or less often than it should; nothing was published. This is a defect of shoal: please report it"
         )
 

@@ -243,6 +243,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     key = (place / "private" / "key").read_bytes()
     names = [*about["policy"]["quasi_identifiers"]], [*about["policy"]["sensitive"]]
     before: pl.DataFrame | None = None
+    sealed = ""
     for i in range(1, len(certificates) + 1):
         folder = place / "private" / f"ledger-{i:04d}"
         try:
@@ -260,14 +261,18 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             content.get("mac") == hmac.new(key, body, "sha256").hexdigest()
             and content.get("persons") == hashlib.sha256(data).hexdigest()
             and (content.get("series"), content.get("number"), content.get("certificate")) == (about["id"], i, own)
+            and content.get("previous") == sealed
         )
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
         wrong = _beside(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
-        wrong = wrong or _went_on(before, persons, content, about["mode"], i)
+        wrong = wrong or _went_on(before, persons, about["mode"], i)
         if wrong is not None:
             return [Finding("persons", False, f"part {i}: {wrong}")]
+        if before is not None:
+            persons = pl.concat([before.join(persons, on="person", how="anti"), persons])
         before = persons
+        sealed = hashlib.sha256((folder / "ledger.json").read_bytes()).hexdigest()
     text = {
         "increment": "every person is in one part, in a class whose rows the ledger states",
         "again": "a person who stayed keeps the possible values, all of them equally often in the group",
@@ -302,9 +307,8 @@ def _beside(
         if v not in of_value:
             of_value[v] = _hash(key, "value", v)
         stands[of_tuple[t]][of_value[v]] += count
-    now = persons.filter(pl.col("part") == number)
     known: dict[str, Counter[str]] = defaultdict(Counter)
-    for t, v, possible in now.select("tuple", "value", "possible").rows():
+    for t, v, possible in persons.select("tuple", "value", "possible").rows():
         known[t][v] += 1
         if v not in possible.split():
             return "a person's value is none of those that remain possible"
@@ -323,28 +327,28 @@ def _beside(
             units[t][v] += n
     if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in units.items()}:
         return "the table holds other rows than the groups of the ledger"
-    for (t, possible, _), n in Counter(now.select("tuple", "possible", "value").rows()).items():
+    for (t, possible, _), n in Counter(persons.select("tuple", "possible", "value").rows()).items():
         if n > copies.get((t, possible), 0):
             return "a value occurs more often in a group than the others"
     return None
 
 
-def _went_on(
-    before: pl.DataFrame | None, persons: pl.DataFrame, content: Mapping[str, Any], mode: str, number: int
-) -> str | None:
-    """What is wrong with a ledger after the one before it."""
+def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, number: int) -> str | None:
+    """What is wrong with what a part says of its people after the ones before it.
+
+    before  the last line of everybody whom these hold
+    """
     if persons["person"].n_unique() < persons.height:
         return "a person is in the ledger twice"
+    if not (persons["part"] == number).all():
+        return "the ledger speaks of another part"
     if before is None:
         return None
-    both = before.join(persons, on="person", suffix="_now")
-    if both.height < before.height:
-        return "the ledger forgets a person who was published before"
-    if mode == "views" and persons.height > before.height:
+    if mode == "views" and persons.height:
         return "a view speaks of people whom the first part does not"
-    if mode in ("increment", "views"):
-        alike = [pl.col(c) == pl.col(f"{c}_now") for c in ("part", "tuple", "value", "possible")]
-        return None if both.filter(~pl.all_horizontal(alike)).is_empty() else "a person is published a second time"
+    both = before.join(persons, on="person", suffix="_now")
+    if mode == "increment":
+        return None if both.is_empty() else "a person is published a second time"
     same = both.filter((pl.col("value") == pl.col("value_now")) & (pl.col("possible") != pl.col("possible_now")))
     return None if same.is_empty() else "somebody who stayed has other possible values than before"
 

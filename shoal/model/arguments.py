@@ -192,7 +192,7 @@ def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
         given = values
     else:
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"the {what}s are one {type(values).__name__}; hand over one list of whole numbers")
+            raise InputError(f"the {what}s are one {type(values).__name__}; pass one list of whole numbers")
         listed = [*values]
         try:
             given = np.asarray(listed)
@@ -201,7 +201,7 @@ def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
         if given.dtype.kind == "f":
             given = np.array(listed, dtype=object)  # a list may hide integers that no float holds
     if given.ndim != 1:
-        raise InputError(f"the {what}s have {given.ndim} dimensions; hand over one list of whole numbers")
+        raise InputError(f"the {what}s have {given.ndim} dimensions; pass one list of whole numbers")
     if given.dtype.kind == "f":
         wrong = ~(np.isfinite(given) & (given == np.floor(given)))
         if wrong.any():
@@ -262,7 +262,7 @@ class Effort:
         return cls("seconds", seconds)
 
     @property
-    def told(self) -> str | float:
+    def recorded(self) -> str | float:
         """As it is asked for, and put on record."""
         return self.name if self.seconds is None else self.seconds
 
@@ -296,7 +296,7 @@ def recorded(call: Callable[P, R]) -> Callable[P, R]:
         answer: Any = call(*given.args, **given.kwargs)
         how = {name: given.arguments[name] for name in names}
         if "effort" in how:
-            how["effort"] = Effort.of(how["effort"]).told
+            how["effort"] = Effort.of(how["effort"]).recorded
         proof = answer.certificate
         return replace(answer, certificate=replace(proof, details={**proof.details, "run": how}))  # type: ignore[no-any-return]
 

@@ -127,7 +127,7 @@ class Composition:
             told = "" if alone.tell is None else f"; {alone.tell:,} tell one value{of}, {alone.may_tell:,} may"
             return f"{alone.rows:,} of {self.rows[-1]:,} rows may be about people of an earlier release{told}"
         parts = []
-        who = "may stand" if "assumed" in self.placed else "stand"
+        who = "may be" if "assumed" in self.placed else "are"
         best = self.known or self.unknown
         if self.known is not None:
             parts.append(f"{self.known.fewer_than_k:,} share all their groups with fewer than k = {self.k}")
@@ -186,7 +186,7 @@ class SensitiveLevels:
     delta: float | None
 
 
-def told_at_most(audit: Audit) -> float:
+def largest_share(audit: Audit) -> float:
     """The largest share of a sensitive value in a class; 0 of an empty table."""
     return max((found.alpha or 0.0 for found in audit.sensitive.values()), default=0.0)
 

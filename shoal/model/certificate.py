@@ -393,8 +393,8 @@ def source_of(column: str, source: str, folder: Path) -> str:
         if name and place.is_file():
             return str(place)
     raise InputError(
-        f"the hierarchy of {column!r} ({source}) is neither beside the certificate nor here; put it there, or hand it "
-        f"over: ⟨hierarchies[{column!r}]=FILE⟩"
+        f"the hierarchy of {column!r} ({source}) is neither next to the certificate nor here; put it there, or pass it "
+        f"in: ⟨hierarchies[{column!r}]=FILE⟩"
     )
 
 
@@ -421,9 +421,9 @@ def promised(asked: Mapping[str, Any]) -> Guarantee:
     if l > 1 and (k > l or len(asked["sensitive"]) != 1):
         return Guarantee()
     if l > 1:
-        theorem = f"never dearer than the three-phase algorithm; {SOURCE}: at most {l} times the fewest"
+        theorem = f"never costs more than the three-phase algorithm; {SOURCE}: at most {l} times the fewest"
         return Guarantee(factor=l * d, additive=0, theorem=f"{theorem} suppressed tuples, each at most {d} stars")
-    theorem = "never dearer than the fewest suppressed tuples: rows of classes under k must leave"
+    theorem = "never costs more than the fewest suppressed tuples: rows of classes under k must leave"
     return Guarantee(factor=d, additive=0, theorem=f"{theorem}; each is at most {d} stars")
 
 

@@ -50,7 +50,7 @@ class Spread(NamedTuple):
     size               int64[cells] values each stands for
     wild               bool[cells]  a star, or a missing value where the original has none
     unknown            cells that no notation explains; they are counted as stars
-    told  float64[cells]  loss of those that say it themselves: labels of a hierarchy, ranges, sets; or NaN
+    stated  float64[cells]  loss of those that say it themselves: labels of a hierarchy, ranges, sets; or NaN
     """
 
     cell: np.ndarray
@@ -59,7 +59,7 @@ class Spread(NamedTuple):
     size: np.ndarray
     wild: np.ndarray
     unknown: int
-    told: np.ndarray
+    stated: np.ndarray
 
     def share(self, low: int, high: int) -> np.ndarray:
         """float64[cells]: the share of each cell's values that lie in domain[low:high]."""
@@ -87,13 +87,13 @@ class Spread(NamedTuple):
         """
         if domain.at is None or np.isnan(domain.at).all():
             held = (self.size - 1) / max(len(domain.values) - 1, 1)
-            return np.where(self.wild, 1.0, np.where(np.isnan(self.told), held, self.told))
+            return np.where(self.wild, 1.0, np.where(np.isnan(self.stated), held, self.stated))
         at = np.where(np.isnan(domain.at), np.nanmax(domain.at), domain.at)
         low, high = np.full(self.size.size, np.inf), np.full(self.size.size, -np.inf)
         np.minimum.at(low, self.cell, at[self.start])
         np.maximum.at(high, self.cell, at[self.stop - 1])
         span = (high - low) / max(float(at.max() - at.min()), 1e-300)
-        return np.where(self.wild, 1.0, np.where(np.isnan(self.told), span, self.told))
+        return np.where(self.wild, 1.0, np.where(np.isnan(self.stated), span, self.stated))
 
 
 def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -> Domain:
@@ -120,7 +120,7 @@ def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -
     """What distinct cells stand for.  O(texts values) for masks, O(texts log values) for all else."""
     below, paid = _labels(hierarchy, domain)
     texts = [t if t is None or t in domain.number else _ALONE.sub(r"\2", t) for t in texts]
-    told = np.array([np.nan if t is None else paid[t] if t in paid else _told(t, domain) for t in texts])
+    stated = np.array([np.nan if t is None else paid[t] if t in paid else _stated_loss(t, domain) for t in texts])
     runs: list[tuple[int, int, int]] = []
     wild = np.zeros(len(texts), bool)
     unknown = 0
@@ -133,7 +133,7 @@ def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -
         runs += [(i, a, b) for a, b in found]
     cell, start, stop = np.array(runs, np.int64).reshape(-1, 3).T
     size = np.bincount(cell, weights=stop - start, minlength=len(texts)).astype(np.int64)
-    return Spread(cell, start, stop, np.maximum(size, 1), wild, unknown, told)
+    return Spread(cell, start, stop, np.maximum(size, 1), wild, unknown, stated)
 
 
 def _starred(text: str | None, domain: Domain) -> bool:
@@ -219,7 +219,7 @@ def _joined(codes: Sequence[int]) -> list[tuple[int, int]]:
     return out
 
 
-def _told(text: str, domain: Domain) -> float:
+def _stated_loss(text: str, domain: Domain) -> float:
     """Loss of a value, of a set by its members, of a range by its ends; NaN for other texts."""
     if text in domain.number:
         return 0.0

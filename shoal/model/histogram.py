@@ -130,14 +130,14 @@ def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     """
     n = codes.shape[0]
     key = np.zeros(n, np.int64)
-    room = 1
+    combinations = 1
     for j, size in enumerate(sizes):
         size = max(int(size), 1)
-        if room > 2**62 // size:
+        if combinations > 2**62 // size:
             distinct, inverse = np.unique(key, return_inverse=True)
-            key, room = inverse.reshape(-1).astype(np.int64), max(len(distinct), 1)
+            key, combinations = inverse.reshape(-1).astype(np.int64), max(len(distinct), 1)
         key = key * size + codes[:, j]
-        room *= size
+        combinations *= size
     return key
 
 

@@ -163,6 +163,7 @@ class Policy:
     bound: str
     strict_roles: bool
     engine: str | None = field(compare=False)
+    judge: str = field(compare=False)
     memory: str | None = field(compare=False)
     threads: int | None = field(compare=False)
     temporary: str | Path | None = field(compare=False)
@@ -209,7 +210,7 @@ class Policy:
         effort = Effort.of(self.effort)
         object.__setattr__(self, "effort", effort.name if effort.seconds is None else effort.seconds)
         if not self.privacy:
-            raise UnaskedError("no privacy model is asked for; say ⟨k=5⟩, or ⟨l=3⟩ beside a sensitive column")
+            raise UnaskedError("there is no privacy model; say ⟨k=5⟩, or ⟨l=3⟩ with a sensitive column")
 
     def _check_roles(self) -> None:
         """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""
@@ -257,7 +258,7 @@ class Policy:
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
         known("way to publish", self.publish, RECODINGS)
-        for name in ("numeric_stars", "bound"):
+        for name in ("numeric_stars", "bound", "judge"):
             known(f"choice for ⟨{name}⟩", getattr(self, name), SETTINGS[name].words)
         if not isinstance(self.star, str) or not self.star:
             raise PolicyError(f"⟨star={self.star!r}⟩: the text of a suppressed value is not empty")
@@ -327,7 +328,7 @@ class Policy:
         return () if self.population_weights is None else (self.population_weights,)
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def counting(self) -> tuple[str, ...]:
         """Columns that are counted like sensitive ones, but for which no group must be diverse."""
         return (*self.units, *self.weighed)
 

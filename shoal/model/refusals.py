@@ -20,7 +20,7 @@ READINGS = {
     "them a missing value is a value of its own",
     "filled": "a missing quasi-identifier was filled with the most frequent value of its column before anything was "
     "counted, so cost, bound and levels are those of the filled table; a filled cell is no value of its row and counts "
-    "as lost, whatever it shows",
+    "as lost, with any value that it shows",
 }
 
 
@@ -53,7 +53,7 @@ def with_ways(values: Mapping[str, Any]) -> dict[str, Any]:
     other = {way for way in ways.values() if way != REGIONS} - {"hierarchy", "stars"}
     if not named or other:
         raise PolicyError(
-            f"⟨publish={dict(ways)!r}⟩: by columns, a way is 'regions', or beside it 'hierarchy' or 'stars'; for one "
+            f"⟨publish={dict(ways)!r}⟩: by columns, a way is 'regions', 'hierarchy', or 'stars'; for one "
             "way for all columns, say ⟨publish='ranges'⟩"
         )
     given = values.get("hierarchies") or {}
@@ -73,13 +73,13 @@ def refuse_regions(asked: Any) -> None:
         raise PolicyError("regions are of quasi-identifiers; a sensitive column needs another hierarchy")
     if asked.areas is None and any(asked.hierarchies[name] == REGIONS for name in own):
         raise PolicyError(
-            f"column {own[0]!r} is published as regions; hand over the areas and their neighbors: ⟨areas=FILE⟩ and "
+            f"column {own[0]!r} is published as regions; name the areas and their neighbors: ⟨areas=FILE⟩ and "
             "⟨edges=FILE⟩"
         )
     if asked.areas is not None and not own:
         raise PolicyError("⟨areas⟩ have no effect if no column is published as regions: ⟨publish={column: 'regions'}⟩")
     if asked.areas is None and asked.edges is not None:
-        raise PolicyError("⟨edges⟩ are pairs of areas; hand over the areas, too: ⟨areas=FILE⟩")
+        raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
     if not isinstance(asked.region_loss, str) or not asked.region_loss:
         raise PolicyError(f"⟨region_loss={asked.region_loss!r}⟩: name one column of the areas")
 
@@ -132,7 +132,7 @@ def refuse_population(asked: Any) -> None:
     if known and asked.units:
         unit = "household" if asked.person is None else "person"
         raise PolicyError(
-            f"a population is counted in rows, and ⟨{unit}=⟩ counts {unit}s, who may have several; hand over one row "
+            f"a population is counted in rows, and ⟨{unit}=⟩ counts {unit}s, who may have several; pass one row "
             f"of each {unit} in both tables without ⟨{unit}=⟩, or leave the population out"
         )
 
@@ -157,7 +157,7 @@ def refuse_missing(asked: Any) -> None:
     if asked.missing == "filled" and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(
             "⟨missing='filled'⟩ gives rows values that are not theirs, and a population is counted by the values that "
-            "people have; take ⟨missing='category'⟩ beside it"
+            "people have; say ⟨missing='category'⟩ too"
         )
     if asked.missing == "filled" and asked.coordinates is not None:
         raise PolicyError("⟨missing='filled'⟩ would put rows without a place where most are; drop or place them first")
@@ -180,7 +180,7 @@ def refuse_coarsen(asked: Any) -> None:
     if not isinstance(asked.coarsen, str) or asked.coarsen != "auto":
         raise PolicyError(f"⟨coarsen={asked.coarsen!r}⟩: say ⟨coarsen='auto'⟩, or leave it out")
     if asked.publish != "hierarchy":
-        raise PolicyError("coarsen puts columns at levels of hierarchies; say ⟨publish='hierarchy'⟩ beside it")
+        raise PolicyError("coarsen puts columns at levels of hierarchies; say ⟨publish='hierarchy'⟩ too")
     if asked.global_recoding:
         raise PolicyError("coarsen and ⟨global_recoding=True⟩ are two ways to choose levels; leave one of them out")
     if asked.method not in ("auto", "coarsen"):
@@ -207,7 +207,7 @@ def limits_of(asked: Any) -> dict[str, Any]:
     if shards is not None:
         shards = whole_number("shards", shards)
     if shards is not None and (asked.global_recoding or asked.publish == "centers"):
-        raise PolicyError("shards are searched one by one; leave them out beside ⟨global_recoding⟩ and centers")
+        raise PolicyError("shards are searched one by one; leave them out with ⟨global_recoding⟩ and centers")
     if shards is not None and (asked.coarsen is not None or asked.missing == "apart"):
         other = "coarsen" if asked.coarsen is not None else "⟨missing='apart'⟩"
         raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")

@@ -47,7 +47,7 @@ RULE_BOOKS: dict[str, RuleBook] = {
     "ema-0.09": RuleBook(
         12,
         "EMA Policy 0070; Health Canada, Public Release of Clinical Information",
-        "a risk of at most 0.09: 1/12 is the first share below it, for the highest risk, hence for the mean as well",
+        "a risk of at most 0.09: 1/12 is the first share below it, for the highest risk, and so for the mean as well",
         "the risk of an attempt in this setting, which the policy multiplies in, several rows of one patient unless "
         "a column is named as the person, and free text",
     ),

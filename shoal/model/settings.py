@@ -284,7 +284,7 @@ class Measured(TypedDict, total=False):
         Setting(
             "Release",
             "The areas of columns published as regions: a table with a row for each area, or polygons.",
-            "A path, or what `shoal.geography.read` returns.", stated="asked", kind="file", promised=True,
+            "A path, or what `shoal.engines.geography.read` returns.", stated="asked", kind="file", promised=True,
         ),
     ]  # fmt: skip
     edges: Annotated[
@@ -410,6 +410,15 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
             "Files", "Omit the proved ratio, which reveals a little about the original.",
             "In Python and in a policy file: `ratio` or `none`.",
             default="ratio", flag="--no-bound", meant="none", words=("ratio", "none"), promised=True,
+        ),
+    ]  # fmt: skip
+    judge: Annotated[
+        str,
+        Setting(
+            "Files",
+            "Who counts what was written: this process (here, the default), or the engine that wrote it (engine).",
+            "With `engine`, the workers of Spark, or DuckDB, count the parts of a folder; some are counted here again.",
+            default="here", words=("here", "engine"), stated="asked", private=True, promised=True,
         ),
     ]  # fmt: skip
     effort: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,7 +82,7 @@ class Population:
             new = [n for j, n in enumerate(histogram.quasi_names) if not np.isin(mine[:, j], self.codes[:, j]).all()]
             hint = f"column {new[0]!r} has values that the population lacks" if new else "a population holds its sample"
             raise InputError(
-                f"{lacking:,} of the {first.size:,} combinations of quasi-identifiers in the sample stand in the "
+                f"{lacking:,} of the {first.size:,} combinations of quasi-identifiers in the sample occur in the "
                 f"population less often than in the sample ({hint}); both tables must write values alike"
             )
         return people
@@ -129,6 +129,10 @@ class Decoys:
     deal: np.random.Generator
 
 
+Answers = Iterator[tuple[int, bytes]]
+Spread = Callable[[Callable[[bytes], Answers], Sequence[bytes], None], Answers]
+
+
 @dataclass(frozen=True, eq=False)
 class Constraints:
     """What a release keeps beside the requirement of each of its groups; no method knows of them.
@@ -140,6 +144,7 @@ class Constraints:
     decoys            nothing is told by having been grouped
     levels            the level of every column, found before: nothing is left to search
     shards            the cells are cut into so many parts at most, each searched by itself
+    workers           ``workers(each, tasks, None)`` has processes elsewhere run a function on every task
     """
 
     population: Population | None = None
@@ -147,6 +152,7 @@ class Constraints:
     decoys: Decoys | None = None
     levels: Mapping[str, int] | None = None
     shards: int | None = None
+    workers: Spread | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,34 +227,57 @@ class Shortfall:
     says: str = ""
 
 
-def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | None:
-    """None when some partition exists, or may: the whole table decides but of models that count persons.  O(m)."""
+def shortfalls(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
+    """What rules out every partition, the worst first; none when some partition exists, or may.
+
+    The whole table decides but of models that count persons.  All are of one cause: the models, the persons, the rows,
+    or the values.  O(m) a column.
+    """
     rows = histogram.rows
     if rows == 0:
-        return None
+        return []
+    found = _by_models(histogram, requirement) or _by_persons(histogram, requirement)
+    if not found and rows < requirement.k:
+        return [Shortfall("k", requirement.k, rows)]
+    return found or _by_values(histogram, requirement)
+
+
+def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | None:
+    """The worst that rules out every partition; None when some partition exists, or may."""
+    return next(iter(shortfalls(histogram, requirement)), None)
+
+
+def _by_models(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
+    found = []
     for rule in requirement.rules:
         if rule.model.speaks != "persons" and not rule.holds(histogram.sensitive, histogram.count):
             named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
             counts = rule.counts(histogram.sensitive, histogram.count)
             says = rule.model.refusal(counts, named, np.array(rule.table, np.int64))
-            return Shortfall("model", 0, 0, rule.columns[0], says=says)
-    worst: tuple[float, Shortfall] | None = None
+            found.append(Shortfall("model", 0, 0, rule.columns[0], says=says))
+    return found
+
+
+def _by_persons(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
+    found = []
     for rule in requirement.rules:
         if not isinstance(rule.model, OfPersons):
             continue
-        found = rule.model.most_common(
+        most = rule.model.most_common(
             histogram.sensitive, histogram.count, np.array(rule.table, np.int64), rule.columns
         )
-        if found.impossible and (worst is None or found.reach / found.asked < worst[0]):
+        if most.impossible:
             short = Shortfall(
-                "persons", found.persons, found.without, rule.columns[0], found.code, 1 / found.reach,
+                "persons", most.persons, most.without, rule.columns[0], most.code, 1 / most.reach,
                 f"{rule.model.short} by {histogram.sensitive_names[rule.columns[1]]!r}",
             )  # fmt: skip
-            worst = (found.reach / found.asked, short)
-    if worst is not None:
-        return worst[1]
-    if rows < requirement.k:
-        return Shortfall("k", requirement.k, rows)
+            found.append((most.reach / most.asked, short))
+    return [short for _, short in sorted(found, key=lambda one: one[0])]
+
+
+def _by_values(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
+    """Of the columns whose most frequent value is too frequent, or else of those with too few values."""
+    rows, frequent, few = histogram.rows, [], []
     for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
         held = np.bincount(
             histogram.sensitive[:, j], weights=histogram.count, minlength=max(histogram.sensitive_sizes[j], 1)
@@ -256,11 +285,11 @@ def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | Non
         code = int(held.argmax())
         top = int(held[code])
         if frequency * top > rows:
-            return Shortfall("frequency", frequency, rows // top, j, code, top / rows)
+            frequent.append(Shortfall("frequency", frequency, rows // top, j, code, top / rows))
         present = int((held > 0).sum())
         if present < distinct:
-            return Shortfall("distinct", distinct, present, j)
-    return None
+            few.append(Shortfall("distinct", distinct, present, j))
+    return sorted(frequent, key=lambda one: -one.share) + sorted(few, key=lambda one: one.largest)
 
 
 def refuse_infeasible(
@@ -268,17 +297,24 @@ def refuse_infeasible(
     requirement: Requirement,
     show: Callable[[int, int], str] = lambda _column, code: f"number {code}",
 ) -> None:
-    """Raise InfeasibleError with the column, the value's share and the largest parameter possible.
+    """Raise InfeasibleError with every column at fault, its value's share and the largest parameter possible.
 
     show(column, code) gives the text of a sensitive value.
     """
-    found = shortfall(histogram, requirement)
-    if found is None:
-        return
+    found = shortfalls(histogram, requirement)
+    if found:
+        reasons = dict.fromkeys(_reason(one, histogram, requirement, show) for one in found)
+        column, its = ("the column", "its") if len(reasons) == 1 else ("these columns", "their")
+        way = f". Ask for less, remove {column} from the sensitive columns, or merge {its} values"
+        raise InfeasibleError(". Also, ".join(reasons) + (way if found[0].kind == "persons" else ""))
+
+
+def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, show: Callable[[int, int], str]) -> str:
+    """Why no partition exists, in a sentence or more."""
     if found.kind == "model":
-        raise InfeasibleError(found.says)
+        return found.says
     if found.kind == "k":
-        raise InfeasibleError(
+        return (
             f"the table has {several(found.largest, 'row')}, so no group of k = {found.asked} exists; "
             f"the largest k possible is {found.largest}"
         )
@@ -288,22 +324,21 @@ def refuse_infeasible(
         assert found.code is not None
         value = repr(show(found.column, found.code)) if found.asked >= requirement.smallest else "has one value that"
         best = int(1 / found.share + 1e-9)
-        raise InfeasibleError(
+        return (
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
             f"{found.largest:,}. Every group needs enough rows without it, so no release reaches this {found.says}. "
-            f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}. Ask for "
-            "less, remove the column from the sensitive columns, or merge its values"
+            f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}"
         )
     if found.kind == "frequency":
         assert found.code is not None
         shared = round(found.share * histogram.rows) >= requirement.smallest  # or its few rows would be told apart
         value = repr(show(found.column, found.code)) if shared else "has one value that"
-        raise InfeasibleError(
+        return (
             f"{name} {value} is {100 * found.share:.1f} % of the rows, so no table with "
             f"l = {found.asked} exists; the largest l possible is {found.largest}, "
             f"the least alpha {said(found.share, up=True)}"
         )
-    raise InfeasibleError(
+    return (
         f"{name} has {found.largest} different values, so no table with {found.asked} different values in every group "
         f"exists; the largest possible is {found.largest}"
     )

@@ -65,7 +65,7 @@ class Documents:
     sign: str | Path | None = None
 
     @classmethod
-    def beside(
+    def next_to(
         cls, path: Path, certificate: str | Path | None, record: bool, sign: str | Path | None = None
     ) -> Documents:
         """The files beside a path, where none is named for the certificate."""

@@ -97,7 +97,7 @@ def refuse_missing(counted: Counted, policy: Policy) -> None:
 
 def without_units(counted: Counted, partition: Partition, policy: Policy) -> tuple[Counted, Partition]:
     """What is published: cells that differ in who, or how many, stand behind them joined."""
-    if not policy.beside:
+    if not policy.counting:
         return counted, partition
     old, s = counted.histogram, len(policy.sensitive)
     codes = np.concatenate([old.quasi, old.sensitive[:, :s]], axis=1)
@@ -123,7 +123,7 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, tuple[dict[str, int], tupl
     Likewise the levels of the models that count persons, and the weights of every class, where weights say how many
     people a row stands for.  Raises VerificationError where a class has fewer than k.
     """
-    if not policy.beside:
+    if not policy.counting:
         return placed, ({}, ()), None
     table = open_table(placed)
     if policy.population_weights is not None:
@@ -187,7 +187,7 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
     return lacking.astype(np.int64)
 
 
-def judged_apart(placed: Any, counted: Counted, policy: Policy) -> tuple[Any, Mapping[str, Any] | None]:
+def judged_by_part(placed: Any, counted: Counted, policy: Policy) -> tuple[Any, Mapping[str, Any] | None]:
     """The placed table without the column ``FLAG``, and what was counted: rows that lack a value, the smallest classes.
 
     The columns with missing values are named too: of the others a blank in a file of text is an empty text.

@@ -13,10 +13,10 @@ before, and the ledger that no part belongs to is passed over; after it the seri
 brought up to date by the next look.  A head that names more parts than there are, or a part without its ledger, is
 refused: something published would be forgotten.
 
-The ledger says what has been shown of every person.  It is a folder of two files that only its owner may enter:
-``persons.parquet`` with a line per person, and ``ledger.json``, which names the certificate it belongs to and the hash
-of the other file, under an HMAC.  No value of the table stands in it: persons, published tuples and sensitive values
-are BLAKE2b hashes under the series' key.
+The ledger says what has been shown of every person.  Each part has a folder of two files that only its owner may enter:
+``persons.parquet`` with a line per person whom the part holds, and ``ledger.json``, which names the certificate it
+belongs to, the hash of the other file and that of the ledger.json before, under an HMAC.  No value of the table stands
+in it: persons, published tuples and sensitive values are BLAKE2b hashes under the series' key.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ import polars as pl
 from shoal.engines.atomic import Piece, publish_together
 from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
-from shoal.judge.tables.large import count_release
+from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
 from shoal.model.hierarchy import GENERATED, Hierarchy, is_built
 from shoal.model.policy import Policy
@@ -99,26 +99,60 @@ class Keyed:
 class Ledger:
     """What has been shown by the parts up to ``number``.
 
-    persons   a line per person ever published: ``person``, the last ``part`` with them, the ``tuple`` they were
-              published in, their ``value``, and the values that remain ``possible`` (hashes with blanks between)
+    lines     what each part says of its people, in the order of the parts: a line per person, see ``persons``
     waiting   person -> number of parts they have waited for
     units     of mode "again": [tuple, possible, copies], see ``shoal.publishing.series.again``
+    sealed    SHA-256 of the ledger.json that was read, which the next one names
+
+    A part writes its own lines alone, and finds who is known in a column of the files before, so that adding one costs
+    what the part holds, and a look at the persons of the others.
     """
 
     number: int = 0
-    persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
+    lines: Sequence[pl.LazyFrame] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
     units: Sequence[tuple[str, str, int]] = ()
+    sealed: str = ""
+
+    @property
+    def persons(self) -> pl.DataFrame:
+        """A line per person ever published: ``person``, the last ``part`` with them, the ``tuple`` they were published
+        in, their ``value``, and the values that remain ``possible`` (hashes with blanks between)."""
+        every = pl.concat([pl.LazyFrame(schema=SCHEMA), *self.lines])
+        return every.unique("person", keep="last", maintain_order=True).collect()
+
+    @property
+    def people(self) -> int:
+        """How many people were ever published."""
+        if not self.lines:
+            return 0
+        return int(pl.concat([part.select("person") for part in self.lines]).collect()["person"].n_unique())
+
+    def known(self, persons: Sequence[str]) -> int:
+        """How many of these different people were published before."""
+        new = pl.DataFrame({"person": persons}, schema={"person": pl.String})
+        own = set[str]()
+        for part in self.lines:  # one file at a time is in memory
+            own.update(part.select("person").join(new.lazy(), on="person", how="semi").collect()["person"])
+        return len(own)
+
+    def after(
+        self, new: pl.DataFrame, *, waiting: Mapping[str, int] | None = None, units: Sequence[tuple[str, str, int]] = ()
+    ) -> Ledger:
+        """The ledger one part later; new: the lines of the people whom the part holds."""
+        lines = (*self.lines, new.sort("person").lazy())
+        return replace(self, number=self.number + 1, lines=lines, waiting=dict(waiting or {}), units=units)
 
     def files(self, keyed: Keyed, series: str, certificate: str) -> dict[str, bytes]:
         """The two files, for the part whose certificate has this SHA-256."""
         buffer = io.BytesIO()
-        self.persons.sort("person").write_parquet(buffer, statistics=False)
+        self.lines[-1].collect().write_parquet(buffer, statistics=False)
         held = buffer.getvalue()
         content: dict[str, Any] = {
             "series": series,
             "number": self.number,
             "certificate": certificate,
+            "previous": self.sealed,
             "persons": hashlib.sha256(held).hexdigest(),
             "waiting": dict(sorted(self.waiting.items())),
             "units": sorted(map(list, self.units)),
@@ -127,28 +161,40 @@ class Ledger:
         return {PERSONS: held, LEDGER: json.dumps(content).encode()}
 
     @classmethod
-    def read(cls, folder: Path, keyed: Keyed, series: str, certificate: str) -> Ledger:
-        """The ledger of the part with this certificate; VerificationError for a lost, changed or other one."""
+    def read(cls, inside: Path, keyed: Keyed, series: str, certificates: Sequence[str]) -> Ledger:
+        """The ledger after the parts with these certificates; VerificationError for a lost, changed or other one.
+
+        inside  the private folder, which holds the ledger of each part
+        """
+        ledger = cls()
+        for number, certificate in enumerate(certificates, start=1):
+            ledger = cls._next(ledger, inside / f"ledger-{part_name(number)}", keyed, (series, number, certificate))
+        return ledger
+
+    @classmethod
+    def _next(cls, before: Ledger, folder: Path, keyed: Keyed, own: tuple[str, int, str]) -> Ledger:
         if not (folder / LEDGER).is_file() or not (folder / PERSONS).is_file():
             raise VerificationError(
                 f"the ledger {folder.name!r} of the series is lost; without it nobody knows what was shown of whom, so "
                 "no part can be added: put it back from a copy"
             )
         content = read_json(folder / LEDGER, "ledger")
-        held = (folder / PERSONS).read_bytes()
-        sound = hmac.compare_digest(str(content.get("mac")), keyed.mac(content))
-        if not sound or hashlib.sha256(held).hexdigest() != content["persons"]:
+        if not hmac.compare_digest(str(content.get("mac")), keyed.mac(content)) or (
+            hash_of(folder / PERSONS) != content["persons"]
+        ):
             raise VerificationError(f"the ledger {folder.name!r} was changed, or belongs to another key")
-        if content["series"] != series or content["certificate"] != certificate:
+        if (content["series"], content["number"], content["certificate"]) != own or content[
+            "previous"
+        ] != before.sealed:
             raise VerificationError(
                 f"the ledger {folder.name!r} belongs to another part; put back the one of this part"
             )
-        units = [(str(t), str(p), int(n)) for t, p, n in content["units"]]
         return cls(
             number=content["number"],
-            persons=pl.read_parquet(io.BytesIO(held)),
+            lines=(*before.lines, pl.scan_parquet(folder / PERSONS)),
             waiting={str(p): int(n) for p, n in content["waiting"].items()},
-            units=units,
+            units=[(str(t), str(p), int(n)) for t, p, n in content["units"]],
+            sealed=sha256((folder / LEDGER).read_bytes()),
         )
 
 
@@ -421,10 +467,7 @@ def open_series(place: Path) -> Folder:
             f"the ledger is older than the series: it ends with part {head['number']} and {len(numbers)} were "
             "published; put back the folder 'private' as it was after the last part"
         )
-    ledger = Ledger()
-    if numbers:
-        last = inside / f"ledger-{part_name(numbers[-1])}"
-        ledger = Ledger.read(last, keyed, str(about["id"]), digests[-1])
+    ledger = Ledger.read(inside, keyed, str(about["id"]), digests[1:])
     return Folder(place, about, Policy.read(place / SERIES), tuple(digests), keyed, ledger)
 
 

@@ -217,8 +217,8 @@ def _counts(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
     """A disc for each pair of values, its area by the records of the clusters there, and their number of clusters."""
     where, at = np.unique(np.stack([a.value, b.value], axis=1), axis=0, return_inverse=True)
     held, number = np.bincount(at.ravel(), weights=records), np.bincount(at.ravel())
-    room = 40.0 * 40 * 36 / max(len(a.named), len(b.named), 4) ** 2
-    axes.scatter(*where.T, s=room * held / max(held.max(initial=1), 1), color=INK, alpha=0.35, linewidths=0)
+    largest = 40.0 * 40 * 36 / max(len(a.named), len(b.named), 4) ** 2
+    axes.scatter(*where.T, s=largest * held / max(held.max(initial=1), 1), color=INK, alpha=0.35, linewidths=0)
     if len(where) <= 60:
         for (x, y), n in zip(where.tolist(), number.tolist(), strict=True):
             axes.text(x, y, f"{n:,}", ha="center", va="center", fontsize=8)

@@ -294,7 +294,7 @@ def limits(figures: Mapping[str, Any]) -> list[str]:
         out.append(
             "Each center is a real record, published unchanged."
             if asked.get("center") == "record"
-            else "Centers are averages or middle values; of few records they may still be somebody's."
+            else "Centers are averages or middle values; of few records they may still be those of one person."
         )
         out.append("Radius: it says how far the farthest record lies, which may be one person.")
     out.append(
@@ -343,7 +343,7 @@ def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -
     certificate = proof(stated(figures), proof_words(figures), [CATALOGUE[figures["kind"]].proofs])
     sections = [
         ("Who decided", decision(figures, f"at least {figures['k']:,} {counted_in(figures)} in every group")),
-        ("What was asked", paragraph(question(figures)) + _asked(figures)),
+        ("The request", paragraph(question(figures)) + _asked(figures)),
         *([("What to look at", listed([_said(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
         ("Privacy before and after" if figures["internal"] else "Privacy after", _before_after(figures)),
         *([("How it looks", Markup().join(_figure(*p) for p in pictures))] if pictures else []),
@@ -398,14 +398,14 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
         rows.append(("method", figures["method"].replace("_", " ")))
     asked = figures["certificate"].get("details", {}).get("run") or {}
     rows += [
-        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _told(name, value))
+        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _made_by(name, value))
         for name, value in asked.items()
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
     return table(("", ""), rows, 2, "The request")
 
 
-def _told(name: str, value: Any) -> str:
+def _made_by(name: str, value: Any) -> str:
     """How it was made, a seed as it is typed."""
     return str(value) if name == "seed" else _text(value)
 
@@ -517,7 +517,7 @@ def _plain(value: float) -> Any:
 def _figure(what: str, drawn: str) -> Markup:
     """A drawing as it is, on white as drawn; without one, why there is none."""
     if not drawn:
-        return paragraph(f"{what}: not drawn, for want of matplotlib; pip install 'shoal[plot]'.", "soft")
+        return paragraph(f"{what}: not drawn without matplotlib; pip install 'shoal[plot]'.", "soft")
     if drawn.startswith("<svg"):
         return part("parts.html", "sheet", Markup(drawn), what)  # drawn by this program, its texts escaped there
     return part("parts.html", "image", drawn, what)

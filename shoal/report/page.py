@@ -33,8 +33,8 @@ from shoal.report.parts import (
     whole,
 )
 from shoal.report.parts import theorem_words as explained
-from shoal.report.pictures import beside, class_sizes, heat, trade_off
-from shoal.report.sections import asked, assumptions, attacks, carried, left, stated, verdict, warnings
+from shoal.report.pictures import class_sizes, heat, paired_bars, trade_off
+from shoal.report.sections import asked, assumptions, attacks, left, stated, unchanged_columns, verdict, warnings
 
 
 def page(figures: Mapping[str, Any]) -> str:
@@ -48,13 +48,13 @@ def page(figures: Mapping[str, Any]) -> str:
         ("Who decided", decision(figures, _why(figures))),
         ("What holds", _holds(figures)),
         ("Privacy after" if later(figures) else "Privacy before and after", _before_after(figures)),
-        ("What was asked", asked(figures)),
+        ("The request", asked(figures)),
         ("The certificate", _certificate(figures)),
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
     ]
     appendix = [
         ("What was released", left(figures)),
-        ("Columns kept unchanged", carried(release["carried"], release["rows"])),
+        ("Columns kept unchanged", unchanged_columns(release["carried"], release["rows"])),
         ("Sizes of the groups", _sizes(figures)),
         ("What it cost, column by column", _columns(figures)),
         ("How the columns are distributed", _distributions(figures)),
@@ -305,8 +305,8 @@ def _bars(column: Mapping[str, Any], rows: int) -> Markup:
     if column["before"] is not None and not column["changed"]:
         bars = [{**b, "before": None} for b in column["distribution"]]
         said = "No value of this column was changed: before and after are the same."
-        return beside(bars, 0, rows, column["name"]) + paragraph(said, "soft")
-    pictured = beside(column["distribution"], column["hidden"], rows, column["name"])
+        return paired_bars(bars, 0, rows, column["name"]) + paragraph(said, "soft")
+    pictured = paired_bars(column["distribution"], column["hidden"], rows, column["name"])
     if column["before_shown"] or column["before"] is None:
         return pictured
     return pictured + paragraph(

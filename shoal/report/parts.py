@@ -302,8 +302,8 @@ BOUNDS = {
 
 # the first word found in a theorem's or an argument's own text says it; so the narrower stand before the wider
 THEOREMS = {
-    "tolls": "Each row is given the cheapest group that it could be in, and values too common to fill groups alone pay "
-    "for the rarer ones they need; no release can do with less than these prices add up to.",
+    "multipliers": "Each row is given the cheapest group that it could be in, and values too common for groups "
+    "alone pay for the rarer ones they need; no release can do with less than these prices add up to.",
     "by column generation": _BOXES,
     "dynamic programming": "The best cut of the first values is known for every number of values; each longer one is "
     "made of a shorter one and one more interval, so that no cut is missed.",

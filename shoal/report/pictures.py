@@ -216,8 +216,8 @@ def _paper(shapes: Sequence[Shape], group: np.ndarray, frame: np.ndarray, geogra
         least, most = bounds(place, g)
         edge = 0.05 * max(*(most - least), 1e-12)
         least, most = least - edge, most + edge
-        room = (width - (number - 1) * _GAP * SIDE) / number
-        own_scale = min(scale, row / (most - least)[1], room / (most - least)[0])
+        free = (width - (number - 1) * _GAP * SIDE) / number
+        own_scale = min(scale, row / (most - least)[1], free / (most - least)[0])
         wide, tall = ((most - least) * own_scale).tolist()
         top = height + _GAP * SIDE + row - tall
         places.append(_onto(place, least, most, own_scale, left, top))
@@ -387,7 +387,7 @@ BINS = 40  # bars of a histogram at most
 _CURVE = (70, 14, 600, 240)  # left, top, width, height of the curve of levels
 
 
-def beside(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> Markup:
+def paired_bars(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> Markup:
     """Rows before and after as pairs of bars, with the numbers in words; a before of None is not told."""
     peak = max([1.0, hidden, *(max(b["before"] or 0, b["after"]) for b in bars)])
     known = any(b["before"] is not None for b in bars)

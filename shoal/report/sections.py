@@ -275,7 +275,7 @@ def _harbor(release: Mapping[str, Any]) -> Markup:
     return table(("column", "shown as"), lines, 2, "Safe Harbor") if found else Markup()
 
 
-def carried(found: Mapping[str, Any], rows: int) -> Markup:
+def unchanged_columns(found: Mapping[str, Any], rows: int) -> Markup:
     """Columns that are published as they came, and how far they single people out."""
     if not found["columns"]:
         return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
@@ -287,8 +287,8 @@ def carried(found: Mapping[str, Any], rows: int) -> Markup:
     together = found["together"]
     said = (
         paragraph(
-            f"Together these columns single out {together:,} of {rows:,} rows: who knows them finds these people in "
-            "spite of the groups.",
+            f"Together these columns single out {together:,} of {rows:,} rows: someone who knows their values finds "
+            "these people despite the groups.",
             "bad",
         )
         if together

@@ -312,7 +312,7 @@ def compare(
     if not quasi:
         raise PolicyError("no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)")
     if target is not None and not isinstance(target, str):
-        raise PolicyError(f"target={target!r}: name the one column that a classifier learns")
+        raise PolicyError(f"⟨target={target!r}⟩: name the one column that a classifier learns")
     read_by = _trees(mapping("hierarchies", hierarchies))
     whole = _original(original, quasi, sensitive, target, (held_out, population), separator, seed_of(seed) or 0)
     found: dict[str, Any] = {}
@@ -365,7 +365,7 @@ def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
         nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
         notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
     if lost := sum(s.unknown for s in read.spreads):
-        notes.append(f"{name}: {lost} different cells are not understood and count as stars; hand over hierarchies")
+        notes.append(f"{name}: {lost} different cells are not understood and count as stars; pass hierarchies")
     if left:
         rows = whole.table.height
         notes.append(f"{name}: {left:,} of {rows:,} rows of the original are not in it; they count as lost")
@@ -393,7 +393,7 @@ def _order(kind: pl.DataType) -> list[str] | None:
 def _blurred(name: str, column: str) -> str:
     return (
         f"{name}: column {column!r} has more missing values than the original; those that are stars count as values, "
-        "so hand over the release itself, or one made with numeric_stars='text'"
+        "so pass the release itself, or one made with numeric_stars='text'"
     )
 
 
@@ -417,7 +417,7 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator
         found = spread(distinct, domain, trees.get(name))
         blank = frame[name].null_count()
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
-            found.told[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
+            found.stated[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
         spreads.append(found)
         cells.append(coded(texts, distinct))
     return Read(frame, spreads, cells, trees)

@@ -105,7 +105,7 @@ class Exploration:
 
         Raises InputError for anything else.
         """
-        what = "file of figures that shoal explore wrote beside its page"
+        what = "file of figures that shoal explore wrote next to its page"
         record = read_json(path, what)
         try:
             points = tuple(Point(**p) for p in record["points"])
@@ -272,7 +272,7 @@ def _together(
 
 def _looked_at(table: Table, asked: Policy) -> Any:
     """The columns that decide loss and risk, as a frame."""
-    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.beside]
+    names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.counting]
     require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
     return table.without([c for c in table.columns if c not in names])
 
@@ -438,7 +438,9 @@ def prove(
     place: dict[str, Any] = {"table": table, "query": query}
     kept = record_path(beside) if record is None else Path(record)
     if not kept.is_file():
-        raise InputError(f"a bound is proved again from the private record; there is no {kept.name!r}: say record=FILE")
+        raise InputError(
+            f"a bound is proved again from the private record; there is no {kept.name!r}: say ⟨record=FILE⟩"
+        )
     others: dict[str, Any] = {"record": kept, "population": population, "signer": signer}
     others |= {"hierarchies": hierarchies, "areas": areas, "edges": edges}
     verdict = verify(release, beside, original, progress=progress, **others, **text, **place)

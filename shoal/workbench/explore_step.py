@@ -50,14 +50,13 @@ class _Grid:
         kept = [n for n in shoal.choices()["models"] if n not in ("k", "l") and task.settings.get(n) is not None]
         if kept:
             names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
-            ui.label(f"Every point keeps what the step Models asks beside k and l: {names}.").classes("wb-note")
+            ui.label(f"Every point keeps what the step Models asks in addition to k and l: {names}.").classes("wb-note")
         ui.label("The grid searches fast; a release of the same request can search longer and lose less.").classes(
             "wb-note"
         )
         with ui.row().style("align-items: center"):
-            self.start = ui.button("Try the grid", on_click=self.run).props("no-caps")
-            self.stop = ui.button("Stop", on_click=self.window.works.stop).props("no-caps outline color=negative")
-            self.stop.disable()
+            self.work = self.window.long_work("Try the grid")
+        self.work.start.on_click(self.run)
         self.progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
         self.progress.visible = False
         self.doing = ui.label().props("role=status").classes("wb-note")
@@ -100,17 +99,10 @@ class _Grid:
                 self.progress.set_value(found / many)
                 self._shown()
 
-        self.start.disable()
-        self.stop.enable()
-        self.progress.visible = True
-        try:
+        with self.work.running(shown=self.progress):
             answer = await self.window.ask(
                 "explore", told, long=True, source=task.source, settings=task.asked(), grid=grid
             )
-        finally:
-            self.start.enable()
-            self.stop.disable()
-            self.progress.visible = False
         if answer is not None:
             task.points = answer["points"]
             self._shown()

@@ -38,21 +38,15 @@ def _points(window: Any) -> None:
             "At least so many points in each", value=task.settings.get("k", 5), min=1, step=1, format="%d"
         ).style("width: 14rem")
     with ui.row():
-        start = ui.button("Draw").props("no-caps")
-        ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
+        work = window.long_work("Draw")
     said = ui.label().props("role=status")
     place = ui.column().classes("wb-wide")
 
     async def run() -> None:
-        start.disable()
-        said.set_text("working")
-        try:
+        with work.running(said, "working"):
             found = await window.ask(
                 "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=int(k.value or 1)
             )
-        finally:
-            start.enable()
-            said.set_text("")
         if found is None:
             return
         said.set_text(
@@ -68,7 +62,7 @@ def _points(window: Any) -> None:
             with place:
                 ui.label(f"{found['shown']:,} of {found['points']:,} points are drawn.").classes("wb-note")
 
-    start.on_click(run)
+    work.start.on_click(run)
 
 
 def areas(window: Any) -> None:
@@ -83,8 +77,7 @@ def areas(window: Any) -> None:
         k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style("width: 22rem")
     pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
     with ui.row():
-        start = ui.button("Merge the areas").props("no-caps")
-        ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
+        work = window.long_work("Merge the areas")
     said = ui.label().props("role=status")
     place = ui.column().classes("wb-wide")
 
@@ -98,22 +91,17 @@ def areas(window: Any) -> None:
         if files[0] is None or not all(f is None or f.is_file() for f in files):
             window.say("There is no file of that name.", bad=True)
             return
-        start.disable()
-        said.set_text("merging the areas")
-        try:
+        with work.running(said, "merging the areas"):
             found = await window.ask(
                 "regions", long=True, areas=str(files[0]), edges=str(files[1] or ""), weight=weight.value or "",
                 name=name.value or "", k=least, folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
             )  # fmt: skip
-        finally:
-            start.enable()
-            said.set_text("")
         if found is not None:
             place.clear()
             with place:
                 _merged(window, found)
 
-    start.on_click(run)
+    work.start.on_click(run)
 
 
 def _merged(window: Any, found: dict[str, Any]) -> None:

@@ -311,20 +311,20 @@ def write_text(place: Path, text: str) -> None:
     part.replace(place)
 
 
-def with_hierarchies(settings: Mapping[str, Any], folder: Path, room: str = "hierarchies") -> dict[str, Any]:
-    """The settings with every hierarchy's file copied into ``folder/room`` and named relative to ``folder``."""
+def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str = "hierarchies") -> dict[str, Any]:
+    """The settings with every hierarchy's file copied into ``folder/subfolder`` and named relative to ``folder``."""
     named: dict[str, Any] = {}
     for number, (column, source) in enumerate(settings.get("hierarchies", {}).items(), 1):
         if not Path(source).is_file():
             named[column] = source
             continue
         plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in column).strip("-") or "column"
-        place = folder / room / f"{number}-{plain}.csv"
+        place = folder / subfolder / f"{number}-{plain}.csv"
         place.parent.mkdir(parents=True, exist_ok=True)
         if not (place.exists() and place.samefile(source)):
             shutil.copyfile(source, place)
             place.chmod(0o600)
-        named[column] = f"{room}/{place.name}"
+        named[column] = f"{subfolder}/{place.name}"
     return {**settings, **({"hierarchies": named} if named else {})}
 
 

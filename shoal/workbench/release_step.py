@@ -35,9 +35,7 @@ def draw(window: Any) -> None:
     ui.label(task.sentence()).classes("wb-note")
     folder = ui.input("Folder to keep it in (empty: download the files below)").classes("wb-wide")
     with ui.row().style("align-items: center"):
-        make = ui.button("Make the release").props("no-caps")
-        stop = ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
-        stop.disable()
+        make = window.long_work("Make the release")
     progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
     progress.visible = False
     doing = ui.label().props("role=status").classes("wb-note")
@@ -48,21 +46,13 @@ def draw(window: Any) -> None:
         progress.set_value(share or 0)
 
     async def run() -> None:
-        make.disable()
-        stop.enable()
-        progress.visible = True
-        try:
+        with make.running(doing, shown=progress):
             made = await _make(window, told, folder.value or "")
-        finally:
-            make.enable()
-            stop.disable()
-            progress.visible = False
-            doing.set_text("")
         if made:
             window.say("The release is made and verified.")
             window.changed("Release", "Explore", "Intruder")
 
-    make.on_click(run)
+    make.start.on_click(run)
     if task.releases:
         _made(window, len(task.releases) - 1)
     _project(window)
@@ -140,7 +130,7 @@ def _papers(
     code = script(table, named, output, secret.name, reading)
     line = command(table, f"{stem}.policy.toml", output, secret.name, reading)
     texts = {
-        "policy": (f"{stem}.policy.toml", toml(named, "What was asked of the release; shoal anonymize reads it.")),
+        "policy": (f"{stem}.policy.toml", toml(named, "The request of the release; shoal anonymize reads it.")),
         "script": (f"{stem}.py", code),
         "notebook": (f"{stem}.ipynb", notebook(code)),
         "command": (f"{stem}.sh", line + "\n"),
@@ -244,28 +234,19 @@ def draw_intruder(window: Any) -> None:
     ui.label("Known attacks are run on the last release, and their guesses are checked against the table. The figures "
              "are of the table: keep them to yourself.").classes("wb-note")  # fmt: skip
     with ui.row():
-        start = ui.button("Attack the release").props("no-caps")
-        stop = ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
-    stop.disable()
+        attack = window.long_work("Attack the release")
     waiting = ui.spinner(size="lg")
     waiting.visible = False
     place = ui.column().classes("wb-wide")
 
     async def run() -> None:
-        start.disable()
-        stop.enable()
-        waiting.visible = True
-        try:
+        with attack.running(shown=waiting):
             found = await window.ask("attack", long=True, source=task.source, release=task.releases[-1]["output"])
-        finally:
-            start.enable()
-            stop.disable()
-            waiting.visible = False
         if found is not None:
             task.releases[-1]["attack"] = found
             _shown(place, found)
 
-    start.on_click(run)
+    attack.start.on_click(run)
     if "attack" in task.releases[-1]:
         _shown(place, task.releases[-1]["attack"])
 
@@ -291,7 +272,7 @@ def _shown(place: Any, found: dict[str, Any]) -> None:
 
 def _sentence(finding: dict[str, Any]) -> str:
     if finding["figure"] is None:
-        return "It cannot be told."
+        return "It is unknown."
     text = f"{100 * finding['figure']:.1f} %"
     if finding["low"] is not None:
         text += f" (95 % interval {100 * finding['low']:.1f} to {100 * finding['high']:.1f} %)"

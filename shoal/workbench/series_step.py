@@ -109,27 +109,19 @@ def _held(window: Any) -> None:
     who = {NOBODY: "nothing: every row is somebody new", **{c["name"]: c["name"] for c in task.columns}}
     person = ui.select(who, value=proposed, label="Column by which a person is known again").classes("wb-wide")
     with ui.row().style("align-items: center"):
-        add = ui.button(f"Add {task.title} as month {len(held['parts']) + 1}").props("no-caps")
-        stop = ui.button("Stop", on_click=window.works.stop).props("no-caps outline color=negative")
-        stop.disable()
+        add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}")
     doing = ui.label().props("role=status").classes("wb-note")
 
     async def run() -> None:
-        add.disable()
-        stop.enable()
-        try:
+        with add.running(doing):
             months = await window.ask("add_month", lambda words, _share: doing.set_text(words), long=True,
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
-        finally:
-            add.enable()
-            stop.disable()
-            doing.set_text("")
         if months is not None:
             task.months = months
             window.say(f"{task.title} is month {len(months['parts'])}.")
             window.changed("Series")
 
-    add.on_click(run)
+    add.start.on_click(run)
     ui.label("The folder 'private' in it is yours alone: keep it as you keep the table. All else may be sent.").classes(
         "wb-note"
     )

@@ -51,7 +51,7 @@ def free_port(wanted: int | None) -> int:
         try:
             trial.bind(("127.0.0.1", wanted or 0))
         except OSError as error:
-            raise shoal.PolicyError(f"port {wanted}: {error.strerror}; leave --port out for a free one") from None
+            raise shoal.PolicyError(f"port {wanted}: {error.strerror}; leave ⟨port=⟩ out for a free one") from None
         return int(trial.getsockname()[1])
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -70,6 +71,34 @@ STYLE = """
 """
 
 
+class LongWork:
+    """The buttons that start and stop a long piece of work, and what the page shows while it runs."""
+
+    def __init__(self, label: str, stop: Callable[[], Any]) -> None:
+        self.start = ui.button(label).props("no-caps")
+        self.stop = ui.button("Stop", on_click=stop).props("no-caps outline color=negative")
+        self.stop.disable()
+
+    @contextmanager
+    def running(self, doing: Any = None, words: str = "", shown: Any = None) -> Iterator[None]:
+        """One run: the other button is greyed out; ``doing`` has the words, and ``shown`` is visible, until it ends."""
+        self.start.disable()
+        self.stop.enable()
+        if doing is not None:
+            doing.set_text(words)
+        if shown is not None:
+            shown.visible = True
+        try:
+            yield
+        finally:
+            self.start.enable()
+            self.stop.disable()
+            if doing is not None:
+                doing.set_text("")
+            if shown is not None:
+                shown.visible = False
+
+
 class Window:
     """What a page shows of a task; its workers answer questions and do the long work."""
 
@@ -91,6 +120,10 @@ class Window:
         except JobError as error:
             self.say(str(error), bad=True)
             return None
+
+    def long_work(self, label: str) -> LongWork:
+        """Buttons for long work, drawn where the page is."""
+        return LongWork(label, self.works.stop)
 
     def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
         """A message on the page; a refusal, and what ``stays``, is there until it is closed."""

@@ -99,7 +99,7 @@ PLANTED: dict[str, tuple[Callable[[Path, pl.DataFrame], list[str | Path]], str]]
     "unshuffled": (_unshuffled, "files, order against the original"),
     "minimal at k = l = 2": (_minimal, "minimality, disease, above 1/l"),
     "two releases": (_two, "composition, one value, groups known"),
-    "leaking report": (_leaking, "files, what lies beside the release"),
+    "leaking report": (_leaking, "files, what is next to the release"),
 }
 
 

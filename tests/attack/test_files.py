@@ -16,7 +16,7 @@ import shoal
 from shoal.attacks.public_files import fillings
 from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
 
-BESIDE, TOTALS = "files, what lies beside the release", "files, hidden cells that totals tell"
+BESIDE, TOTALS = "files, what is next to the release", "files, hidden cells that totals tell"
 
 
 @pytest.fixture

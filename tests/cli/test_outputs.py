@@ -150,7 +150,7 @@ def test_a_file_beside_another_output_is_named_as_such(folder: Path) -> None:
     words = ("--report", "page.html", "--certificate", "page.json")
     status, _, err = run("labels", "names.csv", "--label", "name", "--count", "n", "--k", "3", "-o", "o.csv", *words)
     assert status == 2
-    assert "'page.json', which is written beside 'page.html', is named for two outputs" in err
+    assert "'page.json', which is written next to 'page.html', is named for two outputs" in err
 
 
 @pytest.mark.parametrize("name", [n for n, line in LINES.items() if len(line.outputs) > 1])

@@ -1,11 +1,13 @@
 """The guide is plain English: no retired words, few long sentences, few stacks of relative clauses.
 
-Code and the targets of links are not prose.
+Code and the targets of links are not prose.  Messages, help and reports have no retired word either.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,44 @@ def test_few_sentences_of_a_page_are_long_or_stack_relative_clauses(page: Path) 
     text = page.read_text(encoding="utf-8")
     assert not too_many(text, LONG, re.compile(r"\S+"))
     assert not too_many(text, RELATIVES - 1, RELATIVE)
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, text) of every string below a node except docstrings, with ``{}`` for what a string puts in."""
+    own = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, own)]
+    inner = {id(one.value) for body in bodies for one in body if isinstance(one, ast.Expr)}
+    inner |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield node.lineno, "".join(str(p.value) if isinstance(p, ast.Constant) else "{}" for p in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            yield node.lineno, node.value
+
+
+def retired_texts(code: str) -> list[tuple[int, str]]:
+    """(line, word) of every retired word in a text of at least two words; one word alone is a name."""
+    return [(line, word) for line, t in texts(ast.parse(code)) if len(t.split()) > 1 for _, word, _ in retired(t)]
+
+
+@pytest.mark.parametrize("folder", sorted(p for p in (ROOT / "shoal").iterdir() if p.is_dir()), ids=lambda p: p.name)
+def test_no_message_of_the_code_has_a_retired_word(folder: Path) -> None:
+    modules = [*folder.rglob("*.py")] + ([*folder.parent.glob("*.py")] if folder.name == "cli" else [])
+    found = {str(p.relative_to(ROOT)): retired_texts(p.read_text(encoding="utf-8")) for p in modules}
+    assert not {module: words for module, words in found.items() if words}
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('def f(name):\n    """It stands."""\n    raise ValueError(f"{name} stands there")', 1),
+        ('HELP = "say it beside"  # it stands', 1),
+        ('KEY = "beside"', 0),
+        ("f'{beside} is here'", 0),
+    ],
+)
+def test_a_retired_word_of_a_message_is_found(code: str, found: int) -> None:
+    assert len(retired_texts(code)) == found
 
 
 @pytest.mark.parametrize(

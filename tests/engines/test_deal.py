@@ -18,7 +18,7 @@ from shoal.engines.order import ShuffleKey
 from shoal.engines.table import Replacement
 from shoal.errors import ShoalError, VerificationError
 from shoal.model.histogram import Partition
-from shoal.publishing.tables.release import Dealt, Judged
+from shoal.publishing.tables.release import Judged, ReleasedRows
 
 SECRET = b"sixteen bytes or more"
 ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 1}
@@ -92,18 +92,20 @@ def test_what_it_is_dealt_out_of_is_judged_and_no_row_made(tmp_path: Path) -> No
     path = tmp_path / "t.csv"
     people().write_csv(path)
     release = shoal.anonymize(path, **ASKED)
-    dealt = release._placement.dealt.tuples
+    dealt = release._placement.rows.tuples
     assert dealt is not None
-    assert "frame" not in vars(release._placement.dealt), "the rows were made"
+    assert "frame" not in vars(release._placement.rows), "the rows were made"
     assert not dealt.tuples.is_duplicated().any()
     release.write(tmp_path / "out.csv")
-    assert "frame" not in vars(release._placement.dealt), "the rows were made"
+    assert "frame" not in vars(release._placement.rows), "the rows were made"
     assert Counter(release.table.rows()) == Counter(pl.read_csv(tmp_path / "out.csv", infer_schema=False).rows())
     for bent in (
         dealt._replace(rows=np.append(dealt.rows[1:], (dealt.rows[:1] + 1) % len(dealt.tuples))),
         dealt._replace(tuples=dealt.tuples.with_columns(dealt.tuples["s"].shift(1))),
     ):
-        other = replace(release, _placement=replace(release._placement, dealt=Dealt(None, bent)), _judged=Judged())
+        other = replace(
+            release, _placement=replace(release._placement, rows=ReleasedRows(None, bent)), _judged=Judged()
+        )
         with pytest.raises(VerificationError, match="not what was decided"):
             other.check()
         with pytest.raises(VerificationError):

@@ -276,8 +276,8 @@ def test_a_release_dealt_out_is_written_as_its_table(tmp_path: Path, star: str) 
     }
     pl.DataFrame(frame).write_csv(path)
     release = shoal.anonymize(path, quasi_identifiers=["a", "b"], sensitive=["s"], k=60, l=2, effort="fast", star=star)
-    assert release._placement.dealt.tuples is not None
-    assert release._placement.dealt.placed
+    assert release._placement.rows.tuples is not None
+    assert release._placement.rows.placed
     release.write(tmp_path / "out.csv")
     store(release.table, tmp_path / "whole.csv")
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

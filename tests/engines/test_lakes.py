@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,7 @@ import pytest
 
 import shoal
 from shoal.engines import lakes
-from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError
+from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, VerificationError
 from tests.commands import run
 
 ASKED: dict[str, Any] = {
@@ -138,7 +143,10 @@ def test_a_release_is_one_version_judged_and_verified(place: Place) -> None:
     assert run("verify", target, "--original", where, "--record", "out.record.json").returncode == 0
     assert run("anonymize", where, *WORDS, "--k", "3", "-o", target).returncode == 4
     before = place.versions("out")
-    assert run("anonymize", where, *WORDS, "--k", "6", "-o", target, "--force").returncode == 0
+    again = ("anonymize", where, *WORDS, "--k", "6", "-o", target, "--force", "--max-composition", "1", "--json")
+    told = run(*again)
+    assert told.returncode == 0, told.stderr
+    assert "set against the earlier releases" in told.stderr
     assert place.versions("out") > before
     assert place.rows("out").height == 36
     verdict = shoal.verify(target, "out.certificate.json")
@@ -159,11 +167,49 @@ def test_a_table_of_others_is_not_written_to(place: Place) -> None:
         release.write(place.target("visits"))
     assert same(place.rows("visits"), frame())
     release.write(place.target("own"))
+    if place.kind == "iceberg":
+        text = shoal.anonymize(frame().cast(pl.String), **ASKED, after=place.target("own"), force_composition=True)
+        with pytest.raises(InputError, match="columns of other types"):
+            text.write(place.target("own"))
     with pytest.raises(ExistsError):
         release.write(place.target("own"), overwrite=False)
     place.write("own", frame())
     with pytest.raises(InputError, match="older versions stay readable"):
         release.write(place.target("own"))
+
+
+def test_a_further_version_is_a_further_release_of_the_same_people(place: Place) -> None:
+    rows = pl.DataFrame(
+        {"age": [20, 20, 21, 21, 22, 22, 23, 23], "zip": ["1"] * 8, "ill": list("xyyzzwwx")},
+    )
+    asked = {**ASKED, "k": 4, "l": 2, "publish": "ranges"}
+    shifted = rows.with_columns(age=(pl.col("age") - 19) % 4 + 20)  # pairs of people meet in no other pair
+    target = place.target("out")
+    shoal.anonymize(rows, **asked).write(target)
+    held, before = place.rows("out"), place.versions("out")
+    new = shoal.anonymize(shifted, **asked)
+    with pytest.raises(VerificationError, match="was not set against"):
+        new.write(target)
+    wanted = {"after": target, "max_composition": 0}
+    with pytest.raises(VerificationError, match="breaks a promise"):
+        shoal.anonymize(shifted, **asked, **wanted)
+    shifted.write_csv("shifted.csv")
+    words = ["shifted.csv", "--quasi", "age,zip", "--sensitive", "ill", "--k", "4", "--l", "2", "--publish", "ranges"]
+    words += ["--effort", "fast", "-o", target, "--force", "--max-composition", "0"]
+    done = run("anonymize", *words)
+    assert (done.returncode, "breaks a promise" in done.stderr) == (1, True), done.stderr
+    assert (same(place.rows("out"), held), place.versions("out")) == (True, before)
+    assert run("anonymize", *words, "--force-composition").returncode == 0
+    assert place.versions("out") > before
+    last = shoal.anonymize(shifted, **asked, after=target, force_composition=True)
+    assert len(last.facts.versions) == 2, "the older version counts as well"
+    assert last.composition
+    last.write(target)
+    assert not same(held, place.rows("out"))
+    with pytest.raises(VerificationError, match="was not set against"):
+        last.write(target)  # the version that it made is one more
+    with pytest.raises(InputError, match="no version yet"):
+        shoal.anonymize(rows, **asked, after=place.target("none"))
 
 
 def test_a_commit_that_fails_leaves_what_was_there(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,12 +229,68 @@ def test_a_commit_that_fails_leaves_what_was_there(place: Place, monkeypatch: py
     monkeypatch.setattr(kind, "commit", whole)
     release.write(place.target("out"))
     before, held = place.versions("out"), Path("out.certificate.json").read_bytes()
+    release = shoal.anonymize(frame(), **ASKED, after=place.target("out"), force_composition=True)
     monkeypatch.setattr(kind, "commit", fails)
     with pytest.raises(OSError, match="No space"):
         release.write(place.target("out"))
     assert (place.versions("out"), Path("out.certificate.json").read_bytes()) == (before, held)
     assert shoal.verify(place.target("out")).holds
     assert len(list(Path().rglob("*.parquet"))) == 1
+
+
+@pytest.mark.parametrize("moment", ["copied", "committed"])
+def test_killed_while_it_commits_the_table_shows_judged_versions_alone(place: Place, moment: str) -> None:
+    first = shoal.anonymize(frame(), **ASKED)
+    first.write(place.target("out"))
+    held, certificate = place.rows("out"), Path("out.certificate.json").read_bytes()
+    frame(1).write_parquet("next.parquet")
+    done = subprocess.run([sys.executable, "-c", KILLED, place.target("out"), moment], env=_with_path(), check=False)
+    assert done.returncode == -signal.SIGKILL
+    files = lakes.readable(place.target("out"))
+    judged = Path("judged").read_text().split()
+    hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    assert hashes[0] == hashlib.sha256(first_file(held, files)).hexdigest()
+    assert hashes[1:] == ([] if moment == "copied" else judged)
+    if moment == "copied":
+        assert same(place.rows("out"), held)
+        assert shoal.verify(place.target("out")).holds
+    elif Path("out.certificate.json").read_bytes() == certificate:  # the older certificate is not this version's
+        with pytest.raises(InputError, match="is not the release"):
+            shoal.verify(place.target("out"))
+    told = {"after": place.target("out"), "force_composition": True}
+    shoal.anonymize(frame(2), **ASKED, **told).write(place.target("out"))
+    assert shoal.verify(place.target("out")).holds
+    assert not [p for p in Path().rglob(".shoal-*") if p.is_file()], "the next run takes away what the dead one left"
+
+
+def first_file(held: pl.DataFrame, files: tuple[Path, ...]) -> bytes:
+    assert same(pl.read_parquet(files[0]), held)
+    return files[0].read_bytes()
+
+
+KILLED = """
+import os, signal, sys
+import shoal
+from shoal.engines import lakes
+from shoal.publishing.tables import writing
+target, moment = sys.argv[1:]
+kind = lakes._Delta if target.startswith("delta") else lakes._Iceberg
+commit = kind.commit
+
+def killed(lake, file, rows, sha256):
+    open("judged", "w").write(sha256)
+    if moment == "committed":
+        commit(lake, file, rows, sha256)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+kind.commit = killed
+asked = dict(quasi_identifiers=["age", "zip"], sensitive=["ill"], k=3, effort="fast", seed=1)
+shoal.anonymize("next.parquet", **asked, after=target, force_composition=True).write(target)
+"""
+
+
+def _with_path() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def test_a_run_whose_table_is_as_it_was_does_nothing(place: Place) -> None:

@@ -106,7 +106,7 @@ def test_what_is_written_is_the_table_row_by_row(publish: str) -> None:
     assert (np.bincount(release._placement.expected.partition.cell) > 1).any(), "no cell was split"
     whole = release.table.pl()
     for names in (whole.columns, ["note", "age"]):
-        got = pl.concat(release._placement.dealt.slices(names, Path(), lambda _: None))
+        got = pl.concat(release._placement.rows.slices(names, Path(), lambda _: None))
         assert got.schema == whole.select(names).schema
         assert got.equals(whole.select(names))
     again = shoal.anonymize(relation, secret=b"sixteen bytes or more", **asked)
@@ -135,8 +135,8 @@ def test_a_table_put_in_the_stead_of_the_one_placed_is_what_is_written(tmp_path:
         less.write(tmp_path / "less")
     assert not (tmp_path / "less").exists()
     again = pickle.loads(pickle.dumps(release))
-    assert again._placement.dealt.placed
-    assert not pickle.loads(pickle.dumps(turned))._placement.dealt.placed
+    assert again._placement.rows.placed
+    assert not pickle.loads(pickle.dumps(turned))._placement.rows.placed
 
 
 def test_no_order_hangs_on_what_leaves_later() -> None:

@@ -284,7 +284,7 @@ def test_folders_named_by_columns_that_the_files_hold_too(tmp_path: Path) -> Non
     csv = tmp_path / "csv" / "s=p"
     csv.mkdir(parents=True)
     frame.write_csv(csv / "p0.csv")
-    with pytest.raises(InputError, match="column 's' stands in the files and in the names of their folders"):
+    with pytest.raises(InputError, match="column 's' is in the files and in the names of their folders"):
         shoal.anonymize(tmp_path / "csv", **asked)
 
 

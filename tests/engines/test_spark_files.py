@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -16,6 +19,7 @@ from shoal.engines import spark as engine
 from shoal.engines.source import Scope
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 from shoal.pipeline import prepare
+from shoal.problems.tables import shards
 from tests.engines.test_parts import ASKED, SECRET, in_parts, people, rows_in
 
 pytest.importorskip("pyspark", reason="Spark needs the package pyspark")
@@ -124,3 +128,55 @@ def test_a_session_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     raised[0] = PySparkRuntimeError("no gateway")
     with pytest.raises(InputError, match=r"no session of Spark begins at 'foo' \(PySparkRuntimeError\).*'local\[2\]'"):
         engine.session(Scope(master="foo"))
+
+
+def _dies_once(flag: str, sent: bytes) -> Iterator[tuple[int, bytes]]:
+    """What a worker does whose process is lost the first time."""
+    if not Path(flag).exists():
+        Path(flag).touch()
+        os._exit(9)
+    yield from shards._worked(sent)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_workers_search_the_shards_and_one_that_dies_is_repeated(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = np.random.default_rng(3).integers(0, 30, (500, 2))
+    frame = pl.DataFrame({"a": drawn[:, 0], "b": drawn[:, 1], "s": ["p", "q", "r", "s"] * 125})
+    frame.write_parquet(tmp_path / "in.parquet")
+    asked = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 4, "l": 2, "publish": "ranges", "seed": 1}
+    asked |= {"effort": "fast", "shards": 3, "secret": SECRET}
+    here = prepare(frame, **asked)
+    flag = tmp_path / "died"
+    monkeypatch.setattr(shards, "_worked", partial(_dies_once, str(flag)))
+    there = prepare(spark.read.parquet(str(tmp_path / "in.parquet")), **asked)
+    assert flag.exists(), "a worker was lost"
+    assert there.certificate.details["shards"] == 3
+    assert (there.certificate.cost, there.certificate.lower_bound) == (
+        here.certificate.cost,
+        here.certificate.lower_bound,
+    )
+    record = there.write(tmp_path / "out")
+    here.write(tmp_path / "here.parquet")
+    assert rows_in(tmp_path / "out") == rows_in(tmp_path / "here.parquet")
+    assert shoal.verify(tmp_path / "out", record).holds
+
+
+def _lacks(_: bytes) -> Iterator[tuple[int, bytes]]:
+    raise ModuleNotFoundError("No module named 'shoal'")
+    yield
+
+
+def _fails(_: bytes) -> Iterator[tuple[int, bytes]]:
+    raise ValueError("nobody is 34 and lives in Ulm")
+    yield
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_workers_that_cannot_are_said_without_their_words(spark: Any) -> None:
+    with pytest.raises(InputError, match="install shoal on them"):
+        engine.spread(spark, _lacks, [b"task"])
+    with pytest.raises(InputError, match="the workers of Spark failed") as refused:
+        engine.spread(spark, _fails, [b"task"])
+    assert "Ulm" not in str(refused.value)

@@ -37,6 +37,4 @@ def test_a_sentence_says_where_a_finding_fails():
     assert "TP beats Hilbert is confirmed on a, refuted on b" in said
     assert "stars rise with l is confirmed on a, refuted on b" in said
     assert "is refuted" in l_diversity.stars_by_l(mean[2:], "l")
-    assert "cascade stands at 0.50 of TP+" in l_diversity.stars_by_l(
-        [{**r, "cascade": r["TP+"] / 2} for r in mean], "l"
-    )
+    assert "cascade has 0.50 of TP+" in l_diversity.stars_by_l([{**r, "cascade": r["TP+"] / 2} for r in mean], "l")

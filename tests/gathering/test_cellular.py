@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -56,8 +56,8 @@ def test_at_least_r_each(method, points, r, share, improve):
     check(g, points, r, out)
     best = cellular_optimum(distances(points), r, left_out=out)
     assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
-    if method == "three_step" or (method == "auto" and not out and r > 1):
-        assert g.certificate.guarantee.factor == (1 if g.method == "exact" else 63 if out else 36)
+    if method == "three_step":
+        assert g.certificate.guarantee.factor == (63 if out else 36)
         assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
 
 
@@ -75,58 +75,6 @@ def test_set_up_costs(method, points, seed, improve, alike):
     if method in ("tight", "procedure_one"):
         assert g.certificate.guarantee.factor == (3 if method == "tight" else 4)
         assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
-
-
-@given(points=grid, r=rs, seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]))
-@few
-def test_both_set_up_costs_and_r(points, r, seed, share):
-    n = len(points)
-    if n < r:
-        return
-    out = math.floor(share * n)
-    setup = np.random.default_rng(seed).integers(0, 9, n).astype(float)
-    g = shoal.gathering.cellular(points, r, setup, share, seed=0)
-    check(g, points, r, out, setup)
-    best = cellular_optimum(distances(points), r, setup=setup, left_out=out)
-    assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
-
-
-@given(
-    points=grid, r=rs, share=st.sampled_from([0.0, 0.25]), setup=st.sampled_from([None, 3.0]),
-    cap=st.sampled_from([None, 3.0, 4.0]),
-)  # fmt: skip
-@few
-def test_few_points_are_solved_without_a_word(points, r, share, setup, cap):
-    out = math.floor(share * len(points))
-    costs = None if setup is None else np.full(len(points), setup)
-    best = cellular_optimum(distances(points), r, setup=costs, left_out=out, max_diameter=cap)
-    if best == math.inf:
-        return
-    g = shoal.gathering.cellular(points, r, setup, share, cap, seed=0)
-    check(g, points, r, out, setup)
-    assert g.cost == pytest.approx(best, abs=1e-6)
-    assert cap is None or g.certificate.details["cap_met"]
-
-
-@given(
-    points=grid, r=rs, seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]), cap=st.sampled_from([None, 4.0])
-)
-@example(points=[(0, 0), (1, 1), (0, 1), (0, 5)], r=2, seed=1, share=0.0, cap=4.0)  # a center outside its cluster
-@settings(max_examples=15, deadline=None)
-def test_exact_is_the_optimum(points, r, seed, share, cap):
-    n = len(points)
-    if n < r:
-        return
-    out = math.floor(share * n)
-    setup = np.random.default_rng(seed).integers(0, 5, n).astype(float)
-    best = cellular_optimum(distances(points), r, setup=setup, left_out=out, max_diameter=cap)
-    if best == math.inf:
-        with pytest.raises(InfeasibleError):
-            shoal.gathering.cellular(points, r, setup, share, cap, method="exact")
-        return
-    g = shoal.gathering.cellular(points, r, setup, share, cap, method="exact")
-    check(g, points, r, out, setup)
-    assert g.cost == pytest.approx(best, abs=1e-6)
 
 
 @given(

@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.problems.catalogue import names
 from shoal.problems.gathering import exact, remote, threshold
 from shoal.problems.gathering import remote as anywhere
 from shoal.problems.gathering.space import space_of
@@ -42,66 +41,6 @@ def check(g, points, r, left_out, *, free=False):
         assert np.array_equal(g.centers, x[g.center_rows])
 
 
-@pytest.mark.parametrize("method", [m for m in names("gather") if m not in ("rounds", "exact")])
-@given(points=grid, r=rs, share=shares)
-@few
-def test_factor_and_bound_against_every_clustering_centers_at_points(method, points, r, share):
-    n = len(points)
-    assume(n >= r)
-    share = 0.0 if method == "threshold" else share
-    out = math.floor(share * n + 1e-9)
-    g = shoal.gathering.gather(points, r, epsilon=share, method=method)
-    check(g, points, r, out)
-    best = gather_optimum(points, r, left_out=out)
-    assert g.certificate.lower_bound <= best + 1e-9
-    assert best <= g.cost + 1e-9
-    assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
-
-
-@pytest.mark.parametrize("method", [m for m in names("gather") if m != "exact"])
-@given(points=grid, r=rs, share=shares, most=st.integers(1, 3))
-@few
-def test_factor_and_bound_against_every_clustering_centers_anywhere(method, points, r, share, most):
-    n = len(points)
-    assume(n >= r)
-    share = 0.0 if method == "threshold" else share
-    out = math.floor(share * n + 1e-9)
-    limit = most if method == "rounds" else None
-    g = shoal.gathering.gather(points, r, share, limit, method=method, centers="anywhere")
-    check(g, points, r, out, free=True)
-    best = gather_optimum(points, r, left_out=out, most=limit, anywhere=True)
-    assert g.certificate.lower_bound <= best + 1e-9
-    assert best <= g.cost + 1e-7
-    assert g.cost <= g.certificate.guarantee.factor * best * (1 + 1e-9) + 1e-9
-
-
-@given(points=grid, r=rs, share=shares, most=st.integers(1, 3))
-@few
-def test_at_most_k_clusters(points, r, share, most):
-    n = len(points)
-    assume(n >= r)
-    out = math.floor(share * n + 1e-9)
-    best = gather_optimum(points, r, left_out=out, most=most)
-    for improve in (False, True):
-        g = shoal.gathering.gather(points, r, share, most, improve=improve)
-        check(g, points, r, out)
-        assert g.clusters <= most
-        assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
-        assert g.cost <= g.certificate.guarantee.factor * best * (1 + 1e-9) + 1e-9
-
-
-@pytest.mark.parametrize("centers", ["points", "anywhere"])
-@given(points=grid, r=rs, share=shares, most=st.sampled_from([None, 1, 2, 3]))
-@few
-def test_few_points_are_solved_without_a_word(centers, points, r, share, most):
-    n = len(points)
-    assume(n >= r)
-    out = math.floor(share * n + 1e-9)
-    g = shoal.gathering.gather(points, r, share, most, centers=centers)
-    best = gather_optimum(points, r, left_out=out, most=most, anywhere=centers == "anywhere")
-    assert g.cost == pytest.approx(best, abs=1e-6)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_one_cluster_of_many_points_lies_around_the_best_center(share):
     x = np.random.default_rng(3).normal(size=(150, 2))
@@ -109,29 +48,6 @@ def test_one_cluster_of_many_points_lies_around_the_best_center(share):
     best = np.sort(distances(x), axis=1)[:, len(x) - 1 - out].min()
     found = shoal.gathering.gather(x, 5, share, 1).cost
     assert best * (1 - 1e-9) <= found <= best * (1.05 if out else 1 + 1e-9)
-
-
-@given(points=grid, r=rs, share=shares, most=st.sampled_from([None, 1, 2]))
-@settings(max_examples=20, deadline=None)
-def test_exact_is_the_optimum(points, r, share, most):
-    n = len(points)
-    assume(n >= r)
-    out = math.floor(share * n + 1e-9)
-    g = shoal.gathering.gather(points, r, share, most, method="exact")
-    check(g, points, r, out)
-    assert g.cost == pytest.approx(gather_optimum(points, r, left_out=out, most=most), abs=1e-9)
-    assert g.certificate.optimal
-
-
-@given(points=grid, r=st.integers(1, 3), share=st.sampled_from([0.0, 0.25]), most=st.sampled_from([None, 2]))
-@settings(max_examples=12, deadline=None)
-def test_exact_with_centers_anywhere_is_the_optimum(points, r, share, most):
-    n = len(points)
-    assume(n >= r)
-    out = math.floor(share * n + 1e-9)
-    g = shoal.gathering.gather(points, r, share, most, method="exact", centers="anywhere")
-    check(g, points, r, out, free=True)
-    assert g.cost == pytest.approx(gather_optimum(points, r, left_out=out, most=most, anywhere=True), abs=1e-6)
 
 
 @given(points=grid, r=rs, share=shares)

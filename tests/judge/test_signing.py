@@ -104,9 +104,9 @@ def test_a_certificate_is_the_recipe_of_its_release(tmp_path: Path) -> None:
         shoal.Policy.read(record)
     assert not shoal.verify(out, record, source).holds
     (tmp_path / "zip.csv").unlink()
-    with pytest.raises(shoal.InputError, match="neither beside"):
+    with pytest.raises(shoal.InputError, match="neither next to"):
         shoal.Policy.read(record)
-    with pytest.raises(shoal.InputError, match="neither beside"):
+    with pytest.raises(shoal.InputError, match="neither next to"):
         shoal.verify(out, record, source)
 
 
@@ -117,5 +117,5 @@ def test_a_missing_hierarchy_is_asked_for_in_the_callers_own_words(tmp_path: Pat
     (tmp_path / "zip.csv").unlink()
     with pytest.raises(shoal.InputError) as refused:
         shoal.verify(out, record, source)
-    assert str(refused.value).endswith("hand it over: hierarchies['zip']=FILE")
-    assert in_flags(refused.value.sentence).endswith("hand it over: --hierarchy zip=FILE")
+    assert str(refused.value).endswith("pass it in: hierarchies['zip']=FILE")
+    assert in_flags(refused.value.sentence).endswith("pass it in: --hierarchy zip=FILE")

@@ -49,6 +49,7 @@ TRIED: dict[str, tuple[Any, dict[str, Any]]] = {  # a value that is not the defa
     "star": ("?", {}),
     "numeric_stars": ("text", {}),
     "bound": ("none", {}),
+    "judge": ("engine", {}),
     "effort": ("fast", {}),
     "shards": (3, {}),
     "seed": (7, {}),

@@ -8,7 +8,6 @@ import math
 import random
 import secrets
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines import store as storing
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import Stated
 from shoal.judge.file import seal
@@ -29,133 +27,9 @@ from shoal.judge.places.clusters import judge_clusters, spreads
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
 from tests.commands import run
+from tests.data import ILLS, LINE, X, clusters
 from tests.fuzz import clusters as fuzz
 from tests.kept import kept, verify
-
-Tamper = Callable[[pl.DataFrame], pl.DataFrame]
-X = [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 60.0]
-D = ["flu", "gout", "flu", "cold", "flu", "gout", "cold", "flu", "gout", "cold", "cold", "odd"]
-FRAME = pl.DataFrame({"id": [f"person-{i}" for i in range(12)], "x": X, "d": D})
-
-
-def made_of(kind: str, center: str = "record", frame: Any = FRAME, **more: Any) -> shoal.Crosswalk:
-    """A small release of each kind: at least 3 each, one left out, no value more than half."""
-    codes = np.unique(D, return_inverse=True)[1]
-    solve: Any = getattr(shoal.gathering, kind)
-    found = solve(np.array(X)[:, None], r=3, epsilon=0.1, sensitive=codes, l=2)
-    return shoal.release(found, frame, columns=["x"], sensitive=["d"], center=center, **more)
-
-
-def put(column: str, row: int, value: Any) -> Tamper:
-    """One value of a row changed."""
-
-    def tampered(frame: pl.DataFrame) -> pl.DataFrame:
-        values = frame[column].to_list()
-        values[row] = value(values[row]) if callable(value) else value
-        return frame.with_columns(pl.Series(column, values, dtype=frame.schema[column]))
-
-    return tampered
-
-
-def lent(frame: pl.DataFrame) -> pl.DataFrame:
-    """The fullest cluster gives a record, with its value, to one far away: all sums stay."""
-    rows = frame.sort("records", descending=True).to_dicts()
-    giving, taking = rows[0], max(rows[1:], key=lambda row: abs(row["x"] - rows[0]["x"]))
-    held = {row["cluster"]: Counter(_parsed(row["d"])) for row in (giving, taking)}
-    value = held[giving["cluster"]].most_common()[-1][0]
-    for row, by in ((giving, -1), (taking, 1)):
-        held[row["cluster"]][value] += by
-        row["records"] += by
-        row["d"] = multiset({v: n for v, n in held[row["cluster"]].items() if n})
-    return pl.DataFrame(rows, schema=frame.schema).sort("cluster")
-
-
-def _parsed(text: str) -> dict[str, int]:
-    return {part.rsplit(" (")[0]: int(part.rsplit(" (")[1][:-1]) for part in text.split("; ")}
-
-
-def swapped(frame: pl.DataFrame) -> pl.DataFrame:
-    """Two clusters change their sensitive values."""
-    return frame.with_columns(d=pl.Series([*frame["d"][1:].to_list(), frame["d"][0]]))
-
-
-CENTERS: list[tuple[Tamper, str]] = [
-    (lambda f: f[1:], "one row each"),
-    (lambda f: pl.concat([f, f[:1]]), "one row each"),
-    (put("records", 0, 2), "r"),
-    (put("records", 0, lambda n: n + 1), "records"),
-    (put("d", 0, "flu (9)"), "values of d"),
-    (put("d", 1, lambda t: multiset({"flu": sum(_parsed(t).values())})), "l of d"),
-    (put("d", 1, lambda t: multiset({"plague": 1, "gout": 1, "cold": sum(_parsed(t).values()) - 2})), "records by d"),
-    (lent, "records by d"),
-    (put("x", 1, 10.5), "centers"),
-    (put("distance", 1, lambda d: d / 2), "radius"),
-    (put("distance", 1, lambda d: d * 1.2), "radius"),
-    (lambda f: put("radius", 1, "within 0.5 in x")(put("distance", 1, 0.5)(f)), "records by d"),
-    (lambda f: put("radius", 0, "within 9 in x")(put("distance", 0, 8.5)(f)), "cost"),
-]  # fmt: skip
-ROWS: list[tuple[Tamper, str]] = [
-    (put("x", 0, lambda x: x + 0.5), "assignments"),
-    (lambda f: f[1:], "records"),
-    (lambda f: f.with_columns(cluster=pl.lit(0), x=pl.lit(f["x"][0]), radius=pl.lit(f["radius"][0]),
-                              distance=pl.lit(f["distance"][0])), "groups"),
-    (put("d", 0, "plague"), "records by d"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["gather", "cellular"])
-@pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".xlsx"])
-def test_genuine_ones_verify(kind: str, ending: str, tmp_path: Path) -> None:
-    for center in ("record", "mean", "medoid") if ending == ".csv" else ("mean",):  # readers know nothing of centers
-        made = made_of(kind, center)
-        beside = kept(made.write(tmp_path / f"c{ending}", assignments=tmp_path / f"r{ending}"))
-        record = json.loads(beside.read_text())
-        assert (record["kind"], record["facts"]["left_out"]) == (kind, 1)
-        for path, original in itertools.product((tmp_path / f"c{ending}", tmp_path / f"r{ending}"), (None, FRAME)):
-            verdict = verify(path, beside, original)
-            assert verdict.holds, verdict.findings
-        how = {f.check: f.how for f in verdict.findings}
-        assert how["records by d"] == how["r"] == how["l of d"] == how["distance"] == "recomputed"
-        assert (how["cost"] == how["centers"] == "recomputed") is (center == "record")
-        text = beside.read_text() + made.report(tmp_path / "r.html").read_text()
-        assert "person-" not in text + str(made.table.to_dict(as_series=False)) + str(made.assignments.to_dicts())
-
-
-@pytest.mark.parametrize("kind", ["gather", "cellular"])
-@pytest.mark.parametrize(("tamper", "check"), CENTERS)
-def test_wrong_centers_are_refused_and_found(
-    kind: str, tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = made_of(kind)
-    beside = kept(made.write(tmp_path / "c.csv"))
-    tamper(made.table).write_csv(tmp_path / "c.csv")
-    verdict = verify(tmp_path / "c.csv", beside, FRAME)
-    assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
-    genuine = storing.store
-    monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", lambda frame, path: genuine(tamper(frame), path))
-    with pytest.raises(VerificationError, match="nothing was published"):
-        made.write(tmp_path / "y.csv")
-    assert not list(tmp_path.glob("y*"))
-
-
-@pytest.mark.parametrize(("tamper", "check"), ROWS)
-def test_wrong_assignments_are_refused_and_found(
-    tamper: Tamper, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = made_of("gather")
-    beside = kept(made.write(tmp_path / "c.csv", assignments=tmp_path / "r.csv"))
-    tamper(made.assignments).write_csv(tmp_path / "r.csv")
-    verdict = verify(tmp_path / "r.csv", beside, FRAME)
-    assert {"file", check} <= {f.check for f in verdict.findings if not f.holds}
-    genuine = storing.store
-
-    def bent(frame: pl.DataFrame, path: Path) -> None:
-        genuine(frame if "records" in frame.columns else tamper(frame), path)
-
-    monkeypatch.setattr("shoal.publishing.crosswalks.crosswalk.store", bent)
-    with pytest.raises(VerificationError, match="nothing was published"):
-        made.write(tmp_path / "y.csv", assignments=tmp_path / "yr.csv")
-    assert not list(tmp_path.glob("y*")), "neither of both appears"
 
 
 @pytest.mark.parametrize("seed", [2, 4, 5, 7])
@@ -285,7 +159,7 @@ def bent_record(made: shoal.Crosswalk, folder: Path, **changes: Any) -> dict[str
 
 
 def test_each_statement_is_looked_at_by_itself(tmp_path: Path) -> None:
-    made = made_of("gather")
+    made = clusters("gather")
     cost = made.certificate.cost
     for check, changes in (
         ("records", {"facts__points": 13}),
@@ -300,21 +174,21 @@ def test_each_statement_is_looked_at_by_itself(tmp_path: Path) -> None:
         assert bent_record(made, tmp_path)[check if check != "max clusters" else "cost"]
         assert not bent_record(made, tmp_path, **changes)[check], changes
     found = shoal.gathering.gather(np.array(X)[:, None], r=3, max_clusters=3)
-    assert bent_record(shoal.release(found, FRAME, columns=["x"]), tmp_path)["max clusters"]
-    mean = made_of("gather", "mean")
+    assert bent_record(shoal.release(found, LINE, columns=["x"]), tmp_path)["max clusters"]
+    mean = clusters("gather", "mean")
     assert bent_record(mean, tmp_path)["cost"]
     assert not bent_record(mean, tmp_path, facts__centers_replaced=1)["cost"]
     dear = shoal.gathering.cellular(np.array(X)[:, None], r=3, setup_costs=0.5)
-    out = shoal.release(dear, FRAME, columns=["x"])
+    out = shoal.release(dear, LINE, columns=["x"])
     assert dear.clusters > 1
     assert bent_record(out, tmp_path)["cost"]
     assert not bent_record(out, tmp_path, parameters__setup_cost=0.25)["cost"]
 
 
 def test_a_table_with_a_record_more_is_another(tmp_path: Path) -> None:
-    made = made_of("gather")
+    made = clusters("gather")
     beside = kept(made.write(tmp_path / "c.csv"))
-    more = pl.concat([FRAME, FRAME[-1:]])
+    more = pl.concat([LINE, LINE[-1:]])
     assert [f.check for f in verify(tmp_path / "c.csv", beside, more).findings if not f.holds] == ["counts"]
 
 
@@ -326,8 +200,8 @@ def test_a_bound_beyond_what_is_found_again_is_stated_only(tmp_path: Path) -> No
     assert found.cost > bound * 1.01
     for low, how in ((bound, "recomputed"), (bound * (1 + 1e-6), "stated"), (bound / 2, "recomputed")):
         told = replace(found, certificate=replace(found.certificate, lower_bound=low))
-        beside = kept(shoal.release(told, FRAME, columns=["x"]).write(tmp_path / "c.csv"))
-        verdict = verify(tmp_path / "c.csv", beside, FRAME)
+        beside = kept(shoal.release(told, LINE, columns=["x"]).write(tmp_path / "c.csv"))
+        verdict = verify(tmp_path / "c.csv", beside, LINE)
         assert {f.check: f.how for f in verdict.findings}["bound"] == how
 
 
@@ -367,11 +241,11 @@ def test_words_of_another_form_are_refused() -> None:
 def test_frames_come_back_as_they_came(tmp_path: Path) -> None:
     import duckdb
 
-    FRAME.write_parquet(tmp_path / "t.parquet")
-    expected = made_of("gather").table
-    relation = duckdb.connect().from_arrow(FRAME.to_arrow())
-    for data in (FRAME.to_pandas(), FRAME.to_arrow(), FRAME.lazy(), FRAME, relation, tmp_path / "t.parquet"):
-        made = made_of("gather", frame=data)
+    LINE.write_parquet(tmp_path / "t.parquet")
+    expected = clusters("gather").table
+    relation = duckdb.connect().from_arrow(LINE.to_arrow())
+    for data in (LINE.to_pandas(), LINE.to_arrow(), LINE.lazy(), LINE, relation, tmp_path / "t.parquet"):
+        made = clusters("gather", frame=data)
         kind = pl.DataFrame if isinstance(data, Path) else type(data)
         for frame in (made.table, made.assignments):
             assert isinstance(frame, kind)
@@ -408,27 +282,27 @@ def test_centers_of_hours_lie_between_them_around_midnight(center: str, tmp_path
 def test_an_answer_of_other_data_is_refused() -> None:
     found = shoal.gathering.gather(np.array(X)[:, None], r=3)
     with pytest.raises(InputError, match="does not belong"):
-        shoal.release(found, FRAME[::-1], columns=["x"])
+        shoal.release(found, LINE[::-1], columns=["x"])
     with pytest.raises(InputError, match="12 records, the data have 11"):
-        shoal.release(found, FRAME[1:], columns=["x"])
+        shoal.release(found, LINE[1:], columns=["x"])
     with pytest.raises(InputError, match="does not measure column 'd'"):
-        shoal.release(found, FRAME, columns=["x", "d"])
+        shoal.release(found, LINE, columns=["x", "d"])
     with pytest.raises(PolicyError, match="say which columns"):
-        shoal.release(found, FRAME)
+        shoal.release(found, LINE)
     with pytest.raises(PolicyError, match="colums"):
-        shoal.release(found, FRAME, colums=["x"])
+        shoal.release(found, LINE, colums=["x"])
     with pytest.raises(PolicyError, match="'nix'"):
-        shoal.release(found, FRAME, columns=["nix"])
+        shoal.release(found, LINE, columns=["nix"])
     matrix = shoal.gathering.gather(np.abs(np.subtract.outer(X, X)), r=3, metric="precomputed")
     with pytest.raises(PolicyError, match="no columns"):
-        shoal.release(matrix, FRAME, columns=["x"])
-    codes = np.unique(D, return_inverse=True)[1]
-    diverse = shoal.gathering.gather(FRAME.select("x"), r=3, sensitive=codes, l=2)
+        shoal.release(matrix, LINE, columns=["x"])
+    codes = np.unique(ILLS, return_inverse=True)[1]
+    diverse = shoal.gathering.gather(LINE.select("x"), r=3, sensitive=codes, l=2)
     with pytest.raises(PolicyError, match="name them with sensitive="):
-        shoal.release(diverse, FRAME, columns=["x"])
-    named = shoal.gathering.gather(FRAME.select("x"), r=3)
+        shoal.release(diverse, LINE, columns=["x"])
+    named = shoal.gathering.gather(LINE.select("x"), r=3)
     assert (
-        shoal.release(named, FRAME).table["x"].to_list() == shoal.release(found, FRAME.select("x")).table["x"].to_list()
+        shoal.release(named, LINE).table["x"].to_list() == shoal.release(found, LINE.select("x")).table["x"].to_list()
     )
 
 
@@ -436,35 +310,35 @@ def test_a_condition_that_is_not_kept_is_refused(tmp_path: Path) -> None:
     found = shoal.gathering.gather(np.array(X)[:, None], r=3)
     bent = replace(found, details={**found.details, "distinct_l": [4], "l": [1]})
     with pytest.raises(VerificationError, match=r"\(distinct l of d"):
-        shoal.release(bent, FRAME, columns=["x"], sensitive=["d"]).write(tmp_path / "c.csv")
+        shoal.release(bent, LINE, columns=["x"], sensitive=["d"]).write(tmp_path / "c.csv")
 
 
 def test_the_order_of_assignments_is_secret_unless_kept() -> None:
-    kept, fresh, other = (made_of("gather", keep_order=k).assignments["d"].to_list() for k in (True, False, False))
-    own = [d for d in D if d != "odd"]
+    kept, fresh, other = (clusters("gather", keep_order=k).assignments["d"].to_list() for k in (True, False, False))
+    own = [d for d in ILLS if d != "odd"]
     assert kept == own
     assert sorted(fresh) == sorted(own)
     assert len({tuple(x) for x in (kept, fresh, other)}) > 1
-    same = [made_of("gather", secret=b"0123456789abcdef").assignments.rows() for _ in range(2)]
+    same = [clusters("gather", secret=b"0123456789abcdef").assignments.rows() for _ in range(2)]
     assert same[0] == same[1]
     with pytest.raises(PolicyError, match="16 bytes"):
-        made_of("gather", secret=b"short")
+        clusters("gather", secret=b"short")
 
 
 def test_clusters_are_numbered_by_their_centers_and_not_by_rows() -> None:
     rng = np.random.default_rng(1)
     order = rng.permutation(12)
     found = shoal.gathering.gather(np.array(X)[order][:, None], r=3)
-    table = shoal.release(found, FRAME[order], columns=["x"]).table
+    table = shoal.release(found, LINE[order], columns=["x"]).table
     assert table["x"].is_sorted()
     assert table["cluster"].to_list() == list(range(table.height))
 
 
 def test_who_publishes_records_is_told_so() -> None:
-    made = made_of("gather")
+    made = clusters("gather")
     assert "real person" in made.warnings[0]
     assert "center='mean'" in made.warnings[0]
-    assert not made_of("gather", "mean").warnings
+    assert not clusters("gather", "mean").warnings
     assert set(made.table["x"]) <= set(X)
 
 
@@ -526,7 +400,7 @@ def test_maps_and_geojson_show_a_circle_for_each_cluster(tmp_path: Path) -> None
         flat.geojson(tmp_path / "f.geojson")
     assert not (tmp_path / "f.geojson").exists()
     with pytest.raises(PolicyError, match="no map"):
-        made_of("gather").map(tmp_path / "no.html")
+        clusters("gather").map(tmp_path / "no.html")
 
 
 def test_the_picture_shows_pairs_of_columns(tmp_path: Path) -> None:
@@ -570,7 +444,7 @@ def test_coordinates_and_hierarchies_are_checked_where_they_are_at_hand(tmp_path
 
 def test_on_the_command_line(tmp_path: Path) -> None:
     table, out, rows = tmp_path / "t.csv", tmp_path / "c.csv", tmp_path / "r.csv"
-    FRAME.write_csv(table)
+    LINE.write_csv(table)
     for kind in ("gather", "cellular"):
         words = ("--columns", "x", "--r", 3, "--sensitive", "d", "--epsilon", 0.1, "-o", out, "--assignments", rows)
         status, text, err = run(kind, table, *words, "--report", tmp_path / "r.html", "--json", "--force")
@@ -581,7 +455,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         for path in (out, rows):
             check = ("verify", path, said["certificate_file"], "--record", said["record_file"], "--json")
             assert run(*check)[0] == run(*check, "--original", table)[0] == 0
-        FRAME.with_columns(d=pl.Series([*D[:-2], "odd", "odd"])).write_csv(tmp_path / "other.csv")
+        LINE.with_columns(d=pl.Series([*ILLS[:-2], "odd", "odd"])).write_csv(tmp_path / "other.csv")
         status, text, _ = run(*check, "--original", tmp_path / "other.csv")
         assert (status, [f["check"] for f in json.loads(text)["findings"] if not f["holds"]]) == (1, ["records by d"])
     text = "".join(p.read_text() for p in (out, rows, tmp_path / "r.html", tmp_path / "c.certificate.json"))

@@ -39,13 +39,13 @@ def sets_of(n, edges, weights, k):
     ]
 
 
-def listed(n, edges, weights, k, every, price=None, limit=1, cap=2**62, toll=NONE, at=None, of=NONE):
+def listed(n, edges, weights, k, every, price=None, limit=1, cap=2**62, cut_price=NONE, at=None, of=NONE):
     g = graph(np.array(edges).reshape(-1, 2), n)
     price = np.zeros(n, np.int64) if price is None else np.array(price)
     at = np.zeros(n + 1, np.int64) if at is None else at
     areas = Areas(g.indptr, g.indices, np.array(weights)[:, None], np.array([k]), 1)
     listing = Listing(limit, cap, every, 10**6, 10**6)
-    members, ends, costs, looked = connected_sets(areas, SetPrices(price, toll, at, of), listing)
+    members, ends, costs, looked = connected_sets(areas, SetPrices(price, cut_price, at, of), listing)
     assert looked >= 0
     return [set(s.tolist()) for s in np.split(members, ends)[:-1]], costs.tolist()
 
@@ -71,20 +71,20 @@ def test_minimal_sets_lose_no_vertex_and_stay_connected(instance):
 
 @given(weighted(), st.data())
 @QUICK
-def test_the_cheapest_set_is_found_tolls_included(instance, data):
+def test_the_cheapest_set_is_found_cuts_included(instance, data):
     n, edges, weights, k = instance
     price = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     triples = data.draw(st.lists(st.sampled_from(list(combinations(range(n), 3))), max_size=3)) if n > 2 else []
-    toll = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(triples), max_size=len(triples))), np.int64)
+    cut_price = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(triples), max_size=len(triples))), np.int64)
     flat = np.array(triples, np.int64).reshape(-1)
     at = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
     of = np.argsort(flat, kind="stable") // 3
-    _, costs = listed(n, edges, weights, k, 0, price, 10**6, toll=toll, at=at, of=of)
+    _, costs = listed(n, edges, weights, k, 0, price, 10**6, cut_price=cut_price, at=at, of=of)
 
     def cost(s):
-        tolls = sum(int(t) for t, triple in zip(toll, triples, strict=True) if len(s & set(triple)) >= 2)
-        return sum(price[v] for v in s) + tolls
+        cuts = sum(int(t) for t, triple in zip(cut_price, triples, strict=True) if len(s & set(triple)) >= 2)
+        return sum(price[v] for v in s) + cuts
 
     expected = [cost(s) for s in sets_of(n, edges, weights, k)]
     assert min(costs, default=None) == min(expected, default=None)
@@ -99,15 +99,15 @@ def most_disjoint(sets):
     return max([most_disjoint(rest), *with_first])
 
 
-@pytest.mark.parametrize(("tolls", "integer"), [(0, False), (40, False), (40, True)])
+@pytest.mark.parametrize(("cuts", "integer"), [(0, False), (40, False), (40, True)])
 @given(weighted(most=8))
 @QUICK
-def test_packing_bounds_hold_and_the_integer_program_closes_them(tolls, integer, instance):
+def test_packing_bounds_hold_and_the_integer_program_closes_them(cuts, integer, instance):
     n, edges, weights, k = instance
     g = graph(np.array(edges).reshape(-1, 2), n)
     minimal, _ = listed(n, edges, weights, k, 1)
     most = most_disjoint(minimal)
-    found = pack(g, np.array(weights)[:, None], np.array([k]), bound=n, tolls=tolls, integer=integer)
+    found = pack(g, np.array(weights)[:, None], np.array([k]), bound=n, cuts=cuts, integer=integer)
     assert len(found.sets) <= most <= found.bound
     for s in found.sets:
         assert sum(weights[v] for v in s) >= k
@@ -123,8 +123,8 @@ def test_rows_of_three_close_a_gap_of_the_linear_program():
     cycle = [(i, (i + 1) % 5) for i in range(5)]
     weights = np.full((5, 1), 3)
     g = graph(np.array(cycle), 5)
-    assert pack(g, weights, np.array([6]), bound=9, tolls=0).bound == 2
-    loose = pack(g, weights, np.array([6]), bound=9, tolls=40)
+    assert pack(g, weights, np.array([6]), bound=9, cuts=0).bound == 2
+    loose = pack(g, weights, np.array([6]), bound=9, cuts=40)
     assert loose.bound == 2
     assert loose.proved
 
@@ -172,8 +172,8 @@ def test_rounding_the_program_finds_packings_and_proves_nothing_more():
     edges += zip(at[:-1].ravel().tolist(), at[1:].ravel().tolist(), strict=True)
     weights = rng.integers(1, 9, 36)
     g = graph(np.array(edges), 36)
-    plain = pack(g, weights[:, None], np.array([12]), bound=99, tolls=0)
-    rounded = pack(g, weights[:, None], np.array([12]), bound=99, tolls=0, rounding=True)
+    plain = pack(g, weights[:, None], np.array([12]), bound=99, cuts=0)
+    rounded = pack(g, weights[:, None], np.array([12]), bound=99, cuts=0, rounding=True)
     assert rounded.bound == plain.bound
     assert len(plain.sets) < len(rounded.sets) <= rounded.bound
     assert len(np.unique(np.concatenate(rounded.sets))) == sum(map(len, rounded.sets))

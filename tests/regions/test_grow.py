@@ -63,32 +63,32 @@ def test_compact_regions_are_nearly_the_best_there_are(seed):
     assert sum(squares(p, weights, places) for p in parts) <= 1.005 * least(edges, weights, places, k, 11, 6)
 
 
-def posed(seed, ways):
+def posed(seed, l):
     """The same as a task, with three sensitive values where two of them are asked for, and six rows to begin with."""
     edges, weights, places, k = field(seed)
     cases = np.random.default_rng(seed + 9).integers(1, 9, (SIDE**2, 3))
     mass = weights.astype(float)
     moments = np.column_stack([mass, mass[:, None] * places, mass * (places**2).sum(axis=1)])
-    features = np.column_stack([weights, cases]) if ways > 1 else weights[:, None]
+    features = np.column_stack([weights, cases]) if l > 1 else weights[:, None]
     task = Districting(
-        graph=graph(edges, SIDE**2), features=features, need=np.array([k]), ways=ways, geo=moments,
+        graph=graph(edges, SIDE**2), features=features, need=np.array([k]), l=l, geo=moments,
         objective=("compact",), start=None, effort=1.0, seconds=None, state=np.array([1], np.uint64),
         alike=np.zeros((0, 3)), regions=None,
     )  # fmt: skip
     return task, edges, cases.tolist(), [np.arange(SIDE * r, SIDE * (r + 1)) for r in range(SIDE)]
 
 
-@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("l", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_comes_in_is_new_connected_and_eligible(seed, ways):
-    task, edges, cases, rows = posed(seed, ways)
+def test_what_comes_in_is_new_connected_and_eligible(seed, l):
+    task, edges, cases, rows = posed(seed, l)
     new = grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), Clock.of(None))
     assert len(new) > 100
     assert len({tuple(s.tolist()) for s in [*rows, *new]}) == len(rows) + len(new)
     for s in (tuple(found.tolist()) for found in new):
         assert s == tuple(sorted(set(s)))
         assert connected(s, edges)
-        assert meets(s, task.features.tolist(), (task.k,), cases, ways)
+        assert meets(s, task.features.tolist(), (task.k,), cases, l)
 
 
 def test_seconds_end_it():

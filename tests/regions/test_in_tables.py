@@ -192,9 +192,9 @@ def test_another_graph_or_another_set_of_areas_does_not_hold(place: Path) -> Non
     alone = shoal.verify(away / "release.csv")
     assert alone.holds
     assert next(f.how for f in alone.findings if f.check == "hierarchy of zip") == "stated"
-    with pytest.raises(InputError, match="hand them over"):
+    with pytest.raises(InputError, match="name them"):
         shoal.verify(away / "release.csv", original=place / "people.csv")
-    with pytest.raises(PolicyError, match="hand over the areas"):
+    with pytest.raises(PolicyError, match="name the areas"):
         shoal.verify(away / "release.csv", edges=place / "pairs.csv")
 
 
@@ -238,14 +238,14 @@ def test_policy_file_and_command_line(place: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"publish": {"zip": "regions"}}, "hand over the areas"),
+        ({"publish": {"zip": "regions"}}, "name the areas"),
         ({"publish": {"zip": "ranges"}, "areas": "x"}, "by columns, a way is"),
         ({"publish": {"zip": "regions", "age": "ranges"}, "areas": "x"}, "by columns, a way is"),
         ({"publish": {"town": "regions"}, "areas": "x"}, "town"),
         ({"publish": {"zip": "regions", "age": "hierarchy"}, "areas": "x"}, "say which"),
         ({"publish": {"zip": "regions"}, "hierarchies": {"zip": "prefixes:3"}, "areas": "x"}, "otherwise"),
         ({"areas": "x"}, "no effect"),
-        ({"edges": "x"}, "hand over the areas"),
+        ({"edges": "x"}, "name the areas"),
         ({"publish": {"zip": "regions"}, "areas": "x", "region_loss": ""}, "name one column"),
     ],
 )

@@ -31,7 +31,7 @@ def asked(limit: int, seconds: float | None = None) -> tuple[Found, list[tuple[s
 
     none = np.zeros(0, np.int64)
     task = Districting(
-        graph=None, features=np.ones((6, 1), np.int64), need=np.array([1]), ways=1, geo=none, objective=("count",),
+        graph=None, features=np.ones((6, 1), np.int64), need=np.array([1]), l=1, geo=none, objective=("count",),
         start=None, effort=1.0, seconds=seconds, state=np.array([9], np.uint64),
     )  # type: ignore[arg-type]  # fmt: skip
     return most_regions(solve, task, SimpleNamespace(value=limit)), calls  # type: ignore[arg-type]
@@ -80,7 +80,7 @@ def field(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
 
 @pytest.mark.parametrize("seed", [8, 10])
 def test_rows_of_three_settle_what_sets_alone_leave_open(seed):
-    """28 regions are found at once; that there are no 29 the sets' program says only with rows of three."""
+    """28 regions are found at once; that there are no 29 the sets' program says only with subset-row cuts."""
     edges, weights, k = field(seed)
     found = merge(edges, weights, k, objective="count", seed=1)
     assert np.bincount(found.labels, weights=weights).min() >= k

@@ -77,7 +77,7 @@ def test_no_partition_has_more_regions_than_the_prices_allow(instance):
         patch.setattr(prices, "_EACH", (few, few))
         price_areas(task, bound)
     assert bound.value <= before
-    assert bound.value == int(bound.heavy.sum() + bound.room.sum())
+    assert bound.value == int(bound.heavy.sum() + bound.capacity.sum())
     if whole:
         best = max(len(p) for p in oracle.partitions(n, edges, weights, need))
         assert best <= bound.value

@@ -48,7 +48,7 @@ def test_the_command_says_what_stands_apart_and_the_judge_walks_by_land(folder, 
         "1 island, sets of areas apart from the largest, of 2 areas",
         "2 empty areas without a neighbor, left alone: rock, reef",
         "3 areas of water, which connects no others",
-        "of the water, 2 areas in a region beside it",
+        "of the water, 2 areas in a neighboring region",
         "In no region, apart from all others: 1 empty area",
     ):
         assert line in out

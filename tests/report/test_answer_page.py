@@ -114,7 +114,7 @@ def test_the_figures_are_those_of_the_files(kind: str, tmp_path: Path) -> None:
     assert (told["parameters"], told["facts"]) == (record["parameters"], record["facts"])
     assert told["columns"] == pl.read_csv(out).columns
     visible = text.split("<script")[0]
-    for wanted in ("What was asked", "What was released", "Privacy before and after", "group by group", "certificate",
+    for wanted in ("The request", "What was released", "Privacy before and after", "group by group", "certificate",
                    "What was assumed", "What this does not promise", "make and check it again", "prosecutor", "<svg",
                    "x.certificate.json", told["written"]["sha256"], f"at least {least:,}",
                    f"<code>shoal {kind}</code> with the request above"):  # fmt: skip
@@ -205,7 +205,7 @@ def test_a_picture_that_matplotlib_cannot_draw_is_said(monkeypatch, tmp_path):
 
     monkeypatch.setattr(errors, "import_module", missing)
     made.report(tmp_path / "report.html")
-    assert "not drawn, for want of matplotlib" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "not drawn without matplotlib" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_limits_name_ways_out_that_are_there():

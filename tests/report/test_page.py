@@ -75,7 +75,7 @@ def test_it_opens_offline_and_says_everything(tmp_path: Path) -> None:
     assert not dead_links(text)
     assert re.findall(r"<script[^>]*>", text) == ['<script type="application/json" id="figures">']
     for wanted in (
-        "What was asked",
+        "The request",
         "What holds",
         "What was released",
         "Columns kept unchanged",

@@ -20,9 +20,7 @@ def ledger_of(series: shoal.Series, number: int) -> Ledger:
     from shoal.publishing.series_folder import open_series
 
     held = open_series(series.place)
-    return Ledger.read(
-        series.place / "private" / f"ledger-{number:04d}", held.keyed, str(held.about["id"]), held.digests[number]
-    )
+    return Ledger.read(series.place / "private", held.keyed, str(held.about["id"]), held.digests[1 : number + 1])
 
 
 def keyed_of(series: shoal.Series) -> Keyed:

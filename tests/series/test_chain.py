@@ -221,3 +221,12 @@ def test_what_no_mode_has_is_refused(tmp_path, asked, why):
     with pytest.raises(shoal.PolicyError, match=why):
         shoal.Series.start(tmp_path / "s", policy(), **asked)
     assert not (tmp_path / "s").exists()
+
+
+def test_the_judge_sees_somebody_who_is_published_twice(place, monkeypatch):
+    from shoal.publishing.series_folder import Ledger
+
+    monkeypatch.setattr(Ledger, "known", lambda ledger, persons: 0)
+    shoal.Series(place).add(people(2), person="id")
+    found = {f.check: f.found for f in verdict(place).findings if not f.holds}
+    assert found == {"persons": "part 4: a person is published a second time"}

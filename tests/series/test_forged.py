@@ -142,7 +142,9 @@ def test_an_older_or_another_ledger_is_refused(sound, stranger, tmp_path):
     """Every file of the private folder lost, older or another's."""
     private = sound / "private"
     last = f"ledger-{PARTS:04d}"
-    for lost in ["key", "head.json", last, f"{last}/ledger.json", f"{last}/persons.parquet"]:
+    first = f"ledger-{1:04d}"  # whom it names stands in no later one
+    parts = [f"{one}{name}" for one in (first, last) for name in ("", "/ledger.json", "/persons.parquet")]
+    for lost in ["key", "head.json", *parts]:
         for how in ("lost", "another"):
             place = tmp_path / f"{how}-{lost.replace('/', '-')}"
             shutil.copytree(sound, place)
@@ -150,6 +152,8 @@ def test_an_older_or_another_ledger_is_refused(sound, stranger, tmp_path):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             if how == "another":
                 held = stranger / "private" / lost
+                if held.is_file() and held.read_bytes() == (private / lost).read_bytes():
+                    continue  # of a view, which speaks of nobody
                 shutil.copytree(held, path) if held.is_dir() else shutil.copy(held, path)
             with pytest.raises(shoal.ShoalError):
                 shoal.Series(place)

@@ -44,7 +44,7 @@ def test_each_part_and_all_together_meet_the_models(tmp_path):
 def test_who_was_published_is_refused_and_nothing_is_written(tmp_path):
     series = shoal.Series.start(tmp_path / "s", policy())
     series.add(people(1), person="id")
-    with pytest.raises(shoal.InputError, match="8 people of this table stand in an earlier part"):
+    with pytest.raises(shoal.InputError, match="8 people of this table are in an earlier part"):
         series.add(pl.concat([people(1), people(2)]), person="id")
     assert series.parts == 1
     assert series.verify().holds

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from shoal.publishing.series import again, increment
-from shoal.publishing.series import again as hands
+from shoal.publishing.series import seating as hands
 from tests.series.intruder import KINDS, Above, shares, tried_again, tried_increment, tried_views
 
 SEEDS = {"again": 60, "increment": 40, "views": 60}

@@ -27,14 +27,6 @@ def all_eligible(histogram: Histogram, need: Requirement, partition: Partition) 
     return True
 
 
-def below_the_optimum(histogram: Histogram, need: Requirement, recoding: Recoding, found: Grouping | None) -> bool:
-    """Whether a bound in the recoding's unit is no higher than the optimum of all partitions, of few enough rows."""
-    if found is None or histogram.rows > 6 or found.certificate.unit != recoding.unit:
-        return True
-    best = least_loss(histogram, need, recoding)
-    return best is not None and found.certificate.lower_bound <= best + 1e-12 and found.certificate.cost >= best - 1e-9
-
-
 def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
     """The optimum over all partitions of the rows, in the recoding's unit, priced by the oracle; None without one."""
     best = tables_loss.least_loss(histogram, need, recoding)

@@ -93,19 +93,23 @@ def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, 
             cost_of[inside] = min(cost, cost_of.get(inside, np.inf))
     wanted = set()
     for inside, cost in cost_of.items():
-        kinds = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
+        distinct = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
         if h.count[list(inside)].sum() >= task.requirement.smallest and all(
-            n >= k for n, k in zip(kinds, sweeper.kinds, strict=True)
+            n >= k for n, k in zip(distinct, sweeper.distinct, strict=True)
         ):
             means = [over / n for n, over, _ in enough(sweeper, price, inside, cost)]
             if -sweeper.group * max(means) < left:
                 wanted.add(inside)
     assert set(held) == wanted
-    most, proved, kinds = np.full(h.cells, 9.0), float(price @ h.count), int(sweeper.kinds[0]) if sweeper.mixed else 1
+    most, proved, distinct = (
+        np.full(h.cells, 9.0),
+        float(price @ h.count),
+        int(sweeper.distinct[0]) if sweeper.mixed else 1,
+    )
     value = sweeper.sensitive[:, 0].astype(np.int64) if sweeper.mixed else np.zeros(h.cells, np.int64)
     best, state = price.copy(), np.array([-np.inf, 0.0, 0.0])
     way = Ascent(price.copy(), best, np.zeros(h.cells), state)
-    climb(found, BoundedRows(h.count, value, kinds, sweeper.group), most, way, 1, 0.0, 1.0)
+    climb(found, BoundedRows(h.count, value, distinct, sweeper.group), most, way, 1, 0.0, 1.0)
     for inside, cost in zip(held, found.cost.tolist(), strict=True):
         proved -= max(0.0, *(over for _, over, _ in enough(sweeper, price, inside, cost)))
     assert state[0] == pytest.approx(proved)
@@ -117,7 +121,7 @@ def enough(sweeper: Sweeper, price: np.ndarray, inside: frozenset[int], cost: fl
     rows = [c for c in sorted(inside) for _ in range(int(h.count[c]))]
     for n in range(sweeper.group, len(rows) + 1):
         for chosen in combinations(rows, n):
-            if not sweeper.mixed or len({int(h.sensitive[c, sweeper.asked[0]]) for c in chosen}) >= sweeper.kinds[0]:
+            if not sweeper.mixed or len({int(h.sensitive[c, sweeper.asked[0]]) for c in chosen}) >= sweeper.distinct[0]:
                 yield n, float(sum(price[c] - cost for c in chosen)), set(chosen)
 
 
@@ -127,18 +131,18 @@ def test_subgradients_take_the_most_that_a_class_can_be_above_its_cost():
     for _ in range(thinned(300)):
         count, value = random.integers(1, 3, 5), random.integers(0, 3, 5)
         price, cost = random.integers(-12, 12, 5) / 4.0, 1.0
-        k, kinds = int(random.integers(1, 6)), int(random.integers(1, np.unique(value).size + 1))
-        group_of = max(k, kinds)
+        k, distinct = int(random.integers(1, 6)), int(random.integers(1, np.unique(value).size + 1))
+        group_of = max(k, distinct)
         one = Classes(np.zeros((1, 2), np.int64), np.array([0, 5]), np.array([cost]), np.arange(5, dtype=np.int32))
         rows, over = np.repeat(np.arange(5), count), 0.0
         for n in range(group_of, rows.size + 1):
             for some in map(list, combinations(rows, n)):
-                if np.unique(value[some]).size >= kinds:
+                if np.unique(value[some]).size >= distinct:
                     over = max(over, float((price[some] - cost).sum()))
         state, room = np.array([-np.inf, 0.0, 0.0]), np.zeros(5)
         if rows.size >= group_of:
             way = Ascent(price.copy(), room, room + 0, state)
-            climb(one, BoundedRows(count, value, kinds, group_of), room + 9, way, 1, 0.0, 1.0)
+            climb(one, BoundedRows(count, value, distinct, group_of), room + 9, way, 1, 0.0, 1.0)
             assert state[0] == pytest.approx(float(price @ count) - over)
 
 
@@ -156,8 +160,8 @@ def test_a_sweep_finds_how_far_the_dearest_groups_are_above_their_cost(task, see
         keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in range(h.cells)]
         for key in set(keys):
             inside = frozenset(c for c in range(h.cells) if keys[c] == key)
-            kinds = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
-            if any(n < k for n, k in zip(kinds, sweeper.kinds, strict=True)):
+            distinct = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
+            if any(n < k for n, k in zip(distinct, sweeper.distinct, strict=True)):
                 continue
             cost = sum(float(lattice.loss[j][level, h.quasi[min(inside), j]]) for j, level in enumerate(node))
             for n, over, chosen in enough(sweeper, price, inside, cost):
@@ -219,8 +223,8 @@ def plainly(task: Task, sweeper: Sweeper, mode: int, price: np.ndarray, active: 
             inside = [c for c in range(h.cells) if keys[c] == key]
             if h.count[inside].sum() < task.requirement.smallest:
                 continue
-            kinds = [len({int(h.sensitive[c, j]) for c in inside}) for j in asked]
-            if any(n < least for n, least in zip(kinds, sweeper.kinds, strict=True)):
+            distinct = [len({int(h.sensitive[c, j]) for c in inside}) for j in asked]
+            if any(n < least for n, least in zip(distinct, sweeper.distinct, strict=True)):
                 continue
             cost = sum(lattice.loss[j][level, h.quasi[inside[0], j]] for j, level in enumerate(node))
             awake = sum(int(h.count[c]) for c in inside if active[c]) if mode == 2 else 0
@@ -318,12 +322,12 @@ def test_no_bound_on_stars_is_above_the_optimum(task):
 def cheapest_boxes(task: Task) -> np.ndarray:
     """Per cell, the least loss of any cells with it that hold enough rows and values: every choice."""
     h, need = task.histogram, task.requirement
-    kinds, column = max((max(f, u), -j) for j, (f, u) in enumerate(zip(need.frequency, need.distinct, strict=True)))
+    distinct, column = max((max(f, u), -j) for j, (f, u) in enumerate(zip(need.frequency, need.distinct, strict=True)))
     best = np.full(h.cells, np.inf)
     for n in range(1, h.cells + 1):
         for chosen in map(list, combinations(range(h.cells), n)):
             enough = h.count[chosen].sum() >= need.smallest
-            if enough and np.unique(h.sensitive[chosen, -column]).size >= kinds:
+            if enough and np.unique(h.sensitive[chosen, -column]).size >= distinct:
                 loss = group_loss([tuple(map(int, h.quasi[c])) for c in chosen], task.recoding)
                 best[chosen] = np.minimum(best[chosen], loss)
     return best
@@ -383,7 +387,7 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
         falling = Falling(price, base, order, p.columns(order))
-        far_slack(p.cells, p.around.column, 0, table.cells, falling, Nearest(near, far), found)
+        far_slack(p.cells, p.index.column, 0, table.cells, falling, Nearest(near, far), found)
         rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]

@@ -25,7 +25,7 @@ def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...]) -> float:
     quasi, value = task.histogram.quasi[p.order], p.cells.value
     rows = [tuple(map(int, quasi[c])) for c in some]
     held = {int(value[c]) for c in some}
-    missing = p.cells.kinds - len(held)
+    missing = p.cells.distinct - len(held)
     beside: dict[int, float] = {}
     for c in range(value.size):
         if int(value[c]) not in held:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
@@ -103,11 +103,6 @@ def test_ceilings_of_one_are_kept_where_rows_can_be_placed(task):
     for j, column in enumerate(columns):
         if column.kind == "levels":
             assert (published.first[:, j] <= column.ceiling).all()
-
-
-def test_an_empty_table():
-    histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    assert group(histogram, LDiversity(3), "cascade").partition.groups == 0
 
 
 def test_a_left_over_row_avoids_a_cheaper_group_above_the_ceiling():

@@ -60,7 +60,7 @@ def small(random: np.random.Generator) -> Task | None:
     return None if shortfall(wide, need) is not None else Task(wide, need, recoding)
 
 
-def test_no_tolls_prove_more_than_the_optimum_of_hundreds_of_small_tables():
+def test_no_multipliers_prove_more_than_the_optimum_of_hundreds_of_small_tables():
     random = np.random.default_rng(20)
     tried = tight = 0
     for _ in range(thinned(700)):
@@ -197,21 +197,21 @@ def test_a_class_keeps_the_largest_part_that_is_eligible(data):
     assert kept == max(eligible)
 
 
-def test_tolls_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_partition():
+def test_multipliers_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_partition():
     histogram = census_like(3000, 3, columns=5)
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram), Effort("fast"), seed=1)
     found = auto(task)
     values = found.certificate.details["bounds"]
-    assert values["tolls"] > 1.02 * max(v for name, v in values.items() if name != "tolls")
-    assert found.certificate.lower_bound == values["tolls"]
-    assert found.certificate.bound.startswith("tolls: ")
+    assert values["multipliers"] > 1.02 * max(v for name, v in values.items() if name != "multipliers")
+    assert found.certificate.lower_bound == values["multipliers"]
+    assert found.certificate.bound.startswith("multipliers: ")
     cost = {a["method"]: a["cost"] for a in found.attempts}
     assert found.method == "class program"
     assert found.certificate.cost == cost["class program"] < 0.96 * cost["cascade"]
     assert_eligible(task, found.partition)
 
 
-def test_tolls_that_rest_are_those_that_the_bound_counts():
+def test_multipliers_that_rest_are_those_that_the_bound_counts():
     histogram = census_like(1500, 4, columns=5)
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
     program = build(task, column(task))
@@ -282,14 +282,14 @@ def test_a_budget_in_seconds_is_heeded(ticking):
     histogram = census_like(3000, 6, columns=4)
     task = Task(histogram, Requirement(1, (5,), (1,)), Recoding.stars(histogram), Effort("seconds", 5.0))
     rows = Rows.of(task)
-    assert "tolls" not in lower_bounds(task, until=0.0).values
+    assert "multipliers" not in lower_bounds(task, until=0.0).values
     multipliers = price(task, until=clock() + 1.0)
     assert multipliers.proved > 0
     assert flow_start(task, rows, multipliers, 0.0) is None
     assert flow_start(task, rows, multipliers, clock() + 2.0) is not None
 
 
-def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_tolls():
+def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_multipliers():
     histogram = census_like(200, 7, columns=2)
     stars = Recoding.stars(histogram)
     sets = Recoding(tuple(Sets.of(size) for size in histogram.quasi_sizes))
@@ -298,7 +298,7 @@ def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_to
         assert price(Task(histogram, need, recoding)) is None
 
 
-def test_rows_above_a_ceiling_have_no_class_and_there_are_no_tolls():
+def test_rows_above_a_ceiling_have_no_class_and_there_are_no_multipliers():
     node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
     histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 2, 3, 0, 0]))
     task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((Levels.tree(node, ceiling=1),)))
@@ -312,7 +312,7 @@ def test_where_size_decides_no_flow_is_run_and_fast_leaves_the_program_out(effor
         task = Task(histogram, Requirement(k, (3,), (1,)), Recoding.stars(histogram), Effort.of(effort))
         found = auto(task)
         assert ("class program" in [line["method"] for line in found.attempts]) == runs
-        assert ("tolls" in found.certificate.details["bounds"]) == (runs or effort != "fast")
+        assert ("multipliers" in found.certificate.details["bounds"]) == (runs or effort != "fast")
         assert_eligible(task, found.partition)
 
 

@@ -152,14 +152,16 @@ def test_without_time_or_gain_or_room_the_program_is_that_of_the_tuples_given(mo
     assert priced_in(task, rows, block, state, limit, 3, [1]) is None
 
 
-def test_tolls_of_known_classes_are_kept_and_prove_the_same() -> None:
+def test_multipliers_of_known_classes_are_kept_and_prove_the_same() -> None:
     close, limit, (task, rows, group) = first(5)
     wanted = np.full(close.program.loss.size, np.inf)
     stood = repriced(task, close, wanted, limit, 0.3)
     more = rows.covers(np.arange(6), np.array([0, 3]))
     grown = program_of(task, rows, np.arange(group.size), np.concatenate([close.state[:-1], more]), limit)
     assert grown is not None
-    carried, want = close_classes._carried(grown, stood, np.arange(wanted.size, dtype=float), more, np.array([3, 3]))
+    carried, want = close_classes._transferred(
+        grown, stood, np.arange(wanted.size, dtype=float), more, np.array([3, 3])
+    )
     place = {tuple(s): i for i, s in enumerate(close.state.tolist())}
     for c, state in enumerate(map(tuple, carried.state.tolist())):
         pairs = np.flatnonzero(carried.program.owner == c)

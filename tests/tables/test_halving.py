@@ -19,22 +19,8 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.methods.kernelize import kernelize
 from shoal.problems.tables.three_phase import in_stars, stars_from_tuples
-from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
+from tests.oracles.exact import divide_and_conquer, recodings, rows_of
 from tests.oracles.exact import partitions as every_partition
-
-
-@settings(deadline=None, max_examples=40)
-@given(data=st.data(), rows=rows_of(3, 8, values=3, least=3), k=st.integers(1, 4))
-def test_halving_is_the_optimum_for_every_recoding(data, rows, k):
-    if len(rows) < k:
-        return
-    histogram = Histogram.from_rows(np.array(rows))
-    recoding = data.draw(st.one_of(st.just(Recoding.stars(histogram)), recodings(histogram.quasi_sizes)))
-    found = group(histogram, KAnonymity(k), "halving", recoding=recoding, seed=0)
-    found.partition.check(histogram)
-    assert (found.partition.sizes >= k).all()
-    assert found.certificate.optimal
-    assert found.certificate.cost == pytest.approx(in_unit(least_loss(rows, recoding, k), recoding, len(rows)))
 
 
 @settings(deadline=None, max_examples=15)

@@ -178,7 +178,7 @@ def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
     assert not verdict.holds
     assert {f.check for f in verdict.findings if not f.holds} >= {"hierarchy of ill", "levels"}
     (tmp_path / "ill.csv").unlink()
-    with pytest.raises(InputError, match=r"hierarchy of 'ill'.*neither beside"):
+    with pytest.raises(InputError, match=r"hierarchy of 'ill'.*neither next to"):
         verify(out, beside)
 
 

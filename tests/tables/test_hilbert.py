@@ -15,7 +15,7 @@ from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.methods.hilbert import along_queues, hilbert_order, with_pool
 from shoal.problems.tables.three_phase import residue
-from tests.tables.checks import all_eligible, below_the_optimum, columns_of, forms, least_loss, solved, tables
+from tests.tables.checks import all_eligible, columns_of, forms, tables
 
 METHODS = ("hilbert", "three_phase_hilbert")
 
@@ -36,42 +36,6 @@ def test_the_curve_of_many_columns_needs_more_than_one_word():
     padded = np.concatenate([points, points[:1]])  # equal points are neighbors
     found = hilbert_order(padded, 9).tolist()
     assert abs(found.index(0) - found.index(50)) == 1
-
-
-@pytest.mark.parametrize("method", METHODS)
-@settings(deadline=None, max_examples=150)
-@given(
-    histogram=tables(),
-    form=forms,
-    k=st.integers(1, 4),
-    l=st.integers(1, 3),
-    distinct=st.integers(1, 3),
-    effort=st.sampled_from(["fast", "balanced"]),
-)
-def test_one_sensitive_column(method, histogram, form, k, l, distinct, effort):
-    need = Requirement(k, (l,), (distinct,))
-    recoding = columns_of(form, histogram.quasi_sizes)
-    found = solved(histogram, need, recoding, method, effort=effort)
-    if found is not None and histogram.rows <= 6:
-        best = least_loss(histogram, need, recoding)
-        assert found.certificate.lower_bound <= best + 1e-12
-        promise = found.certificate.guarantee
-        if promise.factor is not None:
-            assert found.certificate.cost <= promise.factor * best + promise.additive
-
-
-@pytest.mark.parametrize("method", METHODS)
-@settings(deadline=None, max_examples=60)
-@given(
-    histogram=tables(d=2, s=2, most=14),
-    k=st.integers(1, 4),
-    f=st.tuples(st.integers(1, 3), st.integers(1, 2)),
-    u=st.tuples(st.integers(1, 2), st.integers(1, 3)),
-)
-def test_several_sensitive_columns(method, histogram, k, f, u):
-    need, recoding = Requirement(k, f, u), Recoding.stars(histogram)
-    found = solved(histogram, need, recoding, method)
-    assert below_the_optimum(histogram, need, recoding, found)
 
 
 @settings(deadline=None, max_examples=80)

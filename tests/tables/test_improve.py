@@ -152,13 +152,6 @@ def test_a_budget_of_seconds_is_kept_roughly(ticking):
     assert rank(task, found.partition) <= rank(task, start(task, rows))
 
 
-def test_in_the_catalogue():
-    histogram = census_like(300, 6, columns=2)
-    found = [group(histogram, Requirement(3, (2,), (1,)), "improve", seed=9) for _ in range(2)]
-    assert found[0].method == "improve"
-    assert found[0].certificate.cost == found[1].certificate.cost
-
-
 @pytest.mark.parametrize("other", [BetaLikeness(2.0, enhanced=False, column="s1"), TCloseness(0.5, column="s1")])
 def test_shares_of_one_column_hold_while_another_is_completed(other):
     """A group that takes in rows for the model of one column must not take too many of a value of another."""

@@ -15,8 +15,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Grid, Levels, Ranges, Recoding, Sets
 from shoal.problems.tables import group
-from shoal.problems.tables.methods import matching
-from shoal.problems.tables.methods.matching import pair_losses
+from shoal.problems.tables.losses import pair_losses, whole_losses
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss
 
 TWO = Requirement(1, (2,), (1,))
@@ -76,7 +75,7 @@ def test_pair_losses_are_what_the_recoding_charges():
     )
     codes = np.stack([rng.integers(0, c.size, 8) for c in columns], axis=1)
     loss = pair_losses(Recoding(columns), codes[:4], codes[4:])
-    whole = matching.whole_losses(Recoding(columns))
+    whole = whole_losses(Recoding(columns))
     assert whole.exact
     assert pair_losses(Recoding(columns), codes[:4], codes[4:], whole) / whole.scale == pytest.approx(loss)
     from shoal.model.histogram import Partition
@@ -107,7 +106,7 @@ def test_ranges_and_fractional_weights_are_proved_optimal(rows, first, wide):
 def test_whole_numbers_are_the_losses_and_one_denominator_serves_all_columns():
     recoding = Recoding((ages, thirds, Sets.of(4, 0.1), gains))
     codes = np.array(np.meshgrid(range(4), range(4), range(4), range(3))).reshape(4, -1).T[::7]
-    whole = matching.whole_losses(recoding)
+    whole = whole_losses(recoding)
     assert whole.exact
     assert whole.most > 2**30  # these need 64 bits
     exact = pair_losses(recoding, codes, codes, whole)
@@ -115,20 +114,18 @@ def test_whole_numbers_are_the_losses_and_one_denominator_serves_all_columns():
     assert exact / whole.scale == pytest.approx(pair_losses(recoding, codes, codes))
     assert exact.max() <= whole.most
     # 18 and 23.5 years: 5.5 of 23.25, times 0.3
-    one = pair_losses(Recoding((ages,)), np.array([[1]]), np.array([[2]]), matching.whole_losses(Recoding((ages,))))
-    assert Fraction(int(one[0, 0]), matching.whole_losses(Recoding((ages,))).scale) == Fraction(22, 93) * Fraction(
-        3, 10
-    )
+    one = pair_losses(Recoding((ages,)), np.array([[1]]), np.array([[2]]), whole_losses(Recoding((ages,))))
+    assert Fraction(int(one[0, 0]), whole_losses(Recoding((ages,))).scale) == Fraction(22, 93) * Fraction(3, 10)
 
 
 def test_digits_without_end_are_rounded_and_the_bound_says_so():
     rng = np.random.default_rng(3)
     histogram = balanced([(i % 40, (7 * i) % 31) for i in range(80)])
     columns = tuple(Ranges.of(np.sort(rng.random(n))) for n in histogram.quasi_sizes)
-    assert not matching.whole_losses(Recoding(columns)).exact
+    assert not whole_losses(Recoding(columns)).exact
     found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=Recoding(columns)).certificate
     assert 0 < found.cost - found.lower_bound < 1e-7
-    small = matching.whole_losses(Recoding((ages, thirds, gains)), 2**28)  # what a large table has room for
+    small = whole_losses(Recoding((ages, thirds, gains)), 2**28)  # what a large table has room for
     assert (small.exact, small.most) == (False, 2**30)
 
 
@@ -162,8 +159,3 @@ def test_a_ceiling_that_would_be_passed_is_refused():
     node = np.stack([np.arange(4), np.arange(4) // 2, np.zeros(4, int)])
     with pytest.raises(PolicyError, match="'zip' above level 1"):
         group(histogram, TWO, "matching", recoding=Recoding((Levels.tree(node, ceiling=1),)))
-
-
-def test_an_empty_table_has_no_pairs():
-    histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    assert group(histogram, LDiversity(2), "matching").partition.groups == 0

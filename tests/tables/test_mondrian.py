@@ -4,46 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
-from tests.tables.checks import below_the_optimum, columns_of, forms, least_loss, solved, tables
-
-
-@settings(deadline=None, max_examples=150)
-@given(
-    histogram=tables(d=2, s=1, most=14),
-    form=forms,
-    k=st.integers(1, 4),
-    l=st.integers(1, 3),
-    distinct=st.integers(1, 3),
-)
-def test_eligible_and_above_its_bound(histogram, form, k, l, distinct):
-    need = Requirement(k, (l,), (distinct,))
-    recoding = columns_of(form, histogram.quasi_sizes)
-    found = solved(histogram, need, recoding, "mondrian")
-    if found is not None and histogram.rows <= 6:
-        best = least_loss(histogram, need, recoding)
-        assert found.certificate.lower_bound <= best + 1e-12 <= found.certificate.cost + 2e-12
-
-
-@settings(deadline=None, max_examples=80)
-@given(
-    histogram=tables(d=3, s=2, most=16),
-    form=forms,
-    k=st.integers(1, 3),
-    f=st.tuples(st.integers(1, 2), st.integers(1, 2)),
-    u=st.tuples(st.integers(1, 2), st.integers(1, 3)),
-)
-def test_several_sensitive_columns(histogram, form, k, f, u):
-    need, recoding = Requirement(k, f, u), columns_of(form, histogram.quasi_sizes)
-    found = solved(histogram, need, recoding, "mondrian")
-    assert below_the_optimum(histogram, need, recoding, found)
+from tests.tables.checks import columns_of
 
 
 @pytest.mark.parametrize("form", ["range", "set"])

@@ -60,13 +60,6 @@ def check(histogram, need, recoding, best):
 
 
 @settings(deadline=None, max_examples=60)
-@given(rows=st.integers(1, 3).flatmap(lambda d: rows_of(d, 8, least=1)), k=st.integers(1, 4))
-def test_k_anonymity_by_stars(rows, k):
-    histogram = Histogram.from_rows(np.array(rows))
-    check(histogram, Requirement(k), None, least_loss(rows, Recoding.stars(histogram), k))
-
-
-@settings(deadline=None, max_examples=60)
 @given(data=st.data(), rows=rows_of(2, 7, values=4, least=3), k=st.integers(2, 4))
 def test_k_anonymity_by_any_recoding(data, rows, k):
     histogram = Histogram.from_rows(np.array(rows))
@@ -174,8 +167,3 @@ def test_refusals():
         group(few, LDiversity(2), "optimal")
     with pytest.raises(InfeasibleError):
         group(few, DistinctLDiversity(2), "optimal")
-
-
-def test_an_empty_table():
-    found = group(Histogram.from_rows(np.zeros((0, 2), int)), KAnonymity(3), "optimal")
-    assert (found.partition.groups, found.certificate.cost) == (0, 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +14,13 @@ from hypothesis import given, settings, strategies
 
 import shoal
 from shoal.clock import clock
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, ShoalError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Constraints, Task
 from shoal.problems.tables import group
+from shoal.problems.tables import shards as shards_of_tables
 from shoal.problems.tables.shards import composed, cut
 from tests.commands import run
 from tests.oracles.exact import group_loss
@@ -146,3 +149,87 @@ def test_every_way_in_knows_shards(tmp_path):
     for wrong in ({"shards": 0}, {"shards": True}, {"shards": 2, "publish": "stars", "global_recoding": True}):
         with pytest.raises(PolicyError, match="shards"):
             shoal.anonymize(frame, **(asked | wrong))
+
+
+def workers(each, tasks, together):
+    """Workers of this process: orders and answers go through bytes, and the last order is answered first."""
+    assert together is None
+    each = pickle.loads(pickle.dumps(each))
+    return iter([answer for sent in reversed(tasks) for answer in each(sent)])
+
+
+def nearly_unique(rows: int = 400) -> Histogram:
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(rows, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(rows, 4))
+    return Histogram.from_rows(np.round(points * 8 - (points * 8).min(axis=0)).astype(int).tolist())
+
+
+def by_workers(table, spread, shards=4, need=KAnonymity(4), **how):
+    recoding = Recoding.stars(table)
+    asked = Constraints(shards=shards, workers=spread)
+    return group(table, need, "auto", recoding=recoding, effort="fast", seed=3, constraints=asked, **how)
+
+
+@settings(deadline=None, max_examples=30)
+@given(task=tasks(most=8), shards=strategies.integers(2, 4))
+def test_workers_make_the_groups_that_are_made_here(task, shards):
+    how = {"recoding": task.recoding, "effort": "fast", "seed": 1}
+    made = [
+        group(task.histogram, task.requirement, "auto", **how, constraints=Constraints(shards=shards, workers=spread))
+        for spread in (None, workers)
+    ]
+    here, there = (found.partition for found in made)
+    assert all(np.array_equal(getattr(here, x), getattr(there, x)) for x in ("cell", "group", "count"))
+    assert_eligible(task, there)
+    assert made[0].certificate.cost == made[1].certificate.cost
+    least = least_loss(task.histogram, task.requirement, task.recoding)
+    assert total(task, made[1].certificate.lower_bound) <= least + 1e-9
+
+
+def test_workers_prove_what_is_proved_here():
+    table = nearly_unique()
+    here, there = (by_workers(table, spread).certificate for spread in (None, workers))
+    assert (here.cost, here.lower_bound) == (there.cost, there.lower_bound)
+    assert there.lower_bound > 0
+    assert there.details["shards"] == here.details["shards"] == 4
+
+
+def _parted(sent: bytes):
+    """A worker that takes a row out of every group it can."""
+    for number, held in shards_of_tables._worked(sent):
+        with np.load(io.BytesIO(held)) as found:
+            arrays = dict(found)
+        arrays["group"] = np.arange(arrays["cell"].size)
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        yield number, out.getvalue()
+
+
+def _short(sent: bytes):
+    """A worker that loses a row."""
+    for number, held in shards_of_tables._worked(sent):
+        with np.load(io.BytesIO(held)) as found:
+            arrays = {n: a[1:] if n in ("cell", "group", "rows") else a for n, a in found.items()}
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        yield number, out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"),
+    [
+        (lambda each, tasks, _: workers(each, tasks[1:], None), "each shard once"),
+        (lambda each, tasks, _: workers(each, [*tasks[1:], tasks[1]], None), "each shard once"),
+        (lambda each, tasks, _: workers(each, [*tasks, tasks[1]], None), "each shard once"),
+        (lambda each, tasks, _: ((n + 1, held) for n, held in workers(each, tasks, None)), "each shard once"),
+        (
+            lambda each, tasks, _: ((3 - n, held) for n, held in workers(each, tasks, None)),
+            "cells of another|placed|row",
+        ),
+        (lambda _, tasks, together: workers(_parted, tasks, together), "does not meet the models"),
+        (lambda _, tasks, together: workers(_short, tasks, together), "row"),
+    ],
+)
+def test_workers_that_err_are_seen(spread, said):
+    with pytest.raises(ShoalError, match=said):
+        by_workers(nearly_unique(), spread)

@@ -108,29 +108,6 @@ def test_k_anonymity_alone_suppresses_the_fewest_tuples(rows, k):
         assert int(residue(histogram, Requirement(k))[0].sum()) == best
 
 
-@settings(deadline=None, max_examples=100)
-@given(
-    rows=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=10),
-    f=st.tuples(st.integers(1, 2), st.integers(1, 3)),
-    u=st.tuples(st.integers(1, 2), st.integers(1, 2)),
-    k=st.integers(1, 3),
-)
-def test_several_sensitive_columns_are_each_diverse_in_every_group(rows, f, u, k):
-    array = np.array(rows)
-    histogram = Histogram.from_rows(array[:, :1], array[:, 1:])
-    need = Requirement(k, f, u)
-    whole = eligible([r[1:] for r in rows], k, f, u)
-    if not whole:
-        with pytest.raises(InfeasibleError):
-            group(histogram, need, "three_phase")
-        return
-    partition = group(histogram, need, "three_phase").partition
-    for g in range(partition.groups):
-        here = partition.group == g
-        sensitive = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
-        assert eligible([tuple(s) for s in sensitive], k, f, u)
-
-
 def test_an_infeasible_request_names_the_column_the_share_and_the_largest_l():
     histogram = Histogram.from_rows(np.zeros(10, int), np.array([0] * 6 + [1] * 4), sensitive_names=["disease"])
     with pytest.raises(InfeasibleError, match=r"disease .*60\.0 %.*l = 2.*largest l possible is 1"):
@@ -141,10 +118,3 @@ def test_distinct_diversity_asks_for_values_that_exist():
     histogram = Histogram.from_rows(np.zeros(4, int), np.array([0, 0, 1, 1]), sensitive_names=["disease"])
     with pytest.raises(InfeasibleError, match="2 different values"):
         group(histogram, DistinctLDiversity(3))
-
-
-def test_an_empty_table_has_an_empty_partition():
-    histogram = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    found = group(histogram, [KAnonymity(5), LDiversity(3)])
-    assert found.partition.groups == 0
-    assert found.certificate.cost == 0

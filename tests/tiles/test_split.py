@@ -64,21 +64,6 @@ def multiplicities(points, weights):
     return found.values()
 
 
-@settings(deadline=None, max_examples=80)
-@given(items=small, k=st.integers(1, 6))
-def test_bounds_stay_below_the_optimum_and_the_factor_above(items, k):
-    points, weights = unzip(items)
-    k = min(k, sum(weights))
-    assume(k)
-    most, least = oracle.optimum(points, weights, k)
-    for method in METHODS:
-        tiles = split(points, k, weights, method=method, objective="max")
-        assert tiles.certificate.lower_bound <= least <= tiles.cost
-        assert len(tiles) <= most <= tiles.certificate.details["tiles_at_most"]
-        if tiles.certificate.guarantee.factor:
-            assert tiles.cost <= tiles.certificate.guarantee.factor * least
-
-
 @settings(deadline=None, max_examples=60)
 @given(items=small, k=st.integers(1, 5))
 def test_best_cuts_is_the_optimum_over_guillotine_partitions(items, k):
@@ -180,16 +165,6 @@ def test_weights_are_as_good_as_repeated_points():
     often = split(np.repeat(points, weights, axis=0), 9)
     assert (np.repeat(once.labels, weights) == often.labels).all()
     assert (once.bounds == often.bounds).all()
-
-
-def test_the_order_of_the_points_does_not_matter():
-    rng = np.random.default_rng(9)
-    points = rng.normal(size=(800, 2)).round(1)
-    order = rng.permutation(800)
-    for method in ("least_waste", "kd_tree"):
-        a, b = split(points, 5, method=method), split(points[order], 5, method=method)
-        assert (a.labels[order] == b.labels).all()
-        assert (a.bounds == b.bounds).all()
 
 
 def test_centers_are_means():

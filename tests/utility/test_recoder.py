@@ -64,7 +64,7 @@ def test_every_group_of_another_table_holds_k_rows_or_nothing_comes_out(rows: in
 def test_few_or_odd_rows_are_refused_in_one_sentence_without_a_value() -> None:
     recoder = fitted()
     alone = people(500, 3).with_columns(age=pl.Series([777, *people(500, 3)["age"].to_list()[1:]]))
-    with pytest.raises(shoal.InfeasibleError, match="1 of 500 rows would stand in groups of fewer than k = 5") as said:
+    with pytest.raises(shoal.InfeasibleError, match="1 of 500 rows would be in groups of fewer than k = 5") as said:
         recoder.transform(alone)
     assert "777" not in str(said.value)
     with pytest.raises(shoal.InputError, match="another form"):

@@ -387,7 +387,7 @@ def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_p
         await see(user, "people.csv is month 1")
         await see(user, "1 month, 120 people")
         button(user, "Add people.csv as month 2").click()
-        await until(lambda: "stand in an earlier part" in user.notify.messages[-1], "twice the same people")
+        await until(lambda: "are in an earlier part" in user.notify.messages[-1], "twice the same people")
         await user.open(f"/w/{task.name}")  # the same window, loaded anew
         go(user, "6 Release")
         named(user, "Folder of the project", tmp_path / "kept", "Save the project")

@@ -184,7 +184,7 @@ class Census:
         """InputError where so many rows cannot have been drawn from it."""
         if self.size < rows:
             raise InputError(
-                f"the population has {self.size:,} rows and the sample {rows:,}; hand over the table that the "
+                f"the population has {self.size:,} rows and the sample {rows:,}; pass the table that the "
                 "sample was drawn from"
             )
 
@@ -293,12 +293,12 @@ def presence(found: Covered) -> float:
     source, sink = c + p, c + p + 1
     while True:
         # rows / people <= share, in whole numbers: a class sends rows * b, a tuple takes held * a, for share a / b
-        supply, room = found.rows * share.denominator, found.held * share.numerator
-        if int(supply.sum()) >= 2**31 or int(room.sum()) >= 2**31:
+        supply, capacity = found.rows * share.denominator, found.held * share.numerator
+        if int(supply.sum()) >= 2**31 or int(capacity.sum()) >= 2**31:
             raise InputError("the population is too large for delta-presence of classes that cover the same people")
         start = np.concatenate([np.full(c, source), one, np.arange(c, c + p)])
         end = np.concatenate([np.arange(c), c + other, np.full(p, sink)])
-        most = np.concatenate([supply, supply[one], room]).astype(np.int32)
+        most = np.concatenate([supply, supply[one], capacity]).astype(np.int32)
         graph = csr_matrix((most, (start, end)), shape=(c + p + 2, c + p + 2))
         flow = maximum_flow(graph, source, sink)
         if flow.flow_value == int(supply.sum()):
@@ -402,7 +402,7 @@ def refuse_foreign(found: Covered) -> None:
         )
 
 
-def beside(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
+def add_population(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
     """The audit with what a population tells: its risks from outside, and a Check for k-map and delta-presence."""
     checks = tuple(check_of(m, found) for m in models if m.speaks == "population")
     n = int(found.rows.sum())

@@ -278,7 +278,7 @@ def cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
     plain = not any(stated.parameters.get(n) for n in ("fixed", "soft_boundary"))
     unit = UNITS.get(objective)
     if unit is not None and stated.unit != unit:
-        return Finding("cost", False, f"counted in {stated.unit!r}, which is not what was asked for")
+        return Finding("cost", False, f"counted in {stated.unit!r}, which is not the unit of the request")
     paid: int | None = None
     if objective == "max":
         paid = max(weights)

@@ -79,7 +79,7 @@ def judge_clusters(
 def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str) -> Clusters:
     """A row per cluster."""
     words = [w or "" for w in spelled(part(frame, "radius"), form)]
-    held = {name: [values_told(t, name) for t in part(frame, name).to_list()] for name in asked["sensitive"]}
+    held = {name: [published_values(t, name) for t in part(frame, name).to_list()] for name in asked["sensitive"]}
     return Clusters(
         [_center(frame, f, form) for f in features],
         np.array(whole(frame, "records"), np.int64),
@@ -120,7 +120,7 @@ def _center(frame: pl.DataFrame, feature: Feature, form: str) -> Any:
     return np.stack([numbers_of(frame, name) for name in feature.columns], axis=1)
 
 
-def values_told(text: Any, name: str) -> Counter[str | None]:
+def published_values(text: Any, name: str) -> Counter[str | None]:
     """Values and counts, as published."""
     found: Counter[str | None] = Counter()
     at, text = 0, "" if text is None else str(text)

@@ -69,7 +69,7 @@ def judge_region_outlines(
         found += group_sizes(dict(enumerate(sizes)), facts, k[0])
     else:
         found.append(Finding("k", True, "the format keeps no column of this name", STATED))
-    said = [_told(row) for row in held.properties]
+    said = [_stated_measures(row) for row in held.properties]
     if any(said):
         found += judge_measures(said, [[shape] for shape in held.shapes], asked, True)
     members = [_members(row) for row in held.properties]
@@ -115,7 +115,7 @@ def weighed(weight: str) -> str:
     return "region_weight" if weight in DRAWN else weight
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, float]:
+def _stated_measures(row: Mapping[str, Any]) -> dict[str, float]:
     """What an outline says of its measures, under names that a format may have cut to ten letters."""
     known = {}
     for name in ("area", "perimeter", *MEASURES):

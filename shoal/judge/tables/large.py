@@ -2,6 +2,10 @@
 
 A file or a folder of parts is scanned by Polars in slices, whichever engine wrote it; what comes back is every tuple
 of published and sensitive values with its number of rows, and the hash of every byte.
+
+Parts can also be counted by the workers of the engine that wrote them (``count_elsewhere``).  Of what they say, all is
+checked that can be checked without reading every part: each part is told once, the tuples add up to what the parts
+were told to hold, and some parts, drawn once all answers are in, are read here again.
 """
 
 from __future__ import annotations
@@ -9,8 +13,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import Counts, read_release, refuse_other, unquoted
+from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted
 from shoal.judge.finding import shown
 from shoal.judge.recodings.levels import Graph
 from shoal.judge.tables.privacy import judge
@@ -30,6 +36,8 @@ from shoal.model.privacy import PrivacyModel
 MANIFEST = "manifest.json"
 _WHOLE = 1 << 28  # bytes of a part that is read at once
 _SEVERAL = 1 << 20  # tuples of several parts that are kept before they are added up
+_AGAIN = 3  # parts at least that are read here again where workers counted
+_BUCKETS = 64
 _NOWHERE = "\x01"  # between fields of no file: its lines are read whole
 
 
@@ -97,19 +105,13 @@ def _count_parts(
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """The same of the parts of a folder, each read once: what is counted is what is hashed, two parts at a time."""
 
-    def one(file: Path) -> tuple[pl.DataFrame, str]:
-        large = file.stat().st_size > _WHOLE
-        content = b"" if large else file.read_bytes()
-        query = _query([file] if large else io.BytesIO(content), is_parquet(file), separator)
-        if tuple(query.collect_schema()) != columns:
-            raise VerificationError(f"the part {file.name!r} has other columns than the first")
-        return _grouped(query, names), hash_of(file) if large else hashlib.sha256(content).hexdigest()
-
     digests: dict[str, str] = {}
     held: list[pl.DataFrame] = []
     files = _files(folder)
     with ThreadPoolExecutor(2) as threads:
-        for file, (cells, digest) in zip(files, threads.map(one, files), strict=True):
+        for file, (cells, digest) in zip(
+            files, threads.map(partial(_count_part, names, columns, separator), files), strict=True
+        ):
             digests[file.name] = digest
             held.append(cells)
             if len(held) > 1 and sum(part.height for part in held[1:]) > max(held[0].height, _SEVERAL):
@@ -117,9 +119,179 @@ def _count_parts(
     return _added_up(held), digests
 
 
+def _count_part(
+    names: Sequence[str], columns: Sequence[str], separator: str | None, file: Path
+) -> tuple[pl.DataFrame, str]:
+    """The tuples of one part, and its SHA-256: what is counted is what is hashed."""
+    large = file.stat().st_size > _WHOLE
+    content = b"" if large else file.read_bytes()
+    query = _query([file] if large else io.BytesIO(content), is_parquet(file), separator)
+    if tuple(query.collect_schema()) != tuple(columns):
+        raise VerificationError(f"the part {file.name!r} has other columns than the first")
+    return _grouped(query, names), hash_of(file) if large else hashlib.sha256(content).hexdigest()
+
+
 def _added_up(held: Sequence[pl.DataFrame]) -> pl.DataFrame:
     together = pl.concat(held, how="vertical")
     return together.group_by(together.columns[:-1]).agg(pl.col("n").sum())
+
+
+class _Told(NamedTuple):
+    """What is said of a part: its SHA-256, its rows, and the sum of its tuples' marks."""
+
+    file: str
+    sha256: str
+    rows: int
+    mark: int
+
+
+class _Errand(NamedTuple):
+    """What a worker has to know to count a part.
+
+    key      of the marks, drawn anew each time, so that no file can be made to fit them
+    buckets  among which tuples are dealt by their marks, so that equal ones of several parts meet
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    separator: str | None
+    key: bytes
+    buckets: int
+
+
+Spread = Callable[[Callable[..., Any], Sequence[bytes], Callable[..., Any]], Iterable[tuple[int, bytes]]]
+
+
+def count_elsewhere(
+    folder: Path, names: Sequence[str], separator: str, spread: Spread | None, ask: Callable[[str], Any] | None
+) -> Held:
+    """The same as ``count_release`` of a folder of parts, which others read.
+
+    spread  runs this module's code where the parts lie: ``spread(each, tasks, together)`` gives numbered answers; the
+            code and the key are all that the engine gets from here
+    ask     the answer of an engine to a query of SQL that is written here, for a part at a time
+
+    A few parts are read here again.  VerificationError where anything does not agree.
+
+    O(rows) time among the workers, of which one part in a hundred is done here again; memory here for the tuples.
+    """
+    columns = _scan(folder, separator)[1]
+    for name in names:
+        if name not in columns:
+            raise VerificationError(f"the parts have no column {name!r}; nothing was published")
+    errand = _Errand(str(folder.absolute()), tuple(names), columns, separator, secrets.token_bytes(16), 1)
+    files = [file.name for file in _files(folder)]
+    try:
+        if spread is not None:
+            errand = errand._replace(buckets=min(len(files), _BUCKETS))
+            answers = spread(partial(_worked, errand), [name.encode() for name in files], _together)
+            frames = [pl.read_ipc(io.BytesIO(held)) for _, held in answers]
+            said = [_Told(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
+            held = [frame for frame in frames if frame.columns[0] != "file"]
+        else:
+            assert ask is not None
+            found = [_asked(errand, name, ask) for name in files]
+            said, held = [told for told, _ in found], [_added_up([cells for _, cells in found])]
+        whole = pl.concat(held) if held else pl.DataFrame()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise VerificationError(f"{folder.name!r} cannot be read back ({type(error).__name__})") from None
+    for told in said:
+        if not told.sha256:
+            raise VerificationError(f"the part {told.file!r} cannot be read back, or has other columns than the first")
+    if sorted(told.file for told in said) != sorted(files) or not whole.height:
+        raise VerificationError("the workers did not count each part once; nothing was published")
+    total = _told(errand, "", "", whole)
+    if total.rows != sum(told.rows for told in said) or total.mark != sum(told.mark for told in said) % 2**64:
+        raise VerificationError("what the workers counted is not what the parts hold together; nothing was published")
+    drawn = secrets.SystemRandom().sample(said, min(len(said), max(_AGAIN, len(said) // 100)))
+    for told in drawn:
+        cells, digest = _count_part(names, columns, separator, folder / told.file)
+        if _told(errand, told.file, digest, cells) != told:
+            raise VerificationError(
+                f"the part {told.file!r} is not what the workers reported of it; nothing was published"
+            )
+    shown = whole.select(pl.col(c).alias(n) for n, c in zip(names, whole.columns, strict=False))
+    return Held(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
+
+
+def _worked(errand: _Errand, task: bytes) -> Iterator[tuple[int, bytes]]:
+    """What a worker says of a part, its name the task: its tuples by bucket, and last what is told of it."""
+    name = task.decode()
+    try:
+        cells, digest = _count_part(errand.names, errand.columns, errand.separator, Path(errand.folder) / name)
+    except (VerificationError, pl.exceptions.PolarsError, OSError):
+        cells, digest = pl.DataFrame(), ""
+    marks = _marks(errand, cells) if digest else np.zeros(0, np.uint64)
+    bucket = marks % np.uint64(errand.buckets)
+    for number in np.unique(bucket).tolist():
+        yield number, _packed(cells.filter(pl.Series(bucket == number)))
+    told = _told(errand, name, digest, cells, marks) if digest else _Told(name, "", 0, 0)
+    kinds = {"file": pl.String, "sha256": pl.String, "rows": pl.Int64, "mark": pl.UInt64}
+    yield -1, _packed(pl.DataFrame([told], schema=kinds, orient="row"))
+
+
+def _together(answers: Sequence[bytes]) -> bytes:
+    """The answers of one bucket as one: equal tuples of several parts added up."""
+    frames = [pl.read_ipc(io.BytesIO(held)) for held in answers]
+    return _packed(pl.concat(frames) if frames[0].columns[0] == "file" else _added_up(frames))
+
+
+def _packed(frame: pl.DataFrame) -> bytes:
+    content = io.BytesIO()
+    frame.write_ipc(content, compression="lz4")
+    return content.getvalue()
+
+
+def _asked(errand: _Errand, name: str, ask: Callable[[str], Any]) -> tuple[_Told, pl.DataFrame]:
+    """What an engine answers of a part, and its SHA-256, which is made here."""
+    file = Path(errand.folder) / name
+    place = _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(file)), "'")
+    if is_parquet(file):
+        source = f"read_parquet({place}, hive_partitioning = false)"
+    else:
+        kinds = ", ".join(f"{_quoted(c, chr(39))}: 'VARCHAR'" for c in errand.columns)
+        source = (
+            f"read_csv({place}, columns = {{{kinds}}}, auto_detect = false, header = true, nullstr = '', "
+            f"delim = {_quoted(errand.separator or ',', chr(39))}, quote = '\"', escape = '\"', "
+            "hive_partitioning = false)"
+        )
+    if tuple(ask(f"select * from {source} limit 0").columns) != errand.columns:
+        return _Told(name, "", 0, 0), pl.DataFrame()
+    picked = ", ".join(f'{_quoted(n, chr(34))} as "c{i}"' for i, n in enumerate(errand.names))
+    cells = ask(f'select {picked}, count(*)::bigint as "n" from {source} group by all')
+    return _told(errand, name, hash_of(file), cells), cells
+
+
+def _quoted(text: str, mark: str) -> str:
+    """A name or a literal of SQL."""
+    return mark + text.replace(mark, mark * 2) + mark
+
+
+def _told(errand: _Errand, name: str, digest: str, cells: pl.DataFrame, marks: np.ndarray | None = None) -> _Told:
+    """What counted tuples say of a part; the same whichever reader counted them."""
+    counts = cells["n"].to_numpy()
+    marks = _marks(errand, cells) if marks is None else marks
+    return _Told(name, digest, int(counts.sum()), int((marks * counts.astype(np.uint64)).sum(dtype=np.uint64)))
+
+
+def _marks(errand: _Errand, cells: pl.DataFrame) -> np.ndarray:
+    """uint64[tuples]: a keyed hash of the texts of every tuple, the column ``n`` left out."""
+    form = "parquet" if is_parquet(Path(errand.folder)) else "csv"
+    made = np.zeros(cells.height, np.uint64)
+    for column in cells.drop("n").iter_columns():
+        texts = canonical(column, form).rename("text")
+        distinct = texts.unique()
+        own = [
+            hashlib.blake2b((t or "").encode(), digest_size=8, key=errand.key, salt=b"missing" if t is None else b"")
+            for t in distinct.to_list()
+        ]
+        numbers = pl.Series("mark", [int.from_bytes(o.digest()) for o in own], dtype=pl.UInt64)
+        known = pl.DataFrame([distinct, numbers])
+        found = texts.to_frame().join(known, on="text", how="left", nulls_equal=True, maintain_order="left")
+        made = (made ^ found["mark"].to_numpy()) * np.uint64(0x9E3779B97F4A7C15)
+        made ^= made >> np.uint64(29)  # or rows that exchange a value could leave the sum as it was
+    return made
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> Held | None:
@@ -298,8 +470,15 @@ def judge_held(held: Held, asked: Required, form: str) -> Audit:
                 f"column {name!r} has {found} stars in the file, {asked.stars.get(name, 0)} were certified"
             )
     refuse_unconnected(cells, asked.graphs, asked.star or "")
-    if asked.expected is not None:
-        refuse_other(asked.expected, (cells, held.counts), form)
+    with ThreadPoolExecutor(1) as second:
+        judged = second.submit(_judged, held, asked)
+        if asked.expected is not None:
+            refuse_other(asked.expected, (cells, held.counts), form)  # what it says comes first
+        return judged.result()
+
+
+def _judged(held: Held, asked: Required) -> Audit:
+    cells = held.cells
     for name, levels in asked.orders.items():
         cells = cells.with_columns(cells[name].cast(pl.String).cast(pl.Enum(levels)))
     return judge(cells, asked.quasi, asked.sensitive, asked.models, counts=held.counts, trees=asked.trees)

@@ -28,8 +28,8 @@ from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.notation import Members, meanings_of_classes, of_ranges
 from shoal.model.rule_books import RESTRICTED, Harbor
 
-NOT_AT_HAND = "not at hand"  # in place of a hierarchy that the judge was not given
-_SILENT = ("labels", "tiles", NOT_AT_HAND)  # hierarchies whose labels do not say what they stand for
+NOT_GIVEN = "not given"  # in place of a hierarchy that the judge was not given
+_SILENT = ("labels", "tiles", NOT_GIVEN)  # hierarchies whose labels do not say what they stand for
 
 
 class Shown(NamedTuple):
@@ -58,7 +58,7 @@ class Published(NamedTuple):
 
     names    its quasi-identifiers;  publish: a word of ``shoal.model.settings``
     star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
-    trees    per column its hierarchy, the name of a generated one, or NOT_AT_HAND
+    trees    per column its hierarchy, the name of a generated one, or NOT_GIVEN
     weights  per column, 1 where not given
     """
 
@@ -276,7 +276,7 @@ def breach(frame: pl.DataFrame, harbor: Harbor) -> str | None:
             continue
         texts = [t for t in frame[name].cast(pl.String).unique().to_list() if t is not None]
         if rule == "zip" and any(_precise(t) for t in texts):
-            return f"column {name!r} shows a zip more precisely than the Safe Harbor lets it stand"
+            return f"column {name!r} shows a zip more precisely than the Safe Harbor allows"
         if rule == "age" and any(float(n) > 89 for n in _whole(texts)):
             return f"column {name!r} shows an age above 89"
         if rule in ("birth", "date") and any(_DAY.search(t) for t in texts):

@@ -156,12 +156,12 @@ def better_centers(coded, start, member, near, setup, allowed, center):
                 break
             if e >= 0 and not allowed[v]:
                 continue
-            far, room = 0.0, (best - setup[v]) / k
+            far, limit = 0.0, (best - setup[v]) / k
             for i in range(start[c], start[c + 1]):
                 d = distance(coded, v, member[i])
                 if d > far:
                     far = d
-                    if far >= room:
+                    if far >= limit:
                         break
             if k * far + setup[v] < best:
                 best, center[c] = k * far + setup[v], v

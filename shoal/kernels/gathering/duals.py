@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
-from shoal.kernels.patience import rises
 
 
 class Balls(NamedTuple):
@@ -327,9 +326,6 @@ def holders(near, far):
     return start, holder, away, place
 
 
-FADE, PATIENCE = 0.7, 10.0
-
-
 @njit(**LEAN_INNER)
 def _highest(near, price, v):
     """The highest price on a center's list: no ball as wide as that is looked at."""
@@ -383,44 +379,25 @@ def _paid(near, far, r, price, v, top, who, kept):
 
 
 @njit(cache=True, nogil=True)
-def climb(balls, scale, cap, goal, passes, price, best, state):
-    """Some passes of a subgradient method for the prices whose sum, less what clusters are overpaid, is largest.
+def worth(balls, price, taken):
+    """The sum of all prices less what clusters are overpaid: every center once, by its dearest cluster.
 
-    balls  ``Balls`` of at least 2 points, without set-up costs;  goal  (aim, gap)
-    scale float64[n]  what a price is reckoned in: steps are in units of it
-    price float64[n]  in and out, at most ``cap``;  best float64[n] out: those of the largest value so far
-    state float64[3]  in and out: largest value so far, length of steps, passes since it rose
-
-    A step of Polyak's rule along the smoothed subgradient aims ``gap`` above the value there is, and above ``aim``.
-    Every center is overpaid once, by its dearest cluster.  O(passes * n w) as a rule.
+    balls  ``Balls`` of at least 2 points, without set-up costs;  price float64[n]
+    taken  int64[n]  out: how many of these clusters hold each point
+    O(n w) as a rule.
     """
-    near, far, r, (aim, gap) = balls.near, balls.far, balls.r, goal
+    near, far, r = balls.near, balls.far, balls.r
     n, w = near.shape
     top, who, kept = np.empty(w), np.empty(w, np.int64), np.empty(w, np.int64)
-    taken, trend = np.empty(n, np.int64), np.zeros(n)
-    for _ in range(passes):
-        taken[:] = 0
-        value = 0.0
-        for v in range(n):
-            value += price[v]
-            over, many = _paid(near, far, r, price, v, top, who, kept)
-            value -= over
-            for x in range(many):
-                taken[kept[x]] += 1
-        if rises(state, value, PATIENCE):
-            best[:] = price
-        elif state[2] == 0.0 and value < state[0] - gap:  # far off: again from the best, with shorter steps
-            price[:], trend[:] = best, 0.0
-            continue
-        length = 0.0
-        for i in range(n):
-            trend[i] = (1 - FADE) * (1 - taken[i]) + FADE * trend[i]
-            length += (trend[i] * scale[i]) ** 2
-        if length == 0.0:
-            break
-        step = state[1] * (max(state[0], aim) + gap - value) / length
-        for i in range(n):
-            price[i] = min(price[i] + step * trend[i] * scale[i] ** 2, cap[i])
+    taken[:] = 0
+    value = 0.0
+    for v in range(n):
+        value += price[v]
+        over, many = _paid(near, far, r, price, v, top, who, kept)
+        value -= over
+        for x in range(many):
+            taken[kept[x]] += 1
+    return value
 
 
 @njit(cache=True, nogil=True)

@@ -405,12 +405,12 @@ def recut(coded, near, rules, budget, owner, center):
     """
     largest = budget.largest
     groups = largest // max(rules.r, 1) + 2
-    room = Carved(
+    work = Carved(
         *(np.empty(largest, np.int64) for _ in range(3)), np.empty((largest, largest)), np.empty(8, np.int64),
         np.empty((groups, largest), np.int64), np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups, np.int64),
     )  # fmt: skip
     pool, d = make_pool(owner, center, rules.r), workspace(largest, rules.codes.shape[1])
-    return _recut(coded, near, rules, budget, center, pool, d, room)
+    return _recut(coded, near, rules, budget, center, pool, d, work)
 
 
 class Carved(NamedTuple):
@@ -432,13 +432,13 @@ class Carved(NamedTuple):
 
 
 @njit(**STEP)
-def _carve(pivot, k, rules, d, room):
+def _carve(pivot, k, rules, d, work):
     """Cut points off around the one farthest from a random one, r to 2 r at a time, the last anchor the next pivot.
 
     k points in all, pivot one of them; returns how many clusters there are.
     """
     group, rest, member, length, cost, middle = (
-        room.group, room.rest, room.member, room.length, room.cost, room.middle
+        work.group, work.rest, work.member, work.length, work.cost, work.middle
     )  # fmt: skip
     table, key, order, left, left_at = d.table, d.key, d.order, d.left, d.left_at
     points = Points(d.rows, table)
@@ -480,9 +480,9 @@ def _carve(pivot, k, rules, d, room):
 
 
 @njit(**STEP)
-def _split_again(m, rules, d, room):
+def _split_again(m, rules, d, work):
     """Cut every two of the m new clusters anew, where that is cheaper."""
-    group, member, length, cost, middle = room.group, room.member, room.length, room.cost, room.middle
+    group, member, length, cost, middle = work.group, work.member, work.length, work.cost, work.middle
     for a in range(m):
         for b in range(a):
             la, lb = length[a], length[b]
@@ -492,10 +492,10 @@ def _split_again(m, rules, d, room):
                 group[e] = member[a, e]
             for e in range(lb):
                 group[la + e] = member[b, e]
-            _subtable(d.table, group, la + lb, room.sub)
+            _subtable(d.table, group, la + lb, work.sub)
             for e in range(la + lb):
-                room.subrows[e] = d.rows[group[e]]
-            some = Points(room.subrows, room.sub)
+                work.subrows[e] = d.rows[group[e]]
+            some = Points(work.subrows, work.sub)
             least, cut, first, second, cost_a, cost_b = best_split(some, la + lb, 0, la if lb else -1, rules, d)
             if cut < 0 or not least < cost[a] + cost[b]:
                 continue
@@ -509,12 +509,12 @@ def _split_again(m, rules, d, room):
 
 
 @njit(**LEAN)
-def _recut(coded, near, rules, budget, center, pool, d, room):
+def _recut(coded, near, rules, budget, center, pool, d, work):
     """``recut`` in arrays that Python made."""
     (n, w), owner = near.shape, pool.owner
     largest, most, steps, seed = budget
     picked, member, length, cost, middle, rows, line = (
-        room.picked, room.member, room.length, room.cost, room.middle, d.rows, d.line
+        work.picked, work.member, work.length, work.cost, work.middle, d.rows, d.line
     )  # fmt: skip
     total = price_all(coded, pool, rules, largest, d)
     state = np.uint64(seed * 2 + 1)
@@ -544,8 +544,8 @@ def _recut(coded, near, rules, budget, center, pool, d, room):
             continue
         tabulate(coded, rows, k, d.table)
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        m = _carve(np.int64(state >> np.uint64(33)) % k, k, rules, d, room)
-        _split_again(m, rules, d, room)
+        m = _carve(np.int64(state >> np.uint64(33)) % k, k, rules, d, work)
+        _split_again(m, rules, d, work)
         own = 0.0
         for a in range(m):
             own += cost[a]

@@ -19,14 +19,14 @@ class Areas(NamedTuple):
 
     indptr    int64[n + 1], indices int64[2m]
     features  int64[n, t + s]  weights, then counts of sensitive values
-    need      int64[t]    thresholds;  ways int64: l of l-diversity, 1 asks nothing
+    need      int64[t]    thresholds;  l int64 of l-diversity, 1 asks nothing
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     features: np.ndarray
     need: np.ndarray
-    ways: int
+    l: int
 
 
 @njit(**LEAN_INNER)
@@ -41,24 +41,24 @@ def uniform(state: np.ndarray) -> float:
 
 
 @njit(**LEAN_INNER)
-def eligible(total, need, ways):
-    """Whether sums over a part meet every threshold and, when ``ways`` > 1, the frequency form of l-diversity.
+def eligible(total, need, l):
+    """Whether sums over a part meet every threshold and, when ``l`` > 1, the frequency form of l-diversity.
 
     total  int64[t + s]  sums of the t weights, then of the s sensitive values
     need   int64[t]      thresholds
-    ways   int64         l: no value may have more than 1/l of the records; 1 asks nothing
+    l      int64         no value may have more than 1/l of the records; 1 asks nothing
     """
     t = need.shape[0]
     for i in range(t):
         if total[i] < need[i]:
             return False
-    if ways > 1:
+    if l > 1:
         records = 0
         tallest = 0
         for i in range(t, total.shape[0]):
             records += total[i]
             tallest = max(tallest, total[i])
-        return records >= ways * tallest
+        return records >= l * tallest
     return True
 
 
@@ -265,13 +265,13 @@ def long_tree(indptr, indices, features, d, s, state):
 
 
 @njit(**LEAN_INNER)
-def most(d, s, need, ways):
+def most(d, s, need, l):
     """Cut off, from the leaves up, whatever is eligible; marks the tops of the parts in ``part``, returns how many."""
     width = d.sub.shape[1]
     g = 0
     for i in range(s - 1, -1, -1):
         d.part[i] = 0
-        if eligible(d.rest[i], need, ways):
+        if eligible(d.rest[i], need, l):
             d.part[i] = 1
             g += 1
         elif i:
@@ -284,7 +284,7 @@ def most(d, s, need, ways):
             g -= 1
             for f in range(width):
                 d.rest[0, f] += d.rest[i, f]
-            if eligible(d.rest[0], need, ways):
+            if eligible(d.rest[0], need, l):
                 d.part[0] = 1
                 g += 1
         i += 1

@@ -75,17 +75,17 @@ def grown(indptr, indices, front, level, u, taken):
 
 
 class SetPrices(NamedTuple):
-    """What a set costs: its vertices' prices, and a toll once it holds two of the three vertices of a triple.
+    """What a set costs: its vertices' prices, and that of a cut once it holds two of the three vertices of a triple.
 
     price    int64[n]      at least 0
-    toll     int64[c]      of each triple
-    toll_at  int64[n + 1], tolls_of int64[3c]   the triples of v: tolls_of[toll_at[v]:toll_at[v + 1]]
+    cut_price     int64[c]      of each triple
+    cut_start  int64[n + 1], cuts_of int64[3c]   the triples of v: cuts_of[cut_start[v]:cut_start[v + 1]]
     """
 
     price: np.ndarray
-    toll: np.ndarray
-    toll_at: np.ndarray
-    tolls_of: np.ndarray
+    cut_price: np.ndarray
+    cut_start: np.ndarray
+    cuts_of: np.ndarray
 
 
 class Listing(NamedTuple):
@@ -95,27 +95,27 @@ class Listing(NamedTuple):
     cap    only sets of weight (first feature) at most this
     every  2: all such sets.  1: only those no smaller one of which (a vertex less) is eligible and connected.
            0: per first vertex some of falling cost, the last of which is the cheapest
-    nodes  stop after so many sets looked at;  room  stop after so many members written
+    nodes  stop after so many sets looked at;  capacity  stop after so many members written
     """
 
     limit: int
     cap: int
     every: int
     nodes: int
-    room: int
+    capacity: int
 
 
 @njit(**LEAN_INNER)
 def _minimal(areas, growing, size):
     """Whether no vertex can go from the first ``size`` chosen and leave a set that is connected and eligible."""
-    indptr, indices, features, need, ways = areas
+    indptr, indices, features, need, l = areas
     chosen, spare, reached, queue = growing.chosen, growing.spare, growing.reached, growing.queue
     total = growing.total[size]
     width = features.shape[1]
     for gone in range(size):
         for f in range(width):
             spare[f] = total[f] - features[chosen[gone], f]
-        if not eligible(spare, need, ways):
+        if not eligible(spare, need, l):
             continue
         for j in range(size):
             reached[j] = False
@@ -146,14 +146,14 @@ def connected_sets(areas, prices, listing):
 
     Vertices are ranked by number: a set is found from its lowest vertex.  Exponential time; O(n * depth) space.
     """
-    (n, width), room = areas.features.shape, listing.room
-    members, ends, costs = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    (n, width), capacity = areas.features.shape, listing.capacity
+    members, ends, costs = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     front = Frontier(
         np.empty(64 * n + 64, np.int64), np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
         np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
     )  # fmt: skip
     growing = _Growing(
-        np.empty(n, np.bool_), np.empty(prices.toll.size, np.int64), np.empty(n + 1, np.int64),
+        np.empty(n, np.bool_), np.empty(prices.cut_price.size, np.int64), np.empty(n + 1, np.int64),
         np.empty(n + 2, np.int64), np.empty((n + 2, width), np.int64), np.empty(width, np.int64), np.empty(n, np.bool_),
         np.empty(n, np.int64), np.zeros(2, np.int64),
     )  # fmt: skip
@@ -183,8 +183,8 @@ class _Growing(NamedTuple):
 @njit(**LEAN)
 def _connected_sets(areas, prices, listing, members, ends, costs, front, growing):
     """``connected_sets`` in arrays that Python made; how many sets it looked at, -1 when stopped before the end."""
-    indptr, indices, features, need, ways = areas
-    price, toll, toll_at, tolls_of = prices
+    indptr, indices, features, need, l = areas
+    price, cut_price, cut_start, cuts_of = prices
     n, width = features.shape
     limit, cap, every, nodes, _ = listing
     state, held, chosen, cost, total, _, _, _, made = growing
@@ -210,8 +210,8 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
                 if level >= 0:
                     u = chosen[level]
                     given_back(front, level + 1, state)
-                    for e in range(toll_at[u], toll_at[u + 1]):
-                        held[tolls_of[e]] -= 1
+                    for e in range(cut_start[u], cut_start[u + 1]):
+                        held[cuts_of[e]] -= 1
                 continue
             front.end[level] -= 1
             u = front.place[front.end[level]]
@@ -219,15 +219,15 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
             if looked > nodes:
                 return -1
             z = cost[level] + price[u]
-            for e in range(toll_at[u], toll_at[u + 1]):
-                if held[tolls_of[e]] == 1:
-                    z += toll[tolls_of[e]]
+            for e in range(cut_start[u], cut_start[u + 1]):
+                if held[cuts_of[e]] == 1:
+                    z += cut_price[cuts_of[e]]
             if z >= bound or total[level, 0] + features[u, 0] > cap:
                 continue
             for f in range(width):
                 total[level + 1, f] = total[level, f] + features[u, f]
             chosen[level] = u
-            if eligible(total[level + 1], need, ways):
+            if eligible(total[level + 1], need, l):
                 if every == 1 and not _minimal(areas, growing, level + 1):
                     continue
                 if used + level + 1 > members.shape[0]:
@@ -247,19 +247,19 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
                 return -1
             grown(indptr, indices, front, level, u, state)
             cost[level + 1] = z
-            for e in range(toll_at[u], toll_at[u + 1]):
-                held[tolls_of[e]] += 1
+            for e in range(cut_start[u], cut_start[u + 1]):
+                held[cuts_of[e]] += 1
             level += 1
     return looked
 
 
 @njit(cache=True, nogil=True)
-def light_sets(indptr, indices, weights, need, few, room):
+def light_sets(indptr, indices, weights, need, few, capacity):
     """Every connected set of listed vertices up to the one vertex by which it meets the thresholds, each once.
 
     indptr, indices  the graph;  weights int64[n, t], need int64[t]
     few      int64    a vertex that is the last of more sets than this, among the listed ones before it, is not listed
-    room     int64    no more members are written than this; from there on nothing is listed
+    capacity int64    no more members are written than this; from there on nothing is listed
     returns  members int64[], ends int64[]  the sets, one after the other
              full bool[]                    whether the set meets the thresholds
              listed bool[n]
@@ -269,9 +269,9 @@ def light_sets(indptr, indices, weights, need, few, room):
     O(n few * depth * degree) time, O(n few * depth) space.
     """
     n, width = weights.shape
-    members = np.empty(room, np.int64)
-    ends = np.empty(room, np.int64)
-    full = np.empty(room, np.bool_)
+    members = np.empty(capacity, np.int64)
+    ends = np.empty(capacity, np.int64)
+    full = np.empty(capacity, np.bool_)
     found = 0
     used = 0
     listed = np.ones(n, np.bool_)
@@ -295,7 +295,7 @@ def light_sets(indptr, indices, weights, need, few, room):
                 continue
             front.end[level] -= 1
             u = front.place[front.end[level]]
-            if found - found_before >= few or used + level + 1 > room or not fits(indptr, front, level, u):
+            if found - found_before >= few or used + level + 1 > capacity or not fits(indptr, front, level, u):
                 listed[root] = False
                 continue
             chosen[level] = u
@@ -319,7 +319,7 @@ def light_sets(indptr, indices, weights, need, few, room):
 
 
 @njit(**LEAN_INNER)
-def _room(total, need):
+def _most_sets(total, need):
     """How many sets that meet the thresholds the given sums could make at most."""
     most = total[0] // need[0]
     for j in range(1, need.shape[0]):
@@ -341,10 +341,10 @@ class _Parts(NamedTuple):
 
 
 @njit(**LEAN_INNER)
-def _component(areas, out, first, stamp, room):
+def _component(areas, out, first, stamp, parts):
     """Mark the component of a vertex outside S and add up its weights; how many vertices it has."""
     indptr, indices, weights = areas.indptr, areas.indices, areas.features
-    queue, mark, total = room.queue, room.mark, room.total
+    queue, mark, total = parts.queue, parts.mark, parts.total
     for j in range(total.shape[0]):
         total[j] = 0
     queue[0] = first
@@ -382,16 +382,16 @@ def separator(areas: Areas, out: np.ndarray, search: tuple[int, int, float], sta
     """
     n, t = areas.features.shape
     queue, mark, pair = np.empty(n, np.int64), np.zeros(n, np.int64), np.empty(2, np.int64)
-    room = _Parts(out.copy(), queue, mark, np.zeros(t, np.int64), pair)
-    return int(_separator(areas, out, search, state, room))
+    parts = _Parts(out.copy(), queue, mark, np.zeros(t, np.int64), pair)
+    return int(_separator(areas, out, search, state, parts))
 
 
 @njit(**LEAN)
-def _separator(areas, out, search, state, room):
+def _separator(areas, out, search, state, parts):
     """``separator`` in arrays that Python made."""
     indptr, indices, weights, need = areas.indptr, areas.indices, areas.features, areas.need
     steps, visits, temperature = search
-    kept, _, mark, total, pair = room
+    kept, _, mark, total, pair = parts
     n = weights.shape[0]
     stamp = 1
     value = 0
@@ -399,8 +399,8 @@ def _separator(areas, out, search, state, room):
         if out[v]:
             value += 1
         elif mark[v] < stamp:
-            _component(areas, out, v, stamp, room)
-            value += _room(total, need)
+            _component(areas, out, v, stamp, parts)
+            value += _most_sets(total, need)
     best = value
     if n == 0:
         return best
@@ -424,8 +424,8 @@ def _separator(areas, out, search, state, room):
                 for e in range(indptr[v] - 1, indptr[v + 1]):
                     x = v if e < indptr[v] else indices[e]
                     if not out[x] and mark[x] != stamp:
-                        visits -= _component(areas, out, x, stamp, room)
-                        sum_ += _room(total, need)
+                        visits -= _component(areas, out, x, stamp, parts)
+                        sum_ += _most_sets(total, need)
             if turn == 0:
                 before = sum_
                 for a in range(many):

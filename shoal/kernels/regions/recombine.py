@@ -88,10 +88,10 @@ def _tops(areas, aim, moments, d, s, m):
     features, spare = areas.features, d.spare
     few = 0
     for i in range(1, s):
-        if eligible(d.sub[i], areas.need, areas.ways):
+        if eligible(d.sub[i], areas.need, areas.l):
             for f in range(spare.size):
                 spare[f] = d.sub[0, f] - d.sub[i, f]
-            if eligible(spare, areas.need, areas.ways):
+            if eligible(spare, areas.need, areas.l):
                 d.heads[few] = i
                 few += 1
     if moments is not None:
@@ -169,7 +169,7 @@ def _cut_twice(areas, aim, moments, d, few, limit):
             nested = j < i + d.size[i]
             for f in range(width):
                 spare[f] = d.sub[i, f] - d.sub[j, f] if nested else d.sub[0, f] - d.sub[i, f] - d.sub[j, f]
-            if not eligible(spare, areas.need, areas.ways):
+            if not eligible(spare, areas.need, areas.l):
                 continue
             a = total - d.sub[i, 0] if nested else d.sub[i, 0]
             if max(spare[0], d.sub[j, 0], a) > limit:
@@ -226,9 +226,9 @@ def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state
     """
     n, width = areas.features.shape
     places = n if aim.form == INERTIA else 0
-    room = workspace(n, areas.indices.shape[0] // 2, width, places, aim.moments.shape[1])
+    work = workspace(n, areas.indices.shape[0] // 2, width, places, aim.moments.shape[1])
     moments = None if aim.form in (COUNT, SQUARES, OVER) else aim.moments
-    return _recombine(areas, aim, moments, cooling, label, state, room)
+    return _recombine(areas, aim, moments, cooling, label, state, work)
 
 
 @njit(**STEP)
@@ -355,7 +355,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
         limit = aim.cap
         for j in range(q):
             limit = max(limit, d.held[d.ids[j]])
-        g = most(d, s, areas.need, areas.ways)
+        g = most(d, s, areas.need, areas.l)
         new = np.inf
         if form != COUNT and (g <= q or count + g - q > aim.enough):
             g = q
@@ -380,9 +380,9 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
 
 
 @njit(**LEAN_INNER)
-def _joined(areas, label, start, around, part, stamp, room):
+def _joined(areas, label, start, around, part, stamp, work):
     """Whether all neighbors of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
-    indptr, indices, mark, queue = areas.indptr, areas.indices, room.mark, room.queue
+    indptr, indices, mark, queue = areas.indptr, areas.indices, work.mark, work.queue
     wanted = 0
     for e in range(indptr[around], indptr[around + 1]):
         wanted += label[indices[e]] == part and indices[e] != start
@@ -413,11 +413,11 @@ def shift(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np
     parts stays.  O(size of the two parts) a step, and only where the value would be accepted.
     """
     (n, width), count, wide = areas.features.shape, int(label.max()) + 1, aim.moments.shape[1]
-    room = Sums(
+    work = Sums(
         np.zeros((count, width), np.int64), np.zeros((count, wide)), np.zeros(n, np.int64), np.empty(n, np.int64),
         np.empty(width, np.int64), np.empty(width, np.int64), np.zeros(wide), np.zeros(wide), np.zeros(wide),
     )  # fmt: skip
-    _shift(areas, aim, cooling, label, state, room)
+    _shift(areas, aim, cooling, label, state, work)
 
 
 class Sums(NamedTuple):
@@ -459,9 +459,9 @@ def _border_change(areas, label, v, x, p, q):
 
 
 @njit(**STEP)
-def _inertia_change(aim, room, v, x, p, q):
+def _inertia_change(aim, work, v, x, p, q):
     """By how much the inertia grows when v goes to part q and x to p; their moments then are in a and b."""
-    moments, geo, a, b, nothing = room.moments, aim.moments, room.a, room.b, room.nothing
+    moments, geo, a, b, nothing = work.moments, aim.moments, work.a, work.b, work.nothing
     delta = -spread(moments[p], nothing, nothing) - spread(moments[q], nothing, nothing)
     for f in range(a.size):
         gone = geo[v, f] - (geo[x, f] if x >= 0 else 0.0)
@@ -471,7 +471,7 @@ def _inertia_change(aim, room, v, x, p, q):
 
 
 @njit(**STEP)
-def _whole(areas, label, v, x, p, q, room, stamp):
+def _whole(areas, label, v, x, p, q, work, stamp):
     """Whether what stays of part p, and what q becomes, hang together; v and x have changed places."""
     indptr, indices = areas.indptr, areas.indices
     start = x
@@ -480,23 +480,23 @@ def _whole(areas, label, v, x, p, q, room, stamp):
             if label[indices[e]] == p:
                 start = indices[e]
                 break
-    if start < 0 or not _joined(areas, label, start, v, p, stamp, room):
+    if start < 0 or not _joined(areas, label, start, v, p, stamp, work):
         return False
-    return x < 0 or _joined(areas, label, v, x, q, stamp + 1, room)
+    return x < 0 or _joined(areas, label, v, x, q, stamp + 1, work)
 
 
 @njit(**LEAN)
-def _shift(areas, aim, cooling, label, state, room):
+def _shift(areas, aim, cooling, label, state, work):
     """``shift`` in arrays that Python made."""
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     (n, width), (steps, hot, cold) = features.shape, cooling
-    sums, less, more = room.sums, room.less, room.more
+    sums, less, more = work.sums, work.less, work.more
     for v in range(n):
         for f in range(width):
             sums[label[v], f] += features[v, f]
         if aim.form == INERTIA:
-            for f in range(room.a.size):
-                room.moments[label[v], f] += aim.moments[v, f]
+            for f in range(work.a.size):
+                work.moments[label[v], f] += aim.moments[v, f]
     stamp = 0
     temperature = hot
     for step in range(steps):
@@ -520,7 +520,7 @@ def _shift(areas, aim, cooling, label, state, room):
             change = features[v, f] - (features[x, f] if x >= 0 else 0)
             less[f] = sums[p, f] - change
             more[f] = sums[q, f] + change
-        if not (eligible(less, areas.need, areas.ways) and eligible(more, areas.need, areas.ways)):
+        if not (eligible(less, areas.need, areas.l) and eligible(more, areas.need, areas.l)):
             continue
         heavy = max(less[0], more[0])
         if heavy > aim.cap and heavy > max(sums[p, 0], sums[q, 0]):
@@ -528,7 +528,7 @@ def _shift(areas, aim, cooling, label, state, room):
         if aim.form == BORDER:
             delta = _border_change(areas, label, v, x, p, q)
         elif aim.form == INERTIA:
-            delta = _inertia_change(aim, room, v, x, p, q)
+            delta = _inertia_change(aim, work, v, x, p, q)
         else:
             delta = value(aim, less[0], 0) + value(aim, more[0], 0)
             delta -= value(aim, sums[p, 0], 0) + value(aim, sums[q, 0], 0)
@@ -538,7 +538,7 @@ def _shift(areas, aim, cooling, label, state, room):
         if x >= 0:
             label[x] = p
         stamp += 2
-        if not _whole(areas, label, v, x, p, q, room, stamp):
+        if not _whole(areas, label, v, x, p, q, work, stamp):
             label[v] = p
             if x >= 0:
                 label[x] = q
@@ -547,6 +547,6 @@ def _shift(areas, aim, cooling, label, state, room):
             sums[p, f] = less[f]
             sums[q, f] = more[f]
         if aim.form == INERTIA:
-            for f in range(room.a.size):
-                room.moments[p, f] = room.a[f]
-                room.moments[q, f] = room.b[f]
+            for f in range(work.a.size):
+                work.moments[p, f] = work.a[f]
+                work.moments[q, f] = work.b[f]

@@ -123,7 +123,7 @@ def preorder(parent):
 
 
 @njit(cache=True, nogil=True)
-def cut(parent, order, features, need, ways):
+def cut(parent, order, features, need, l):
     """Cut a forest into parts that are eligible and, but for what is merged back at the roots, inclusion-minimal.
 
     Going up from the leaves, a subtree is cut off as soon as what is left of it is eligible.  What is left at a root
@@ -141,7 +141,7 @@ def cut(parent, order, features, need, ways):
     head = np.zeros(n, np.bool_)
     for i in range(n - 1, -1, -1):
         v = order[i]
-        if eligible(rest[v], need, ways):
+        if eligible(rest[v], need, l):
             head[v] = True
         elif parent[v] >= 0:
             for j in range(width):
@@ -168,7 +168,7 @@ def cut(parent, order, features, need, ways):
                 head[least] = False
                 for f in range(width):
                     rest[root, f] += rest[least, f]
-                head[root] = eligible(rest[root], need, ways)
+                head[root] = eligible(rest[root], need, l)
             for j in range(i + 1, end):
                 v = order[j]
                 label[v] = -1
@@ -176,7 +176,7 @@ def cut(parent, order, features, need, ways):
                     head[v] = False
                     for f in range(width):
                         rest[root, f] += rest[v, f]
-                    head[root] = eligible(rest[root], need, ways)
+                    head[root] = eligible(rest[root], need, l)
             label[root] = -1
         if head[root]:
             for j in range(i, end):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
-from shoal.kernels.tables.near_cells import AT_ONCE, _value, apart_by, apart_from, part_of, places, write_down
+from shoal.kernels.tables.near_cells import AT_ONCE, _value, losses_with, pair_loss, part_of, places, write_down
 
 TINY = 1e-13
 
@@ -75,14 +75,14 @@ def _search(rows, d, group, axes):
     )  # fmt: skip
 
 
-class Others(NamedTuple):
+class OtherValues(NamedTuple):
     """Rows of other values than the anchor's, from which a group takes those that it lacks.
 
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
     start, axis, amount             what each asks of the axes, as in ``Search``
     level float64[e]                the levels of the search, the same array
     many int64[1]                   how many cells there are
-    values, least [kinds + 1]       nearest values and how near, for one box at a time
+    values, least [distinct + 1]       nearest values and how near, for one box at a time
     """
 
     cell: np.ndarray
@@ -97,14 +97,14 @@ class Others(NamedTuple):
 
 
 @njit(**INNER)
-def _others(rows, d, kinds, search):
+def _other_values(rows, d, distinct, search):
     """Arrays for so many rows; none where no values are asked."""
-    if kinds < 2:
+    if distinct < 2:
         rows = 0
     whole = np.int64
-    return Others(
+    return OtherValues(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
-        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(kinds + 1, whole), np.empty(kinds + 1),
+        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(distinct + 1, whole), np.empty(distinct + 1),
     )  # fmt: skip
 
 
@@ -133,16 +133,16 @@ class Violated(NamedTuple):
 
 class Anchored(NamedTuple):
     """What cells lose together with one cell: place int64[d] and own float64[..] its losses with every code, as
-    ``write_down`` leaves them, apart float64[centers] with the centers; room for the losses of some cells."""
+    ``write_down`` leaves them, distance float64[centers] with the centers; room for the losses of some cells."""
 
     place: np.ndarray
     own: np.ndarray
-    apart: np.ndarray
-    room: np.ndarray
+    distance: np.ndarray
+    scratch: np.ndarray
 
 
 @njit(cache=True, nogil=True)
-def separate(cells, around, first, last, multipliers, nodes, out):
+def separate(cells, index, first, last, multipliers, nodes, out):
     """The most violated group of K rows anchored at each of the cells order[first .. last - 1].
 
     nodes int64 of the search of one anchor; where it stops, ``out.excess`` is what the open ones allow
@@ -159,50 +159,50 @@ def separate(cells, around, first, last, multipliers, nodes, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
-    others = _others(m, d, cells.kinds, search)
+    other_values = _other_values(m, d, cells.distinct, search)
     place, size = places(cells)
-    own, apart = np.empty(max(1, size)), np.empty(around.center.shape[1])
-    anchored = Anchored(place, own, apart, np.empty(min(AT_ONCE, m)))
+    own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
+    anchored = Anchored(place, own, distance, np.empty(min(AT_ONCE, m)))
     ball, lost = np.empty(m, np.int64), np.empty(m)
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
         if price[a] <= 0.0:
             continue
-        write_down(cells, place, around.column, a, own)
-        apart_from(cells, place, own, around.column, a, around.center, 0, apart)
-        some, looked = _ball(cells, around, multipliers, a, anchored, ball, lost)
+        write_down(cells, place, index.column, a, own)
+        losses_with(cells, place, own, index.column, a, index.center, 0, distance)
+        some, looked = _ball(cells, index, multipliers, a, anchored, ball, lost)
         looks += looked
-        size = _members(cells, multipliers, a, ball[:some], lost[:some], search, others)
+        size = _members(cells, multipliers, a, ball[:some], lost[:some], search, other_values)
         size = _shrunk(search, size, price[a], group)
         if size == 0:
             continue
-        out.excess[a], looked = _deepest(cells, search, others, size, (a, price[a]), nodes, offset, out)
+        out.excess[a], looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, offset, out)
         looks += looked
     return looks
 
 
 @njit(**LEAN_INNER)
-def _ball(cells, around, multipliers, a, anchored, ball, lost):
+def _ball(cells, index, multipliers, a, anchored, ball, lost):
     """Cells that a group anchored at cell a can hold, and what each loses together with it, out; and the look-ups.
 
     With row j a group has at most K - 1 times the multiplier of a and that of j.  The rows whose values it lacks may
     have any.
     """
-    price, rank, column, group = multipliers.price, multipliers.rank, around.column, cells.group
-    place, own, apart, room = anchored
-    many, looks = 0, apart.size
-    for b in range(apart.size):
-        begin, end = part_of(around, b, apart[b], price[a])
+    price, rank, column, group = multipliers.price, multipliers.rank, index.column, cells.group
+    place, own, distance, scratch = anchored
+    many, looks = 0, distance.size
+    for b in range(distance.size):
+        begin, end = part_of(index, b, distance[b], price[a])
         looks += end - begin
         while begin < end:
-            here = room[: min(end - begin, room.size)]
-            apart_from(cells, place, own, column, a, column, begin, here)
+            here = scratch[: min(end - begin, scratch.size)]
+            losses_with(cells, place, own, column, a, column, begin, here)
             for x in range(here.size):
                 c, limit = begin + x, price[a]
                 if here[x] >= limit or c == a:
                     continue
-                if cells.kinds == 1:
+                if cells.distinct == 1:
                     if rank[c] < rank[a]:
                         continue
                     limit = ((group - 1) * price[a] + price[c]) / group
@@ -214,13 +214,13 @@ def _ball(cells, around, multipliers, a, anchored, ball, lost):
 
 
 @njit(**INNER)
-def _members(cells, multipliers, a, ball, lost, search, others):
+def _members(cells, multipliers, a, ball, lost, search, other_values):
     """The cells of the ball by falling multiplier, and what each loses, into the search; how many they are.
 
-    0 where the ball lacks the values asked; those of other values than the anchor's into ``others``.
+    0 where the ball lacks the values asked; those of other values than the anchor's into ``other_values``.
     """
     price, rank, count, group = multipliers.price, multipliers.rank, cells.count, cells.group
-    kinds, alike, value = cells.kinds, cells.alike, cells.value
+    distinct, alike, value = cells.distinct, cells.alike, cells.value
     size, helpers, known = 0, 0, 0
     if count[a] > 1 and alike > 1:
         search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
@@ -230,23 +230,23 @@ def _members(cells, multipliers, a, ball, lost, search, others):
     for y in order:
         c = ball[y]
         if value[c] != value[a]:
-            if kinds > 1:
-                others.cell[helpers], others.loss[helpers] = c, lost[y]
+            if distinct > 1:
+                other_values.cell[helpers], other_values.loss[helpers] = c, lost[y]
                 helpers += 1
-                if known < kinds - 1 or lost[y] < others.least[kinds - 2]:
-                    known = _value(others.values, others.least, known, kinds - 1, value[c], lost[y])
+                if known < distinct - 1 or lost[y] < other_values.least[distinct - 2]:
+                    known = _value(other_values.values, other_values.least, known, distinct - 1, value[c], lost[y])
         elif alike == 1:
             continue
         if rank[c] > rank[a]:
             search.cell[size], search.price[size], search.loss[size] = c, price[c], lost[y]
             search.copies[size] = min(count[c], group - 1, alike)
             size += 1
-    others.many[0] = helpers
-    if known < kinds - 1:
+    other_values.many[0] = helpers
+    if known < distinct - 1:
         return 0
-    if kinds > 1:  # no box around the anchor with the values loses less
+    if distinct > 1:  # no box around the anchor with the values loses less
         for y in range(size):
-            search.loss[y] = max(search.loss[y], others.least[kinds - 2])
+            search.loss[y] = max(search.loss[y], other_values.least[distinct - 2])
     return size
 
 
@@ -269,9 +269,9 @@ def _shrunk(search, size, own, group):
             return 0
         kept, rows = 0, 0
         for y in range(size):
-            others = top if rows < group - 2 else rest + search.price[y]
+            other_values = top if rows < group - 2 else rest + search.price[y]
             rows += search.copies[y]
-            if group * search.loss[y] < own + others:
+            if group * search.loss[y] < own + other_values:
                 search.cell[kept], search.price[kept], search.loss[kept] = (
                     search.cell[y], search.price[y], search.loss[y],
                 )  # fmt: skip
@@ -283,11 +283,14 @@ def _shrunk(search, size, own, group):
 
 
 @njit(**INNER)
-def _nearest_first(others):
+def _nearest_first(other_values):
     """The other cells by rising loss."""
-    many = others.many[0]
-    order = np.argsort(others.loss[:many])
-    others.cell[:many], others.loss[:many] = others.cell[:many][order], others.loss[:many][order]
+    many = other_values.many[0]
+    order = np.argsort(other_values.loss[:many])
+    other_values.cell[:many], other_values.loss[:many] = (
+        other_values.cell[:many][order],
+        other_values.loss[:many][order],
+    )
 
 
 @njit(**INNER)
@@ -300,22 +303,22 @@ def _held(cells, search, depth, a, value):
 
 
 @njit(**INNER)
-def _completed(cells, search, others, depth, a, box):
+def _completed(cells, search, other_values, depth, a, box):
     """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
-    missing = cells.kinds - 1
+    missing = cells.distinct - 1
     for z in range(1, depth + 1):
         missing -= _held(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
     if missing <= 0:
         return box
-    known, least = 0, others.least
-    for y in range(others.many[0]):
-        if known == missing and (others.loss[y] >= least[missing - 1] or least[missing - 1] <= box):
+    known, least = 0, other_values.least
+    for y in range(other_values.many[0]):
+        if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= box):
             break  # all others are as far, or what the box loses decides
-        v = cells.value[others.cell[y]]
+        v = cells.value[other_values.cell[y]]
         if _held(cells, search, depth, a, v) == 0:
-            loss = box + _more(others, y)
+            loss = box + _more(other_values, y)
             if known < missing or loss < least[missing - 1]:
-                known = _value(others.values, least, known, missing, v, loss)
+                known = _value(other_values.values, least, known, missing, v, loss)
     return max(box, least[missing - 1]) if known == missing else np.inf
 
 
@@ -330,7 +333,7 @@ def _asks(cells, search, a, size, offset):
         for j in range(code.shape[1]):
             if code[a, j] == code[b, j]:
                 continue
-            more = apart_by(cells, j, code[a, j], code[b, j])
+            more = pair_loss(cells, j, code[a, j], code[b, j])
             if more <= 0.0:
                 continue
             side = 0
@@ -432,7 +435,7 @@ def _top(search, depth, x, need):
 
 
 @njit(**INNER)
-def _deepest(cells, search, others, size, anchor, nodes, offset, out):
+def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     """The excess of the most violated group anchored at a cell, or more where the nodes ran out; and the look-ups.
 
     anchor  the cell and its multiplier.  The group goes into ``out``.
@@ -440,7 +443,7 @@ def _deepest(cells, search, others, size, anchor, nodes, offset, out):
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
-    group, kinds, (a, own) = cells.group, cells.kinds, anchor
+    group, distinct, (a, own) = cells.group, cells.distinct, anchor
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -454,9 +457,9 @@ def _deepest(cells, search, others, size, anchor, nodes, offset, out):
     if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
         return 0.0, n
     _asks(cells, search, a, size, offset)
-    if kinds > 1:
-        _nearest_first(others)
-        _asks(cells, others, a, others.many[0], offset)
+    if distinct > 1:
+        _nearest_first(other_values)
+        _asks(cells, other_values, a, other_values.many[0], offset)
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         top = _top(search, depth, x, need) if n - x >= need else -np.inf
@@ -472,10 +475,10 @@ def _deepest(cells, search, others, size, anchor, nodes, offset, out):
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
         if need == 1:
-            if kinds > 1:
+            if distinct > 1:
                 box = search.box[depth] + _more(search, y)
                 _take(search, depth, y)
-                cost = _completed(cells, search, others, depth, a, box)
+                cost = _completed(cells, search, other_values, depth, a, box)
                 _put_back(search, depth)
                 if top - group * cost <= best + TINY:
                     continue
@@ -497,8 +500,8 @@ def _deepest(cells, search, others, size, anchor, nodes, offset, out):
             return most, looks
         box = search.box[depth] + _more(search, y)
         _take(search, depth, y)
-        if kinds > 1:
-            cost = max(cost, _completed(cells, search, others, depth, a, box))
+        if distinct > 1:
+            cost = max(cost, _completed(cells, search, other_values, depth, a, box))
         full, v = False, cells.value[search.cell[y]]
         if cells.alike < group:
             full = _held(cells, search, depth, a, v) == cells.alike

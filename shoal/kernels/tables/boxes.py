@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.near_cells import apart_by
+from shoal.kernels.tables.near_cells import pair_loss
 
 TINY = 1e-12
 
@@ -54,14 +54,14 @@ class BoxWorkspace(NamedTuple):
 
 
 @njit(**INNER)
-def _room(w, d, kinds, group, nodes):
+def _workspace(w, d, distinct, group, nodes):
     """Room for searches of ``nodes`` boxes each."""
     s, a, whole = nodes + 2, w * d, np.int64
     return BoxWorkspace(
         np.empty(w + 1, whole), np.empty(a, whole), np.empty(a), np.empty((a, 2), whole), np.empty((s, a)),
         np.empty((s, w), np.bool_), np.empty(s), np.empty(s), np.empty(s), np.empty(s, whole), np.empty(s, whole),
         np.empty(s, whole), np.empty(w), np.empty(w), np.empty(w), np.empty(w, whole), np.empty(a, whole),
-        np.empty(kinds + 1, whole), np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
+        np.empty(distinct + 1, whole), np.empty(group + 1), np.empty(group + 1), np.empty(group + 1),
         np.empty(group + 1),
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def raises(cells, near, first, last, nodes, prices, out):
     """By how much each active cell's price may rise so that no box has K rows whose prices exceed K times its loss.
 
     The least of (K c - the sum of K prices) / active ones among them, over all boxes of loss c with the cell in it, K
-    rows and ``kinds`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
+    rows and ``distinct`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
     active, that is the loss of the cheapest box.
 
     cells, near int32[m, w]  as for and from ``near_cells``
@@ -94,16 +94,16 @@ def raises(cells, near, first, last, nodes, prices, out):
     """
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     d, w = code.shape[1], near.shape[1]
-    room = _room(w, d, cells.kinds, cells.group, nodes)
+    work = _workspace(w, d, cells.distinct, cells.group, nodes)
     for i in range(first, last):
         if not prices.active[i]:
             continue
         n, e, axes = 0, 0, 0
         while n < w and near[i, n] >= 0:
-            room.start[n] = e
+            work.start[n] = e
             for j in range(d):
                 a, b = code[i, j], code[near[i, n], j]
-                more = 0.0 if a == b else apart_by(cells, j, a, b)
+                more = 0.0 if a == b else pair_loss(cells, j, a, b)
                 if more <= 0.0:
                     continue
                 side = np.int64(-2)
@@ -112,74 +112,74 @@ def raises(cells, near, first, last, nodes, prices, out):
                 elif shape[j] == 1 and losses[at[j] + b] < losses[at[j] + a]:
                     side = np.int64(-1)
                 g = 0
-                while g < axes and (room.name[g, 0] != j or room.name[g, 1] != side):
+                while g < axes and (work.name[g, 0] != j or work.name[g, 1] != side):
                     g += 1
                 if g == axes:
-                    room.name[g, 0], room.name[g, 1] = j, side
+                    work.name[g, 0], work.name[g, 1] = j, side
                     axes += 1
-                room.axis[e], room.amount[e] = g, more
+                work.axis[e], work.amount[e] = g, more
                 e += 1
             n += 1
-        room.start[n] = e
-        least = min(prices.limit[i], _greedy(near[i, :n], cells, i, prices, axes, room))
-        n = _within(near[i, :n], cells, i, prices, least, room)
-        out[i] = _least_slack(near[i, :n], cells, i, nodes, prices, least, axes, room)
+        work.start[n] = e
+        least = min(prices.limit[i], _greedy(near[i, :n], cells, i, prices, axes, work))
+        n = _within(near[i, :n], cells, i, prices, least, work)
+        out[i] = _least_slack(near[i, :n], cells, i, nodes, prices, least, axes, work)
 
 
 @njit(**INNER)
-def _greedy(near, cells, i, prices, axes, room):
+def _greedy(near, cells, i, prices, axes, work):
     """What the box of a cell and its nearest rows, as many as are needed, leaves each active row among them."""
-    count, value, group, level = cells.count, cells.value, cells.group, room.level[0]
+    count, value, group, level = cells.count, cells.value, cells.group, work.level[0]
     for g in range(axes):
         level[g] = 0.0
     rows, values, paid = min(count[i], group), 1, 0.0
     taken, active = rows * prices.price[i], rows
-    room.seen[0] = value[i]
+    work.seen[0] = value[i]
     for x in range(near.size):
-        if rows >= group and values >= cells.kinds:
+        if rows >= group and values >= cells.distinct:
             break
         c = near[x]
         known = values
-        if values < cells.kinds:
-            values = _seen(room.seen, values, value[c])
-        some = min(count[c], group - rows - (cells.kinds - values))
+        if values < cells.distinct:
+            values = _seen(work.seen, values, value[c])
+        some = min(count[c], group - rows - (cells.distinct - values))
         if values > known:
             some = max(some, 1)
         if some <= 0:
             continue
-        for e in range(room.start[x], room.start[x + 1]):
-            more = room.amount[e] - level[room.axis[e]]
+        for e in range(work.start[x], work.start[x + 1]):
+            more = work.amount[e] - level[work.axis[e]]
             if more > 0.0:
                 paid += more
-                level[room.axis[e]] = room.amount[e]
+                level[work.axis[e]] = work.amount[e]
         rows += some
         taken += some * prices.price[c]
         if prices.active[c]:
             active += some
-    return (group * paid - taken) / active if rows == group and values >= cells.kinds else np.inf
+    return (group * paid - taken) / active if rows == group and values >= cells.distinct else np.inf
 
 
 @njit(**INNER)
-def _within(near, cells, i, prices, least, room):
+def _within(near, cells, i, prices, least, work):
     """How many of the near cells, the nearest first, may be in a box that leaves less."""
     highest, price = prices.price[i], prices.price
     for x in range(near.size):
         highest = max(highest, price[near[x]])
     for x in range(near.size):
         asked = 0.0
-        for e in range(room.start[x], room.start[x + 1]):
-            asked += room.amount[e]
+        for e in range(work.start[x], work.start[x + 1]):
+            asked += work.amount[e]
         if asked - (price[i] + (cells.group - 1) * highest) / cells.group >= least:
             return x
     return near.size
 
 
 @njit(**INNER)
-def _admit(top, held, room, price, times):
-    """Up to ``times`` rows more among the ``room`` highest prices, falling; returns how many there are."""
+def _admit(top, held, work, price, times):
+    """Up to ``times`` rows more among the ``work`` highest prices, falling; returns how many there are."""
     for _ in range(times):
-        if held == room:
-            if room == 0 or price <= top[held - 1]:
+        if held == work:
+            if work == 0 or price <= top[held - 1]:
                 return held
             y = held - 1
         else:
@@ -203,62 +203,62 @@ def _seen(seen, values, value):
 
 
 @njit(**INNER)
-def _look(room, s, near, cells, i, prices, axes):
+def _look(work, s, near, cells, i, prices, axes):
     """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
-    count, value, kinds, group = cells.count, cells.value, cells.kinds, cells.group
-    paid, alive, values = room.paid[s], 0, 1
-    level, live = room.level[s], room.live[s]
-    room.seen[0] = value[i]
+    count, value, distinct, group = cells.count, cells.value, cells.distinct, cells.group
+    paid, alive, values = work.paid[s], 0, 1
+    level, live = work.level[s], work.live[s]
+    work.seen[0] = value[i]
     for g in range(axes):
-        room.held[g] = 0 if room.name[g, 1] >= 0 else group - 1  # rows that may share what a set's value costs
+        work.held[g] = 0 if work.name[g, 1] >= 0 else group - 1  # rows that may share what a set's value costs
     for x in range(near.size):
         if live[x]:
-            for e in range(room.start[x], room.start[x + 1]):
-                room.held[room.axis[e]] += count[near[x]]
+            for e in range(work.start[x], work.start[x + 1]):
+                work.held[work.axis[e]] += count[near[x]]
     for x in range(near.size):
         if not live[x]:
             continue
         asked, share = 0.0, 0.0
-        for e in range(room.start[x], room.start[x + 1]):
-            more = room.amount[e] - level[room.axis[e]]
+        for e in range(work.start[x], work.start[x + 1]):
+            more = work.amount[e] - level[work.axis[e]]
             if more > 0.0:
                 asked += more
-                share += more / max(min(group - 1, room.held[room.axis[e]]), 1)
+                share += more / max(min(group - 1, work.held[work.axis[e]]), 1)
         rest = max(asked, prices.base[near[x]] - paid)
-        room.asked[x], room.rest[x], room.share[x] = asked, rest, share
-        if asked <= TINY and values < kinds:
-            values = _seen(room.seen, values, value[near[x]])
+        work.asked[x], work.rest[x], work.share[x] = asked, rest, share
+        if asked <= TINY and values < distinct:
+            values = _seen(work.seen, values, value[near[x]])
         y = alive
         alive += 1
-        while y > 0 and room.rest[room.order[y - 1]] > rest:
-            room.order[y] = room.order[y - 1]
+        while y > 0 and work.rest[work.order[y - 1]] > rest:
+            work.order[y] = work.order[y - 1]
             y -= 1
-        room.order[y] = x
-    room.one[s] = room.at[s] = -1
+        work.order[y] = x
+    work.one[s] = work.at[s] = -1
     for y in range(alive):  # the nearest cell that the box does not hold, of a new value where it lacks values
-        x = room.order[y]
-        if room.asked[x] > TINY and (values == kinds or _seen(room.seen, values, value[near[x]]) > values):
-            room.one[s], dearest = x, 0.0
-            for e in range(room.start[x], room.start[x + 1]):
-                more = room.amount[e] - level[room.axis[e]]
+        x = work.order[y]
+        if work.asked[x] > TINY and (values == distinct or _seen(work.seen, values, value[near[x]]) > values):
+            work.one[s], dearest = x, 0.0
+            for e in range(work.start[x], work.start[x + 1]):
+                more = work.amount[e] - level[work.axis[e]]
                 if more > dearest:
-                    dearest, room.at[s] = more, e
+                    dearest, work.at[s] = more, e
             break
-    room.bound[s], room.where[s] = _ratio(room, s, alive, near, cells, i, prices)
+    work.bound[s], work.where[s] = _ratio(work, s, alive, near, cells, i, prices)
 
 
 @njit(**INNER)
-def _ratio(room, s, alive, near, cells, i, prices):
+def _ratio(work, s, alive, near, cells, i, prices):
     """The least slack for each active row in boxes with all of box s, and the further loss where it is found.
 
     A box that loses t more holds no cell that asks more than t, and its cells share what they ask.
     """
-    count, value, kinds, group = cells.count, cells.value, cells.kinds, cells.group
+    count, value, distinct, group = cells.count, cells.value, cells.distinct, cells.group
     price, active, most = prices.price, prices.active, prices.limit[i]
-    paid, order, on, off, ons, offs = room.paid[s], room.order, room.on, room.off, room.ons, room.offs
+    paid, order, on, off, ons, offs = work.paid[s], work.order, work.on, work.off, work.ons, work.offs
     rows, values, t, best = count[i], 1, max(prices.base[i] - paid, 0.0), np.inf
     where = t
-    room.seen[0] = value[i]
+    work.seen[0] = value[i]
     alike = min(count[i] - 1, group - 1)
     held, others = _admit(on, 0, group - 1, price[i], alike), 0
     _admit(ons, 0, group - 1, price[i], alike)
@@ -267,14 +267,14 @@ def _ratio(room, s, alive, near, cells, i, prices):
         highest = max(highest, price[near[order[x]]])
     y, new = 0, True
     while True:
-        while y < alive and room.rest[order[y]] <= t:
+        while y < alive and work.rest[order[y]] <= t:
             x = order[y]
             y += 1
             c = near[x]
-            new = new or rows < group or values < kinds
+            new = new or rows < group or values < distinct
             rows += count[c]
             times = min(count[c], group - 1)
-            shared = price[c] - group * room.share[x]
+            shared = price[c] - group * work.share[x]
             if active[c]:
                 new = new or held < group - 1 or price[c] > on[held - 1] or shared > ons[held - 1]
                 _admit(ons, held, group - 1, shared, times)
@@ -283,14 +283,14 @@ def _ratio(room, s, alive, near, cells, i, prices):
                 new = new or others < group - 1 or price[c] > off[others - 1] or shared > offs[others - 1]
                 _admit(offs, others, group - 1, shared, times)
                 others = _admit(off, others, group - 1, price[c], times)
-            if values < kinds:
-                values = _seen(room.seen, values, value[c])
+            if values < distinct:
+                values = _seen(work.seen, values, value[c])
         whole = group * (paid + t) - price[i]
         if (whole - (group - 1) * highest) / group >= min(best, most):
             if whole >= (group - 1) * highest and most <= best:
                 best = min(best, max((whole - (group - 1) * highest) / group, most))
             break
-        if new and rows >= group and values >= kinds:
+        if new and rows >= group and values >= distinct:
             new = False
             few = max(group - 1 - others, 0)  # active ones that there must be
             taken, sharing = 0.0, 0.0
@@ -309,48 +309,48 @@ def _ratio(room, s, alive, near, cells, i, prices):
                     best, where = slack, t
         if y >= alive:
             break
-        t = room.rest[order[y]]
+        t = work.rest[order[y]]
     return best, where
 
 
 @njit(**INNER)
-def _least_slack(near, cells, i, nodes, prices, limit, axes, room):
+def _least_slack(near, cells, i, nodes, prices, limit, axes, work):
     """Branch and bound, the least bound first: a box takes what its nearest other cell asks of an axis, or never."""
-    room.paid[0] = 0.0
+    work.paid[0] = 0.0
     for g in range(axes):
-        room.level[0, g] = 0.0
+        work.level[0, g] = 0.0
     for x in range(near.size):
-        room.live[0, x] = True
-    _look(room, 0, near, cells, i, prices, axes)
-    room.open[0] = 0
+        work.live[0, x] = True
+    _look(work, 0, near, cells, i, prices, axes)
+    work.open[0] = 0
     opened, used = 1, 1
     while opened > 0:
         least = 0
         for y in range(opened):
-            if room.bound[room.open[y]] < room.bound[room.open[least]]:
+            if work.bound[work.open[y]] < work.bound[work.open[least]]:
                 least = y
-        s = room.open[least]
-        if room.bound[s] >= limit:
+        s = work.open[least]
+        if work.bound[s] >= limit:
             return limit
-        if room.where[s] <= TINY or room.one[s] < 0 or used > nodes:
-            return room.bound[s]
-        g, amount, before, new = room.axis[room.at[s]], room.amount[room.at[s]], room.bound[s], used
+        if work.where[s] <= TINY or work.one[s] < 0 or used > nodes:
+            return work.bound[s]
+        g, amount, before, new = work.axis[work.at[s]], work.amount[work.at[s]], work.bound[s], used
         used += 1
-        room.paid[new] = room.paid[s] + (amount - room.level[s, g])
+        work.paid[new] = work.paid[s] + (amount - work.level[s, g])
         for z in range(axes):
-            room.level[new, z] = room.level[s, z]
-        room.level[new, g] = amount
+            work.level[new, z] = work.level[s, z]
+        work.level[new, g] = amount
         for x in range(near.size):
-            room.live[new, x] = room.live[s, x]
-            for e in range(room.start[x], room.start[x + 1]):
-                if room.axis[e] == g and room.amount[e] >= amount:
-                    room.live[s, x] = False
+            work.live[new, x] = work.live[s, x]
+            for e in range(work.start[x], work.start[x + 1]):
+                if work.axis[e] == g and work.amount[e] >= amount:
+                    work.live[s, x] = False
         opened -= 1
-        room.open[least] = room.open[opened]
+        work.open[least] = work.open[opened]
         for box in (s, new):
-            _look(room, box, near, cells, i, prices, axes)
-            room.bound[box] = max(room.bound[box], before)
-            if room.bound[box] < limit:
-                room.open[opened] = box
+            _look(work, box, near, cells, i, prices, axes)
+            work.bound[box] = max(work.bound[box], before)
+            if work.bound[box] < limit:
+                work.open[opened] = box
                 opened += 1
     return limit

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.eligible import join
-from shoal.kernels.tables.lattice import classes, room_of
+from shoal.kernels.tables.lattice import classes, numbering_for
 from shoal.kernels.tables.near_groups import draw
 
 
@@ -189,7 +189,7 @@ class SetRequest(NamedTuple):
     paid float64[m], order int64[m]  what a row of each cell pays now; the cells, the dearest first
     count int64[m], value int64[m], share float64[s]  rows and sensitive value of a cell; share of each in the table
     sizes int64[g]   rows that a set may have, rising
-    room float64[g]  of so many rows, those that may exceed the shares
+    excess float64[g]  of so many rows, those that may exceed the shares
     least float64    the least gain that counts
     """
 
@@ -199,7 +199,7 @@ class SetRequest(NamedTuple):
     value: np.ndarray
     share: np.ndarray
     sizes: np.ndarray
-    room: np.ndarray
+    excess: np.ndarray
     least: float
 
 
@@ -212,7 +212,7 @@ class Sets(NamedTuple):
 
 
 @njit(**INNER)
-def _taken(asked, cells, size, room, held, out):
+def _taken(asked, cells, size, excess, held, out):
     """The dearest rows that fit together, as cells in out int64[>= size]: (rows, what they pay).
 
     held int64[s] is overwritten.  O(rows of the cells).
@@ -223,7 +223,7 @@ def _taken(asked, cells, size, room, held, out):
         v = asked.value[i]
         for _ in range(asked.count[i]):
             more = max(0.0, min(1.0, held[v] + 1.0 - asked.share[v] * size))
-            if over + more > room:
+            if over + more > excess:
                 break
             over += more
             held[v] += 1
@@ -250,7 +250,7 @@ def _best(asked, cells, cost, most, held, first, second):
         size = asked.sizes[x]
         if size > left:
             break
-        found, paid = _taken(asked, cells, size, asked.room[x], held, second)
+        found, paid = _taken(asked, cells, size, asked.excess[x], held, second)
         if found == size and paid - size * cost > gain:
             rows, gain = size, paid - size * cost
             for y in range(size):
@@ -267,7 +267,7 @@ def close_sets(raised, nodes, loss, asked, out):
     """
     m, d = raised.quasi.shape
     total = asked.count.sum()
-    numbering, of = room_of(m, m)
+    numbering, of = numbering_for(m, m)
     key_at, first_at = numbering.key_at, numbering.first_at
     start, member = np.empty(m + 1, np.int64), np.empty(m, np.int64)
     rows = np.empty(m, np.int64)

@@ -86,18 +86,18 @@ def widest(rules):
 
 
 @njit(**INNER)
-def _column_gap(rules, i, held, seen, kinds, n):
-    """How far rule i is from holding, 0 when it holds; held[seen[:kinds]] the rows of each value there is, n in all.
+def _column_gap(rules, i, held, seen, present, n):
+    """How far rule i is from holding, 0 when it holds; held[seen[:present]] the rows of each value there is, n in all.
 
-    O(kinds), for ORDERED and for bands with floors O(values), for RECURSIVE O(kinds l), for TREE O(kinds levels) beside
-    clearing a figure for each class.
+    O(present), for ORDERED and for bands with floors O(values), for RECURSIVE O(present l), for TREE O(present
+    levels) and a figure cleared for each class.
     """
     kind, number, at = rules.kind[i] % PERSONS, rules.number[i], rules.at[i]
     gap = 0.0
     if kind == BAND:
         strict = rules.whole[i] == 1
         if not strict:
-            for y in range(kinds):
+            for y in range(present):
                 gap += max(0.0, held[seen[y]] / n - rules.table[at + 2 * seen[y] + 1] - CLOSE)
             return gap
         for v in range(rules.size[rules.column[i]]):
@@ -114,14 +114,14 @@ def _column_gap(rules, i, held, seen, kinds, n):
         return gap
     if kind == ENTROPY:
         total = 0.0
-        for y in range(kinds):
+        for y in range(present):
             c = held[seen[y]]
             total += c * np.log(c)
         return max(0.0, number - CLOSE - max(np.log(n) - total / n, 0.0))
     if kind == RECURSIVE:
         l = rules.whole[i]
         top = np.zeros(l, np.int64)  # the l - 1 largest, and the largest for l = 1
-        for y in range(kinds):
+        for y in range(present):
             c = held[seen[y]]
             z = l - 1
             if c <= top[z]:
@@ -138,7 +138,7 @@ def _column_gap(rules, i, held, seen, kinds, n):
         return max(top[0] - number * tail, CLOSE) / n
     if kind == EQUAL:
         common = 0.0
-        for y in range(kinds):
+        for y in range(present):
             common += min(held[seen[y]] / n, rules.table[at + seen[y]])
         return max(0.0, 1.0 - common - number - CLOSE)
     if kind == TREE:
@@ -146,7 +146,7 @@ def _column_gap(rules, i, held, seen, kinds, n):
         within = np.zeros(nodes, np.int64)
         apart = np.float64(levels)
         for z in range(levels):
-            for y in range(kinds):
+            for y in range(present):
                 within[np.int64(rules.table[at + 1 + z * values + seen[y]])] += held[seen[y]]
         for c in range(nodes):
             if within[c] > 0:
@@ -154,7 +154,7 @@ def _column_gap(rules, i, held, seen, kinds, n):
         return max(0.0, apart / levels - number - CLOSE)
     if kind == CHARGE:
         charged = 0.0
-        for y in range(kinds):
+        for y in range(present):
             charged += rules.table[at + seen[y]] * (1 if rules.whole[i] == 1 else held[seen[y]])
         most = max(1.0, number)
         return max(0.0, number - charged - CLOSE * most) / most
@@ -227,19 +227,19 @@ def names_persons(rules, j):
 
 @njit(**INNER)
 def _by_person(values, j, p, who, many, size, held, seen):
-    """Persons by value of column j, counted in held[seen[:kinds]], where the rows come in the order of persons.
+    """Persons by value of column j, counted in held[seen[:present]], where the rows come in the order of persons.
 
-    Returns (kinds, pairs of a person and a value, persons); kinds -1, and held as it was, where they come in another
-    order or a person has more than ``FEW_ROWS`` of them, so that sorting is quicker.
+    Returns (present, pairs of a person and a value, persons); present -1, and held as it was, where they come in
+    another order or a person has more than ``FEW_ROWS`` of them, so that sorting is quicker.
     """
-    kinds, total, persons = 0, np.int64(0), np.int64(0)
+    present, total, persons = 0, np.int64(0), np.int64(0)
     begin, last = 0, np.int64(-1)
     for y in range(size):
         if _held(many, y) == 0:
             continue
         here = np.int64(values[who[y], p])
         if here < last or (here == last and y - begin > FEW_ROWS):
-            for z in range(kinds):
+            for z in range(present):
                 held[seen[z]] = 0
             return -1, total, persons
         if here > last:
@@ -252,11 +252,11 @@ def _by_person(values, j, p, who, many, size, held, seen):
         if again:
             continue
         if held[v] == 0:
-            seen[kinds] = v
-            kinds += 1
+            seen[present] = v
+            present += 1
         held[v] += 1
         total += 1
-    return kinds, total, persons
+    return present, total, persons
 
 
 @njit(**INNER)
@@ -267,11 +267,11 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
     """
     j, p = rules.column[i], rules.person[i]
     people = rules.size[p]
-    kinds, total, persons = _by_person(values, j, p, who, many, size, held, seen)
-    if kinds >= 0:
+    present, total, persons = _by_person(values, j, p, who, many, size, held, seen)
+    if present >= 0:
         of_persons = rules.kind[i] == PERSONS + BAND and rules.whole[i] == OF_PERSONS
-        gap = _column_gap(rules, i, held, seen, kinds, persons if of_persons else total)
-        for y in range(kinds):
+        gap = _column_gap(rules, i, held, seen, present, persons if of_persons else total)
+        for y in range(present):
             held[seen[y]] = 0
         return gap
     pair, person = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -282,14 +282,14 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
             pair[n] = values[who[y], j] * people + person[n]
             n += 1
     pair = np.sort(pair[:n])
-    kinds, total = 0, np.int64(0)
+    present, total = 0, np.int64(0)
     for y in range(n):
         if y > 0 and pair[y] == pair[y - 1]:
             continue
         v = pair[y] // people
         if held[v] == 0:
-            seen[kinds] = v
-            kinds += 1
+            seen[present] = v
+            present += 1
         held[v] += 1
         total += 1
     if rules.kind[i] == PERSONS + BAND and rules.whole[i] == OF_PERSONS:
@@ -297,8 +297,8 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
         total = np.int64(1)
         for y in range(1, n):
             total += person[y] != person[y - 1]
-    gap = _column_gap(rules, i, held, seen, kinds, total)
-    for y in range(kinds):
+    gap = _column_gap(rules, i, held, seen, present, total)
+    for y in range(present):
         held[seen[y]] = 0
     return gap
 
@@ -332,23 +332,23 @@ def group_gap(rules, values, who, many, size, held, seen, enough):
     if n == 0:
         return 0.0
     for j in range(rules.size.size):
-        kinds = -1
+        present = -1
         for i in range(rules.kind.size):
             if rules.column[i] != j or rules.kind[i] >= PERSONS:
                 continue
-            if kinds < 0:
-                kinds = 0
+            if present < 0:
+                present = 0
                 for y in range(size):
                     more = _held(many, y)
                     if more > 0:
                         v = values[who[y], j]
                         if held[v] == 0:
-                            seen[kinds] = v
-                            kinds += 1
+                            seen[present] = v
+                            present += 1
                         held[v] += more
             if gap <= enough:
-                gap += _column_gap(rules, i, held, seen, kinds, n)
-        for y in range(kinds):
+                gap += _column_gap(rules, i, held, seen, present, n)
+        for y in range(present):
             held[seen[y]] = 0
     for i in range(rules.kind.size):
         if gap > enough:

@@ -45,10 +45,10 @@ class Unassigned(NamedTuple):
 
 
 @njit(**LEAN_INNER)
-def _takes(hosts, models, room, g, x):
+def _takes(hosts, models, work, g, x):
     """Whether group g stays eligible when row x joins it.  O(rows of the group) at worst."""
     sensitive, frequency, rules = models
-    held, exact = room.held, room.exact
+    held, exact = work.held, work.exact
     n = hosts.size[g]
     for j in range(frequency.size):
         if frequency[j] > 1:
@@ -66,7 +66,7 @@ def _takes(hosts, models, room, g, x):
                 return False
     if rules is None:
         return True
-    count, seen, who, many = room.ask
+    count, seen, who, many = work.ask
     together = 1
     who[0] = x
     z = hosts.head[g]
@@ -170,41 +170,41 @@ class InsertionWorkspace(NamedTuple):
 
 
 @njit(**LEAN_INNER)
-def _begin(slots, models, hosts, rows, room):
+def _begin(slots, models, hosts, rows, work):
     """What the groups lose, and which values they hold."""
     sensitive, frequency = models.sensitive, models.frequency
     for g in range(hosts.size.size):
-        room.price[g] = joined(slots, hosts.state[g], hosts.state[g], np.inf)
-        room.each[g] = room.price[g]
-        room.now[g] = room.price[g] * hosts.size[g]
+        work.price[g] = joined(slots, hosts.state[g], hosts.state[g], np.inf)
+        work.each[g] = work.price[g]
+        work.now[g] = work.price[g] * hosts.size[g]
     for j in range(frequency.size):
         if frequency[j] > 1:
             for g in range(hosts.size.size):
                 z = hosts.head[g]
                 while z >= 0:
-                    room.held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
-                    room.exact[j] &= sensitive[z, j] < 64
+                    work.held[j, g] |= np.uint64(1) << np.uint64(sensitive[z, j] & 63)
+                    work.exact[j] &= sensitive[z, j] < 64
                     z = hosts.following[z]
             for i in range(rows.size):
-                room.exact[j] &= sensitive[rows[i], j] < 64
+                work.exact[j] &= sensitive[rows[i], j] < 64
 
 
 @njit(**LEAN_INNER)
-def _runs(hosts, room):
+def _runs(hosts, work):
     """Runs of groups that publish alike, each with its end and what all from a place to it hold."""
-    order, state, held = hosts.order, hosts.state, room.held
+    order, state, held = hosts.order, hosts.state, work.held
     last = order.size
     for y in range(order.size - 1, -1, -1):
         g = order[y]
-        room.place[g] = y
+        work.place[g] = y
         if y + 1 < order.size:
             for t in range(state.shape[1]):
                 if state[g, t] != state[order[y + 1], t]:
                     last = y + 1
                     break
-        room.end[y] = last
+        work.end[y] = last
         for j in range(held.shape[0]):
-            room.shared[j, y] = held[j, g] if y + 1 == last else held[j, g] & room.shared[j, y + 1]
+            work.shared[j, y] = held[j, g] if y + 1 == last else held[j, g] & work.shared[j, y + 1]
 
 
 def insert(
@@ -230,7 +230,7 @@ def insert(
     most = 1 if rules is None else max(1, *rules.size)
     largest = 1 if rules is None else 1 + int(hosts.size.sum()) + rows.size
     alike = int(np.diff(np.flatnonzero(np.diff(cell[rows], prepend=-1, append=-1))).max(initial=0))
-    room = InsertionWorkspace(
+    work = InsertionWorkspace(
         np.empty(g), np.empty(g), np.empty(g), np.zeros((s, g), np.uint64), np.zeros((s, g), np.uint64),
         np.ones(s, np.bool_), np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.bool_),
         np.empty(g, np.int64), np.empty(g, np.int64), np.zeros(g, np.int64),
@@ -238,18 +238,18 @@ def insert(
         (np.zeros(most, np.int64), np.empty(most, np.int64), np.empty(largest, np.int64), np.ones(largest, np.int64)),
     )  # fmt: skip
     done = np.zeros(rows.size, np.bool_)
-    quick(_insert, steps)(slots, leaf, cell, models, hosts, waiting, room, done)
+    quick(_insert, steps)(slots, leaf, cell, models, hosts, waiting, work, done)
     return done
 
 
 @njit(**LEAN)
-def _insert(slots, leaf, cell, models, hosts, waiting, room, done):
+def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
     """``insert`` in arrays that Python made; done bool[r] out."""
     (sensitive, frequency, rules), (rows, start, candidate) = models, waiting
     size, state, order = hosts.size, hosts.state, hosts.order
-    now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, _ = room
-    _begin(slots, models, hosts, rows, room)
-    _runs(hosts, room)
+    now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, _ = work
+    _begin(slots, models, hosts, rows, work)
+    _runs(hosts, work)
     every = start.size == 0
     free = 0
     while free < size.size and price[order[free]] <= 0.0:
@@ -294,7 +294,7 @@ def _insert(slots, leaf, cell, models, hosts, waiting, room, done):
                         rise = (size[g] + 1) * new - now[g]
                         if rise > least or (rise == least and z >= last):
                             break
-                        if _takes(hosts, models, room, g, x):
+                        if _takes(hosts, models, work, g, x):
                             many = _keep(best, many, most, rise, z, g)
                             if many == most:
                                 least, last = best.rise[0], best.at[0]
@@ -310,7 +310,7 @@ def _insert(slots, leaf, cell, models, hosts, waiting, room, done):
                 continue
             before = g
             rise = (size[g] + 1) * joined(slots, state[g], own, (least + now[g]) / (size[g] + 1)) - now[g]
-            if (rise < least or (rise == least and at < last)) and _takes(hosts, models, room, g, x):
+            if (rise < least or (rise == least and at < last)) and _takes(hosts, models, work, g, x):
                 many = _keep(best, many, most, rise, at, g)
                 if many == most:
                     least, last = best.rise[0], best.at[0]
@@ -320,7 +320,7 @@ def _insert(slots, leaf, cell, models, hosts, waiting, room, done):
         for kept in range(many):
             g = best.host[kept]
             first = True
-            while i < stop and (first or _takes(hosts, models, room, g, rows[i])):
+            while i < stop and (first or _takes(hosts, models, work, g, rows[i])):
                 x, first = rows[i], False
                 done[i] = True
                 i += 1

@@ -132,13 +132,13 @@ def classes(raised, level, cells, numbering, of):
 
 
 @njit(**INNER)
-def room_of(cells, active):
+def numbering_for(cells, active):
     """(``Numbering``, of) for ``classes`` of so many of all cells."""
     width = 16
     while width < 2 * active + 2:
         width *= 2
-    room = np.empty((3, cells), np.int64)
-    return Numbering(np.full(width, -1, np.int64), room[0], room[1]), room[2]
+    table = np.empty((3, cells), np.int64)
+    return Numbering(np.full(width, -1, np.int64), table[0], table[1]), table[2]
 
 
 @njit(**LEAN_INNER)
@@ -215,26 +215,26 @@ def _allowed(required, cells, stock, scratch, smallest, size):
     lacking = n < k
     fine = s > 0 or not lacking
     for j in range(s):
-        kinds, top = 0, np.int64(0)
+        present, top = 0, np.int64(0)
         for i in range(cells.size):
             c = cells[i]
             if left[c] > 0:
                 w = sensitive[c, j]
                 if held[w] == 0:
-                    seen[kinds] = w
-                    kinds += 1
+                    seen[present] = w
+                    present += 1
                 held[w] += left[c]
                 top = max(top, held[w])
         if s == 1 and frequency[0] > 1:
-            h = keep_of(held, seen, kinds, frequency[0], scratch.largest)
+            h = keep_of(held, seen, present, frequency[0], scratch.largest)
             n = np.int64(0)
-            for y in range(kinds):
+            for y in range(present):
                 n += min(held[seen[y]], h)
-            fine = h > 0 and n >= k and kinds >= distinct[0]
+            fine = h > 0 and n >= k and present >= distinct[0]
         elif frequency[j] * top > n:
             fine = False
-        elif kinds < distinct[j]:
-            if loans.common.size > 0 and kinds == distinct[j] - 1 and lent > 0:
+        elif present < distinct[j]:
+            if loans.common.size > 0 and present == distinct[j] - 1 and lent > 0:
                 lacking = True
             else:
                 fine = False
@@ -242,11 +242,11 @@ def _allowed(required, cells, stock, scratch, smallest, size):
             if loans.common.size > 0 and n >= smallest - 1:
                 for i in range(cells.size):
                     c = cells[i]
-                    suits = loans.spare[c] > 0 and (kinds >= distinct[0] or held[sensitive[c, 0]] == 0)
+                    suits = loans.spare[c] > 0 and (present >= distinct[0] or held[sensitive[c, 0]] == 0)
                     if suits and (borrowed < 0 or loans.home[c] > loans.home[borrowed]):
                         borrowed = c
             fine = borrowed >= 0
-        for y in range(kinds):
+        for y in range(present):
             held[seen[y]] = 0
         if not fine:
             break
@@ -264,16 +264,16 @@ def _dispensable(required, cells, stock, scratch, n):
         if not common[sensitive[cells[i], 0]]:
             rare += left[cells[i]]
     if distinct[0] > 1:
-        kinds = 0
+        present = 0
         for i in range(cells.size):
             w = sensitive[cells[i], 0]
             if left[cells[i]] > 0 and common[w] and held[w] == 0:
-                seen[kinds] = w
+                seen[present] = w
                 held[w] = 1
-                kinds += 1
-        for y in range(kinds):
+                present += 1
+        for y in range(present):
             held[seen[y]] = 0
-        if kinds < distinct[0] - 1:
+        if present < distinct[0] - 1:
             return np.int64(0)
     return min(max(rare - 1, 0), n - k)
 
@@ -361,7 +361,7 @@ def _published(rules, raised, levels, stock, required, values, group, out):
     m, s = left.size, frequency.size
     active = in_order_of_persons(rules, sensitive, m)
     active = active[: still(active, left, loans.spare)]
-    numbering, of = room_of(m, active.size)
+    numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64))
     widest = 1
     for j in range(s):
@@ -410,14 +410,14 @@ def _published(rules, raised, levels, stock, required, values, group, out):
 class Led(NamedTuple):
     """What leads the cascade.
 
-    loss float64[..] laid out like up; price float64[m] of a row; value int64[m], kinds 1 or 2: rows of so many values
-    make a group eligible, ``size`` int64 of them (K); allowance float64 a row
+    loss float64[..] laid out like up; price float64[m] of a row; value int64[m], distinct 1 or 2: rows of so many
+    values make a group eligible, ``size`` int64 of them (K); allowance float64 a row
     """
 
     loss: np.ndarray
     price: np.ndarray
     value: np.ndarray
-    kinds: int
+    distinct: int
     size: int
     allowance: float
 
@@ -439,7 +439,7 @@ def _dearest(cells, left, led, top, cell):
                 top[y], cell[y] = top[y - 1], cell[y - 1]
                 y -= 1
             top[y], cell[y] = price[c], c
-    if led.kinds < 2:
+    if led.distinct < 2:
         return True
     for y in range(held):
         if value[cell[y]] != value[cell[0]]:
@@ -468,7 +468,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
     m, d = left.size, quasi.shape[1]
     active = np.flatnonzero(left > 0)
     none = np.zeros(m, np.int64)  # no row is held back either
-    numbering, of = room_of(m, active.size)
+    numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64))
     start, order = by.start, by.order
     top, cell, chosen = np.zeros(group_size), np.empty(group_size, np.int64), np.zeros(m, np.int64)

@@ -60,28 +60,28 @@ def ship(net: Net, excess: np.ndarray, potential: np.ndarray, error: int, shrink
 
     n = excess.size
     lists = [np.empty(size, np.int32) for size in (n + 1, FAR, n, n)]
-    room = FlowWorkspace(lists[0], np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64), *lists[1:])
-    quick(_ship, 30 * net.to.size)(net, excess, potential, error, shrink, max(int(OFTEN * n), 1), room)
+    work = FlowWorkspace(lists[0], np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64), *lists[1:])
+    quick(_ship, 30 * net.to.size)(net, excess, potential, error, shrink, max(int(OFTEN * n), 1), work)
 
 
 @njit(**LEAN_INNER)
-def _moved(room, u, d):
+def _moved(work, u, d):
     """Node u put where nodes d steps from a deficit are, out of where it was."""
-    if room.dist[u] < FAR:
-        if room.before[u] >= 0:
-            room.after[room.before[u]] = room.after[u]
+    if work.dist[u] < FAR:
+        if work.before[u] >= 0:
+            work.after[work.before[u]] = work.after[u]
         else:
-            room.head[room.dist[u]] = room.after[u]
-        if room.after[u] >= 0:
-            room.before[room.after[u]] = room.before[u]
-    room.dist[u], room.before[u], room.after[u] = d, -1, room.head[d]
-    if room.head[d] >= 0:
-        room.before[room.head[d]] = u
-    room.head[d] = u
+            work.head[work.dist[u]] = work.after[u]
+        if work.after[u] >= 0:
+            work.before[work.after[u]] = work.before[u]
+    work.dist[u], work.before[u], work.after[u] = d, -1, work.head[d]
+    if work.head[d] >= 0:
+        work.before[work.head[d]] = u
+    work.head[d] = u
 
 
 @njit(**LEAN_INNER)
-def _update(net, excess, potential, error, room):
+def _update(net, excess, potential, error, work):
     """Potentials lowered by the distance to a deficit: arcs that take something cost at least -error after as before.
 
     An arc is as long as the errors that fit into its cost, and one more: lists of nodes by distance (Dial 1969), until
@@ -90,41 +90,41 @@ def _update(net, excess, potential, error, room):
     n = excess.size
     todo = 0
     for d in range(FAR):
-        room.head[d] = -1
+        work.head[d] = -1
     for u in range(n):
-        room.dist[u] = FAR
+        work.dist[u] = FAR
         todo += excess[u] > 0
         if excess[u] < 0:
-            _moved(room, u, 0)
+            _moved(work, u, 0)
     d = 0
     while d < FAR - 1 and todo > 0:
-        v = room.head[d]
+        v = work.head[d]
         if v < 0:
             d += 1
             continue
-        room.head[d] = room.after[v]
-        if room.after[v] >= 0:
-            room.before[room.after[v]] = -1
+        work.head[d] = work.after[v]
+        if work.after[v] >= 0:
+            work.before[work.after[v]] = -1
         potential[v] -= error * d
-        room.dist[v] = -1  # done
+        work.dist[v] = -1  # done
         todo -= excess[v] > 0
         for e in range(net.start[v], net.start[v + 1]):
             u, r = net.to[e], net.back[e]
-            if room.dist[u] > d and net.left[r] > 0:
+            if work.dist[u] > d and net.left[r] > 0:
                 far = d + (net.price[r] + potential[u] - potential[v] - error * d) // error + 1
-                if far < room.dist[u]:
-                    _moved(room, u, far)
+                if far < work.dist[u]:
+                    _moved(work, u, far)
     for u in range(n):
-        room.at[u] = net.start[u]
-        if room.dist[u] >= 0:
+        work.at[u] = net.start[u]
+        if work.dist[u] >= 0:
             potential[u] -= error * d
 
 
 @njit(**LEAN)
-def _ship(net, excess, potential, error, shrink, often, room):
+def _ship(net, excess, potential, error, shrink, often, work):
     """The same; relabels between two global updates int64 often."""
     start, to, left, price, back = net
-    queue, waiting, at = room.queue, room.waiting, room.at
+    queue, waiting, at = work.queue, work.waiting, work.at
     n = excess.size
     while True:
         for u in range(n):
@@ -144,7 +144,7 @@ def _ship(net, excess, potential, error, shrink, often, room):
         relabels = often
         while first != end:
             if relabels >= often:
-                _update(net, excess, potential, error, room)
+                _update(net, excess, potential, error, work)
                 relabels = 0
             u = queue[first]
             first = first + 1 if first < n else 0

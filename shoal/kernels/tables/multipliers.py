@@ -74,9 +74,9 @@ class Course(NamedTuple):
 def begun(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> Course:
     """A walk from multipliers int64[p] and shares float64[v], which stay as they are; cells choose in so many parts."""
     p, v = multiplier.size, share.size
-    rooms = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
+    empty = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
     return Course(
-        multiplier.copy(), multiplier.copy(), np.zeros(p), share.copy(), np.array([-np.inf, step, 0.0]), *rooms
+        multiplier.copy(), multiplier.copy(), np.zeros(p), share.copy(), np.array([-np.inf, step, 0.0]), *empty
     )
 
 
@@ -177,41 +177,41 @@ def _sort(member, begin, end, price):
 
 
 class BoundedRows(NamedTuple):
-    """What is asked of the rows: many int64[m] of each cell, K rows a class, of so many kinds of value int64[m]."""
+    """What is asked of rows, many int64[m] of each cell: K of them in a class, of so many different values int64[m]."""
 
     many: np.ndarray
     value: np.ndarray
-    kinds: int
+    distinct: int
     group: int
 
 
 @njit(**INNER)
 def _take(classes, t, asked, price, seen, taken):
-    """The most by which K rows or more of a class, with ``kinds`` values, are above its cost; they are added to
+    """The most by which K rows or more of a class, with ``distinct`` values, are above its cost; they are added to
     ``taken`` where that has room.  Members by falling price; rows not above are taken while K or values lack."""
-    count, value, kinds, group = asked
+    count, value, distinct, group = asked
     held, values, over = 0, 0, 0.0
     for x in range(classes.start[t], classes.start[t + 1]):
         i = classes.member[x]
         above, y = price[i] - classes.cost[t], 0
-        if above <= 0.0 and held >= group and values >= kinds:
+        if above <= 0.0 and held >= group and values >= distinct:
             break
         while y < values and seen[y] != value[i]:
             y += 1
-        new = y == values and values < kinds
+        new = y == values and values < distinct
         if new:
             seen[values] = value[i]
             values += 1
         many = count[i]
         if above <= 0.0:  # no more than K asks beside the values that are to come
-            many = min(many, max(group - held - (kinds - values), 1 if new else 0))
+            many = min(many, max(group - held - (distinct - values), 1 if new else 0))
         if many <= 0:
             continue
         held += many
         over += many * above
         if taken.size:
             taken[i] += many
-    return over if held >= group and values >= kinds else 0.0
+    return over if held >= group and values >= distinct else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -221,7 +221,7 @@ def taken(classes, asked, price, first, last, rows):
     classes  as in ``kernels.tables.multipliers``; their members are put in order here
     asked    ``BoundedRows``;  price float64[m];  rows int64[m]  out: those rows
     """
-    none, seen = np.empty(0, np.int64), np.empty(asked.kinds, np.int64)
+    none, seen = np.empty(0, np.int64), np.empty(asked.distinct, np.int64)
     rows[:] = 0
     total = 0.0
     for t in range(first, last):

@@ -24,7 +24,7 @@ class Cells(NamedTuple):
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
                         at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
     code  int32[m, d];  sets bool[d] columns published as sets;  count int64[m] rows
-    value int64[m], kinds int64   at least this many different values are needed (1: no matter)
+    value int64[m], distinct int64   at least this many different values are needed (1: no matter)
     group int64         K, rows that a group needs
     alike int64         every group has K rows with no value more often than this: K where no share is asked
     """
@@ -37,13 +37,13 @@ class Cells(NamedTuple):
     sets: np.ndarray
     count: np.ndarray
     value: np.ndarray
-    kinds: int
+    distinct: int
     group: int
     alike: int
 
 
 @njit(**INNER)
-def apart_by(cells, j, a, b):
+def pair_loss(cells, j, a, b):
     """Loss of two different codes of a column published together."""
     losses, at, shape = cells.losses, cells.at, cells.shape
     if shape[j] == 0:
@@ -54,32 +54,32 @@ def apart_by(cells, j, a, b):
 
 
 @njit(**INNER)
-def _value(values, least, held, kinds, value, apart):
-    """A row of a value so far away: the ``kinds`` nearest values, nearest first; returns how many there are."""
+def _value(values, least, held, distinct, value, distance):
+    """A row of a value so far away: the ``distinct`` nearest values, nearest first; returns how many there are."""
     y = 0
     while y < held and values[y] != value:
         y += 1
     if y == held:
-        if held == kinds:
+        if held == distinct:
             y = held - 1
         else:
             held += 1
-    elif least[y] <= apart:
+    elif least[y] <= distance:
         return held
-    while y > 0 and least[y - 1] > apart:
+    while y > 0 and least[y - 1] > distance:
         values[y], least[y] = values[y - 1], least[y - 1]
         y -= 1
-    values[y], least[y] = value, apart
+    values[y], least[y] = value, distance
     return held
 
 
 @njit(**INNER)
-def _nearer(near, far_of, held, most, c, apart):
+def _nearer(near, far_of, held, most, c, distance):
     """Cell c among the ``most`` nearest, a heap with the farthest first; returns how many there are."""
     if held < most:
         y = held
         held += 1
-        while y > 0 and far_of[(y - 1) // 2] < apart:
+        while y > 0 and far_of[(y - 1) // 2] < distance:
             far_of[y], near[y] = far_of[(y - 1) // 2], near[(y - 1) // 2]
             y = (y - 1) // 2
     else:
@@ -88,11 +88,11 @@ def _nearer(near, far_of, held, most, c, apart):
             below = 2 * y + 1
             if below + 1 < most and far_of[below + 1] > far_of[below]:
                 below += 1
-            if far_of[below] <= apart:
+            if far_of[below] <= distance:
                 break
             far_of[y], near[y] = far_of[below], near[below]
             y = below
-    far_of[y], near[y] = apart, c
+    far_of[y], near[y] = distance, c
     return held
 
 
@@ -107,7 +107,7 @@ def _rising(near, far_of, held):
 @njit(**INNER)
 def _proved(near, far_of, held, known, least, cells, own):
     """What a row of a cell loses at least: the (K - 1)-th least loss, or the least at which there are the values."""
-    out = least[cells.kinds - 1] if known == cells.kinds else 0.0
+    out = least[cells.distinct - 1] if known == cells.distinct else 0.0
     rows, y = cells.count[own], 0
     while rows < cells.group and y < held:
         rows += cells.count[near[y]]
@@ -115,7 +115,7 @@ def _proved(near, far_of, held, known, least, cells, own):
     return max(out, far_of[y - 1]) if y else out
 
 
-class Around(NamedTuple):
+class CenterIndex(NamedTuple):
     """Cells around centers: those of center b are start[b] .. start[b + 1] - 1, by rising loss together with it.
 
     column uint32[d, m]  codes of the cells
@@ -176,29 +176,29 @@ def write_down(cells, place, column, i, own):
 
 
 @njit(**LEAN_INNER)
-def apart_from(cells, place, own, column, i, others, begin, apart):
+def losses_with(cells, place, own, column, i, others, begin, distance):
     """What column[:, i], whose losses are written down, loses together with others[:, begin ..], float64[..]: out.
 
     Column by column, without a choice within the loops: the machine then takes several cells at a time.
     """
     losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
-    for c in range(apart.size):
-        apart[c] = 0.0
+    for c in range(distance.size):
+        distance[c] = 0.0
     for j in range(place.size):
-        code = others[j, begin : begin + apart.size]
+        code = others[j, begin : begin + distance.size]
         if place[j] >= 0:
             row = own[place[j] : place[j] + width[j]]
-            for c in range(apart.size):
-                apart[c] += row[code[c]]
+            for c in range(distance.size):
+                distance[c] += row[code[c]]
         elif shape[j] == 2:
             loss, same = losses[at[j]], column[j, i]
-            for c in range(apart.size):
-                apart[c] += 0.0 if code[c] == same else loss
+            for c in range(distance.size):
+                distance[c] += 0.0 if code[c] == same else loss
         else:
             line = losses[at[j] : at[j] + width[j]]
             here = line[column[j, i]]
-            for c in range(apart.size):
-                apart[c] += abs(line[code[c]] - here)
+            for c in range(distance.size):
+                distance[c] += abs(line[code[c]] - here)
 
 
 @njit(**LEAN_INNER)
@@ -214,16 +214,16 @@ def first_above(far, first, last, least):
 
 
 @njit(**LEAN_INNER)
-def part_of(around, b, apart, limit):
-    """The cells of center b, ``apart`` from a cell, that may lose less than ``limit`` together with it: from, to."""
-    first, last = around.start[b], around.start[b + 1]
-    if not around.metric or not limit < np.inf:
+def part_of(index, b, distance, limit):
+    """The cells of center b, ``distance`` from a cell, that may lose less than ``limit`` together with it: from, to."""
+    first, last = index.start[b], index.start[b + 1]
+    if not index.metric or not limit < np.inf:
         return first, last
-    more = limit + MARGIN * (1.0 + apart)
-    if apart - more > around.rim[b]:
+    more = limit + MARGIN * (1.0 + distance)
+    if distance - more > index.rim[b]:
         return last, last
-    first = first_above(around.far, first, last, apart - more)
-    return first, first_above(around.far, first, last, apart + more)
+    first = first_above(index.far, first, last, distance - more)
+    return first, first_above(index.far, first, last, distance + more)
 
 
 @njit(cache=True, nogil=True)
@@ -233,23 +233,23 @@ def nearest_centers(cells, column, center, first, last, own, far):
     O((last - first) c d).
     """
     place, size = places(cells)
-    row, apart = np.empty(max(1, size)), np.empty(center.shape[1])
+    row, distance = np.empty(max(1, size)), np.empty(center.shape[1])
     for i in range(first, last):
         write_down(cells, place, column, i, row)
-        apart_from(cells, place, row, column, i, center, 0, apart)
-        own[i] = np.argmin(apart)
-        far[i] = apart[own[i]]
+        losses_with(cells, place, row, column, i, center, 0, distance)
+        own[i] = np.argmin(distance)
+        far[i] = distance[own[i]]
 
 
 @njit(cache=True, nogil=True)
 def next_centers(cells, center, first, last, following):
     """Centers by rising loss together with each of some, int32[c, c]: out.  O((last - first) c (d + log c))."""
     place, size = places(cells)
-    row, apart = np.empty(max(1, size)), np.empty(center.shape[1])
+    row, distance = np.empty(max(1, size)), np.empty(center.shape[1])
     for b in range(first, last):
         write_down(cells, place, center, b, row)
-        apart_from(cells, place, row, center, b, center, 0, apart)
-        following[b, :] = np.argsort(apart)
+        losses_with(cells, place, row, center, b, center, 0, distance)
+        following[b, :] = np.argsort(distance)
 
 
 @njit(**LEAN)
@@ -282,7 +282,7 @@ def recentered(cells, column, start, member, center):
 
 
 @njit(cache=True, nogil=True)
-def near_cells(cells, around, first, last, near, far, out):
+def near_cells(cells, index, first, last, near, far, out):
     """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
 
     cells                first .. last - 1 are asked about;  K is at most one more than ``near`` has places
@@ -292,32 +292,32 @@ def near_cells(cells, around, first, last, near, far, out):
     Returns how many look-ups it took.
     O((last - first) m d) at worst.
     """
-    looks = (last - first) * around.center.shape[1]
-    column, center, following = around.column, around.center, around.next
-    m, most, value, kinds = column.shape[1], near.shape[1], cells.value, cells.kinds
-    far_of, values, least = np.empty(most + 1), np.empty(kinds + 1, np.int64), np.empty(kinds + 1)
+    looks = (last - first) * index.center.shape[1]
+    column, center, following = index.column, index.center, index.next
+    m, most, value, distinct = column.shape[1], near.shape[1], cells.value, cells.distinct
+    far_of, values, least = np.empty(most + 1), np.empty(distinct + 1, np.int64), np.empty(distinct + 1)
     place, size = places(cells)
-    own, apart, room = np.empty(max(1, size)), np.empty(center.shape[1]), np.empty(min(AT_ONCE, m))
+    own, distance, scratch = np.empty(max(1, size)), np.empty(center.shape[1]), np.empty(min(AT_ONCE, m))
     for i in range(first, last):
-        held, known = 0, _value(values, least, 0, kinds, value[i], 0.0)
+        held, known = 0, _value(values, least, 0, distinct, value[i], 0.0)
         write_down(cells, place, column, i, own)
-        apart_from(cells, place, own, column, i, center, 0, apart)
+        losses_with(cells, place, own, column, i, center, 0, distance)
         for z in range(center.shape[1]):
-            limit, b = np.inf, following[around.own[i], z]
-            if held == most and known == kinds:
-                limit = max(far_of[0] if most else 0.0, least[kinds - 1])
-            begin, end = part_of(around, b, apart[b], limit)
+            limit, b = np.inf, following[index.own[i], z]
+            if held == most and known == distinct:
+                limit = max(far_of[0] if most else 0.0, least[distinct - 1])
+            begin, end = part_of(index, b, distance[b], limit)
             looks += end - begin
             while begin < end:
-                here = room[: min(end - begin, room.size)]
-                apart_from(cells, place, own, column, i, column, begin, here)
+                here = scratch[: min(end - begin, scratch.size)]
+                losses_with(cells, place, own, column, i, column, begin, here)
                 for x in range(here.size):
                     c, t = begin + x, here[x]
                     close = most > 0 and (held < most or t < far_of[0])
-                    if c == i or not (close or known < kinds or t < least[kinds - 1]):
+                    if c == i or not (close or known < distinct or t < least[distinct - 1]):
                         continue
-                    if known < kinds or t < least[kinds - 1]:
-                        known = _value(values, least, known, kinds, value[c], t)
+                    if known < distinct or t < least[distinct - 1]:
+                        known = _value(values, least, known, distinct, value[c], t)
                     if close:
                         held = _nearer(near[i], far_of, held, most, c, t)
                 begin += here.size
@@ -357,7 +357,7 @@ def far_slack(cells, codes, first, last, falling, nearest, out):
     (price, base, order, column), (near, far) = falling, nearest
     m, count, group = column.shape[1], cells.count, cells.group
     place, size = places(cells)
-    room, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
+    scratch, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
     for i in range(first, last):
         write_down(cells, place, codes, i, own)
         least, best = max(far[i], base[i]), np.inf
@@ -365,15 +365,15 @@ def far_slack(cells, codes, first, last, falling, nearest, out):
             c = near[i, y]
             if c >= 0:
                 best = min(best, group * max(least, base[c]) - (group - 1) * price[c] - price[i])
-        begin, many = 0, min(AT_FIRST, room.size)
+        begin, many = 0, min(AT_FIRST, scratch.size)
         while begin < m and group * least - (group - 1) * price[order[begin]] - price[i] < best:
-            apart = room[: min(many, m - begin)]
-            apart_from(cells, place, own, codes, i, column, begin, apart)
-            for x in range(apart.size):
+            distance = scratch[: min(many, m - begin)]
+            losses_with(cells, place, own, codes, i, column, begin, distance)
+            for x in range(distance.size):
                 c = order[begin + x]
                 if c != i or count[i] > 1:
-                    best = min(best, group * max(least, base[c], apart[x]) - (group - 1) * price[c] - price[i])
-            begin, many = begin + apart.size, min(2 * many, room.size)
+                    best = min(best, group * max(least, base[c], distance[x]) - (group - 1) * price[c] - price[i])
+            begin, many = begin + distance.size, min(2 * many, scratch.size)
         out[i] = best
 
 
@@ -437,7 +437,7 @@ def descend(slots, leaf, old, low, high, near, far, stamp):
     """One pass of the descent: the neighbors of a cell's neighbors are offered to it.
 
     old int32[m, w] the graph before; near, far: out for the cells low .. high, in: as in old.
-    stamp int32[m]  room, all -1
+    stamp int32[m]  scratch, all -1
     O((high - low) w^2 t).
     """
     w = old.shape[1]

@@ -24,10 +24,10 @@ class Near(NamedTuple):
     k int64[1]; frequency, distinct int64[s]
     rules  the other models; code int64[r, s] the values as those number them; who int64[r] room for a group
     count, seen int64[widest column] room for its values, count all 0
-    kind int64[r] rows with the same values in all columns have the same; kinds int64[1] how many there are
-    known int8[g, kinds + 1, kinds + 1] what was found out of a group, [.., out + 1, in + 1]: whether it stays eligible
-    when a row of one kind leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; without rules unused
-    far float64[kinds] room for a figure of each kind
+    value_class int64[r] rows with the same values in all columns have the same; value_classes int64[1] their number
+    known int8[g, c + 1, c + 1] what was found out of a group, [.., out + 1, in + 1]: whether it stays eligible
+    when a row of one class leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; without rules unused
+    far float64[c] room for a figure of each class
     """
 
     leaf: np.ndarray
@@ -50,8 +50,8 @@ class Near(NamedTuple):
     who: np.ndarray
     count: np.ndarray
     seen: np.ndarray
-    kind: np.ndarray
-    kinds: np.ndarray
+    value_class: np.ndarray
+    value_classes: np.ndarray
     known: np.ndarray
     far: np.ndarray
 
@@ -127,22 +127,22 @@ def refresh(slots, near, g):
 
 @njit(**LEAN_INNER)
 def number(near, rules):
-    """Rows with the same sensitive values given the same kind.  O(r kinds s)."""
+    """Rows with the same sensitive values given the same class.  O(r c s) for c classes."""
     if rules is None:
         return
-    near.kinds[0] = 0
+    near.value_classes[0] = 0
     for x in range(near.group.size):
-        near.kind[x] = -1
+        near.value_class[x] = -1
         for y in range(x):
             same = True
             for j in range(near.value.shape[1]):
                 same = same and near.value[x, j] == near.value[y, j]
             if same:
-                near.kind[x] = near.kind[y]
+                near.value_class[x] = near.value_class[y]
                 break
-        if near.kind[x] < 0:
-            near.kind[x] = near.kinds[0]
-            near.kinds[0] += 1
+        if near.value_class[x] < 0:
+            near.value_class[x] = near.value_classes[0]
+            near.value_classes[0] += 1
 
 
 @njit(**LEAN_INNER)
@@ -150,8 +150,8 @@ def forget(near, rules, g):
     """Nothing is known of group g any more: its rows have changed."""
     if rules is None:
         return
-    for a in range(near.kinds[0] + 1):
-        for b in range(near.kinds[0] + 1):
+    for a in range(near.value_classes[0] + 1):
+        for b in range(near.value_classes[0] + 1):
             near.known[g, a, b] = 0
 
 
@@ -163,8 +163,8 @@ def fits(near, rules, g, gone, come):
     """
     if rules is None:
         return _stays(near, rules, g, gone, come)
-    a = near.kind[gone] + 1 if gone >= 0 else 0
-    b = near.kind[come] + 1 if come >= 0 else 0
+    a = near.value_class[gone] + 1 if gone >= 0 else 0
+    b = near.value_class[come] + 1 if come >= 0 else 0
     if near.known[g, a, b] == 0:
         near.known[g, a, b] = 1 if _stays(near, rules, g, gone, come) else 2
     return near.known[g, a, b] == 1
@@ -193,7 +193,7 @@ def _stays(near, rules, g, gone, come):
                         return False
         u = near.distinct[j]
         if u > 1 and out >= 0 and held[out] == 1 and not (come >= 0 and held[into] == 0):
-            kinds = 0
+            present = 0
             for i in range(near.size[g]):
                 x = near.member[g, i]
                 w = near.value[x, j]
@@ -202,8 +202,8 @@ def _stays(near, rules, g, gone, come):
                     if near.value[near.member[g, y], j] == w:
                         fresh = False
                         break
-                kinds += fresh
-            if kinds - 1 < u:
+                present += fresh
+            if present - 1 < u:
                 return False
     return _exchanged(near, rules, g, gone, come)
 
@@ -213,7 +213,7 @@ def _exchanged(near, rules, g, gone, come):
     """Whether the other models still hold in group g when row gone leaves it and row come joins it."""
     if rules is None:
         return True
-    if gone >= 0 and come >= 0 and near.kind[gone] == near.kind[come]:  # rows that no model tells apart
+    if gone >= 0 and come >= 0 and near.value_class[gone] == near.value_class[come]:  # rows that no model tells apart
         return True
     return gap_of(near, rules, g, gone, come) <= 0.0
 
@@ -240,11 +240,11 @@ def holds(near, g):
     if near.size[g] < near.k[0]:
         return False
     for j in range(near.frequency.size):
-        kinds, top = 0, 0
+        present, top = 0, 0
         for x in range(near.group.size):
-            kinds += near.held[g, j, x] > 0
+            present += near.held[g, j, x] > 0
             top = max(top, near.held[g, j, x])
-        if kinds < near.distinct[j] or top * near.frequency[j] > near.size[g]:
+        if present < near.distinct[j] or top * near.frequency[j] > near.size[g]:
             return False
     return gap_of(near, near.rules, g, -1, -1) <= 0.0
 
@@ -274,21 +274,21 @@ def draw(random):
 
 @njit(**LEAN_INNER)
 def _ask_anew(near, rules):
-    """Nothing is known of any kind."""
+    """Nothing is known of any class."""
     if rules is None:
         return
-    for y in range(near.kinds[0]):
+    for y in range(near.value_classes[0]):
         near.far[y] = -1.0
 
 
 @njit(**LEAN_INNER)
 def _too_many(near, rules, g, y, target):
-    """Whether a row of y's kind brings a value above what a group of target rows may hold under the other models."""
+    """Whether a row of y's class brings a value above what a group of target rows may hold under the other models."""
     if rules is None:
         return False
-    if near.far[near.kind[y]] < 0.0:
-        near.far[near.kind[y]] = 1.0 if _above(near, rules, g, y, target) else 0.0
-    return near.far[near.kind[y]] > 0.0
+    if near.far[near.value_class[y]] < 0.0:
+        near.far[near.value_class[y]] = 1.0 if _above(near, rules, g, y, target) else 0.0
+    return near.far[near.value_class[y]] > 0.0
 
 
 @njit(**LEAN_INNER)
@@ -339,9 +339,9 @@ def _complete(slots, near, rules, g, most):
         for y in range(near.group.size):
             if near.group[y] >= 0 or _crowded(near, g, y):
                 continue
-            if near.far[near.kind[y]] < 0.0:
-                near.far[near.kind[y]] = gap_of(near, rules, g, -1, y)
-            found = near.far[near.kind[y]]
+            if near.far[near.value_class[y]] < 0.0:
+                near.far[near.value_class[y]] = gap_of(near, rules, g, -1, y)
+            found = near.far[near.value_class[y]]
             if found > lowest + 1e-12:
                 continue
             price = joined(slots, near.state[g], near.leaf[y], least if found > lowest - 1e-12 else np.inf)
@@ -399,10 +399,10 @@ def grow(slots, near, groups, target, random):
                         may = False
                         break
                     if near.distinct[j] > 1 and same > 0:
-                        kinds = 0
+                        present = 0
                         for z in range(r):
-                            kinds += near.held[g, j, z] > 0
-                        if near.distinct[j] - kinds >= places:
+                            present += near.held[g, j, z] > 0
+                        if near.distinct[j] - present >= places:
                             may = False
                             break
                 if may and not _too_many(near, near.rules, g, y, target):

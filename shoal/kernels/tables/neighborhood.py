@@ -62,16 +62,16 @@ def to_a_local_optimum(slots, near, groups):
             if b == a:
                 continue
             m = near.size[b]
-            room = best + n * old + m * near.price[b]
-            room -= TINY * (1.0 + room)  # sums that stopped early may round to the bar itself
+            work = best + n * old + m * near.price[b]
+            work -= TINY * (1.0 + work)  # sums that stopped early may round to the bar itself
             other = m * near.without[y]
-            if rest + other >= room or max(before, near.looked[y]) > max(near.changed[a], near.changed[b]):
+            if rest + other >= work or max(before, near.looked[y]) > max(near.changed[a], near.changed[b]):
                 continue
-            change = n * joined(slots, near.rest[x], near.leaf[y], (room - other) / n)
-            if change + other >= room:
+            change = n * joined(slots, near.rest[x], near.leaf[y], (work - other) / n)
+            if change + other >= work:
                 continue
-            change += m * joined(slots, near.rest[y], near.leaf[x], (room - change) / m)
-            if change < room and fits(near, near.rules, a, x, y) and fits(near, near.rules, b, y, x):
+            change += m * joined(slots, near.rest[y], near.leaf[x], (work - change) / m)
+            if change < work and fits(near, near.rules, a, x, y) and fits(near, near.rules, b, y, x):
                 best, partner, target = change - n * old - m * near.price[b], y, b
         if target < 0:
             quiet += 1
@@ -148,67 +148,67 @@ def improve(
     n, width = rows.leaf.shape
     need = int(max([asked.k, *asked.frequency, *asked.distinct]))
     held = groups + n // need + 1
-    room = SearchWorkspace(
+    work = SearchWorkspace(
         group, np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64),
         np.empty((held, width), np.int64), np.zeros(held), np.empty(AT_ONCE + 1, np.int64), np.empty(AT_ONCE),
         np.empty(most, np.int64), np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),
     )  # fmt: skip
     big = few(most, max(AT_ONCE, most // need) + 1, width, asked)
-    return _improve(slots, rows, need, steps, room, big)
+    return _improve(slots, rows, need, steps, work, big)
 
 
 @njit(**LEAN_INNER)
-def _chained(slots, rows, room):
+def _chained(slots, rows, work):
     """Lists, states and prices of the groups as they are given."""
-    for x in range(room.group.size):
-        g = room.group[x]
+    for x in range(work.group.size):
+        g = work.group[x]
         for t in range(rows.leaf.shape[1]):
             a = rows.leaf[x, t]
-            room.state[g, t] = a if room.size[g] == 0 else join(slots, t, room.state[g, t], a)
-        room.following[x] = room.head[g]
-        room.head[g] = x
-        room.size[g] += 1
-    for g in range(room.size.size):
-        if room.size[g]:
-            room.price[g] = joined(slots, room.state[g], room.state[g], np.inf)
+            work.state[g, t] = a if work.size[g] == 0 else join(slots, t, work.state[g, t], a)
+        work.following[x] = work.head[g]
+        work.head[g] = x
+        work.size[g] += 1
+    for g in range(work.size.size):
+        if work.size[g]:
+            work.price[g] = joined(slots, work.state[g], work.state[g], np.inf)
 
 
 @njit(**LEAN_INNER)
-def _keep(room, found, g, far):
+def _keep(work, found, g, far):
     """Group g among the nearest found, in their order; how many they are.  O(nearest)."""
     y = -1
     for z in range(found):
-        if room.chosen[z] == g:
+        if work.chosen[z] == g:
             y = z
             break
     if y >= 0:
-        if room.distance[y] <= far:
+        if work.distance[y] <= far:
             return found
-    elif found < room.distance.size:
+    elif found < work.distance.size:
         y = found
         found += 1
     else:
         y = found - 1
-    while y > 0 and room.distance[y - 1] > far:
-        room.distance[y], room.chosen[y] = room.distance[y - 1], room.chosen[y - 1]
+    while y > 0 and work.distance[y - 1] > far:
+        work.distance[y], work.chosen[y] = work.distance[y - 1], work.chosen[y - 1]
         y -= 1
-    room.distance[y], room.chosen[y] = far, g
+    work.distance[y], work.chosen[y] = far, g
     return found
 
 
 @njit(**LEAN_INNER)
-def _nearest(slots, rows, room, x0, largest):
+def _nearest(slots, rows, work, x0, largest):
     """The nearest groups to that of row x0, with at most ``largest`` rows each; how many they are.
 
     Near is what loses little together, up to 30 % by chance, and together are by chance two rows, a group and a row,
     or two groups.  They are looked for in the cells near the row's own, or near all rows of its group.
     """
-    g0, random = room.group[x0], room.random
+    g0, random = work.group[x0], work.random
     found = 0
     kind = draw(random)
     by_rows, wide = kind < 0.5, kind > 0.75
-    middle = room.state[g0] if wide else rows.leaf[x0]
-    source = room.head[g0] if wide else x0
+    middle = work.state[g0] if wide else rows.leaf[x0]
+    source = work.head[g0] if wide else x0
     while source >= 0:
         for q in range(-1, rows.near_cell.shape[1]):
             c = rows.cell[source] if q < 0 else np.int64(rows.near_cell[rows.cell[source], q])
@@ -217,24 +217,24 @@ def _nearest(slots, rows, room, x0, largest):
             held = rows.first[c + 1] - rows.first[c]
             x = rows.first[c] + (int(draw(random) * held) if held > 4 else 0)
             for _ in range(min(held, 4)):
-                g = room.group[x]
+                g = work.group[x]
                 far_of = x
                 x = x + 1 if x + 1 < rows.first[c + 1] else rows.first[c]
-                if g == g0 or room.size[g] > largest:
+                if g == g0 or work.size[g] > largest:
                     continue
-                limit = room.distance[found - 1] if found == room.distance.size else np.inf
-                far = joined(slots, rows.leaf[far_of] if by_rows else room.state[g], middle, limit)
+                limit = work.distance[found - 1] if found == work.distance.size else np.inf
+                far = joined(slots, rows.leaf[far_of] if by_rows else work.state[g], middle, limit)
                 if far > limit:
                     continue
                 far *= 1.0 + 0.3 * draw(random)
                 if far < limit:
-                    found = _keep(room, found, g, far)
-        source = room.following[source] if wide else -1
+                    found = _keep(work, found, g, far)
+        source = work.following[source] if wide else -1
     return found
 
 
 @njit(**LEAN_INNER)
-def _take_apart(room, near_by, most):
+def _ungrouped(work, near_by, most):
     """The rows of the groups ``near_by`` listed, those of the first ones that are at most ``most`` rows together.
 
     near_by int64[p]  groups, those taken are moved to its beginning
@@ -243,16 +243,16 @@ def _take_apart(room, near_by, most):
     r, taken, old = 0, 0, 0.0
     for z in range(near_by.size):
         g = near_by[z]
-        if r + room.size[g] > most:
+        if r + work.size[g] > most:
             continue
         near_by[taken] = g
-        old += room.size[g] * room.price[g]
-        x = room.head[g]
+        old += work.size[g] * work.price[g]
+        x = work.head[g]
         while x >= 0:
-            room.who[r] = x
-            room.before[r] = taken
+            work.who[r] = x
+            work.before[r] = taken
             r += 1
-            x = room.following[x]
+            x = work.following[x]
         taken += 1
     return r, taken, old
 
@@ -302,63 +302,63 @@ def _exchange(near, before, groups, random):
 
 
 @njit(**LEAN_INNER)
-def _put_back(near, room, taken, made):
+def _put_back(near, work, taken, made):
     """The new groups under the labels of those taken apart, then under free ones."""
     free = 0
     for z in range(taken.size):
-        room.size[taken[z]] = 0
-        room.head[taken[z]] = -1
+        work.size[taken[z]] = 0
+        work.head[taken[z]] = -1
     for g in range(made):
         if g < taken.size:
             label = taken[g]
         else:
-            while room.size[free] > 0:
+            while work.size[free] > 0:
                 free += 1
             label = free
-        room.size[label] = near.size[g]
-        room.price[label] = near.price[g]
+        work.size[label] = near.size[g]
+        work.price[label] = near.price[g]
         for t in range(near.leaf.shape[1]):
-            room.state[label, t] = near.state[g, t]
+            work.state[label, t] = near.state[g, t]
         for i in range(near.size[g]):
-            x = room.who[near.member[g, i]]
-            room.group[x] = label
-            room.following[x] = room.head[label]
-            room.head[label] = x
+            x = work.who[near.member[g, i]]
+            work.group[x] = label
+            work.following[x] = work.head[label]
+            work.head[label] = x
 
 
 @njit(**LEAN)
-def _improve(slots, rows, need, steps, room, big):
+def _improve(slots, rows, need, steps, work, big):
     """The same; need int64 rows of the least group, room and big as ``Room`` and ``Near`` say."""
-    n, most, random = room.group.size, big.group.size, room.random
+    n, most, random = work.group.size, big.group.size, work.random
     for _ in range(8):
         draw(random)
-    _chained(slots, rows, room)
+    _chained(slots, rows, work)
     gained = 0.0
     for _ in range(steps):
         x0 = int(draw(random) * n)
         for _ in range(2):  # of three rows the one that loses most
             other = int(draw(random) * n)
-            if room.price[room.group[other]] > room.price[room.group[x0]]:
+            if work.price[work.group[other]] > work.price[work.group[x0]]:
                 x0 = other
-        g0 = room.group[x0]
-        if room.size[g0] > most - need or room.price[g0] <= 0.0:
+        g0 = work.group[x0]
+        if work.size[g0] > most - need or work.price[g0] <= 0.0:
             continue
-        found = _nearest(slots, rows, room, x0, most - need)
+        found = _nearest(slots, rows, work, x0, most - need)
         if found == 0:
             continue
-        near_by = room.chosen[: 1 + min(found, 1 + int(draw(random) * AT_ONCE))]
+        near_by = work.chosen[: 1 + min(found, 1 + int(draw(random) * AT_ONCE))]
         for z in range(near_by.size - 1, 0, -1):
             near_by[z] = near_by[z - 1]
         near_by[0] = g0
-        r, taken, old = _take_apart(room, near_by, most)
+        r, taken, old = _ungrouped(work, near_by, most)
         if taken < 2:
             continue
         near = Near(
             big.leaf[:r], big.value[:r], big.group[:r], big.member, big.size, big.held, big.state, big.price,
             big.rest[:r], big.without[:r], big.looked[:r], big.changed, big.k, big.frequency, big.distinct, big.rules,
-            big.code, big.who, big.count, big.seen, big.kind, big.kinds, big.known, big.far,
+            big.code, big.who, big.count, big.seen, big.value_class, big.value_classes, big.known, big.far,
         )  # fmt: skip
-        _read(rows, near, room.who)
+        _read(rows, near, work.who)
         made = -1
         if draw(random) < 0.9:
             target = need
@@ -367,7 +367,7 @@ def _improve(slots, rows, need, steps, room, big):
             made = grow(slots, near, min(r // need, near.size.size), target, random)
         if made < 0:
             made = taken
-            _exchange(near, room.before, taken, random)
+            _exchange(near, work.before, taken, random)
         new = 0.0
         for g in range(made):
             refresh(slots, near, g)
@@ -377,5 +377,5 @@ def _improve(slots, rows, need, steps, room, big):
             new += near.size[g] * near.price[g]
         if new <= old + 1e-12:
             gained += min(new - old, 0.0)
-            _put_back(near, room, near_by[:taken], made)
+            _put_back(near, work, near_by[:taken], made)
     return gained

@@ -507,7 +507,7 @@ def open_close(table, of, state, cover, tried, annealing):
                 np.zeros(v, np.int64), np.zeros(v, np.bool_), np.zeros(v, np.bool_), np.full(v, np.nan))  # fmt: skip
     for x in range(n):
         move(open_, x, of[x])
-    room = True
+    fits = True
     for g in range(v):
         if open_.size[g] == 0:
             open_.free[open_.frees[0]] = g
@@ -516,12 +516,12 @@ def open_close(table, of, state, cover, tried, annealing):
         open_.price[g] = joined(slots, state[g], state[g], np.inf)
         many = covered(table, state[g], plan.cells)
         for y in range(many):
-            room = room and open_.covers[plan.cells[y]] < cover.shape[1]
-            if room:
+            fits = fits and open_.covers[plan.cells[y]] < cover.shape[1]
+            if fits:
                 enlist(open_, plan.cells[y], g)
     gained, step, opened = 0.0, 0, 0
     new = np.empty(leaf.shape[1], np.int64)
-    while room and step < steps:
+    while fits and step < steps:
         step += 1
         x = int(draw(random) * n)
         other = int(draw(random) * n)
@@ -547,7 +547,7 @@ def open_close(table, of, state, cover, tried, annealing):
             _drawn(table, open_, x, kind, random, new)
         change = _try(table, open_, plan, new, x, bar, draw(random))
         if change == -np.inf:
-            room = False
+            fits = False
             step -= 1
         elif change != 0.0:
             gained += change

@@ -88,7 +88,7 @@ def _meets(rows, r, table):
     for j in range(frequency.size):
         if frequency[j] <= 1 and distinct[j] <= 1:
             continue
-        kinds = 0
+        present = 0
         for i in range(r):
             w = value[rows[i], j]
             fresh = True
@@ -98,16 +98,16 @@ def _meets(rows, r, table):
                     break
             if not fresh:
                 continue
-            kinds += 1
+            present += 1
             if frequency[j] > 1:
                 same = 0
                 for y in range(i, r):
                     same += value[rows[y], j] == w
                 if same * frequency[j] > r:
                     return False
-            elif kinds >= distinct[j]:
+            elif present >= distinct[j]:
                 break
-        if kinds < distinct[j]:
+        if present < distinct[j]:
             return False
     return True
 
@@ -164,14 +164,14 @@ def spare(table, groups):
                 out[member[i]] = _meets(rest, r, table)
             continue
         for j in range(s):
-            kinds = 0
+            present = 0
             for i in range(a, b):
                 w = value[member[i], j]
-                kinds += held[w] == 0
+                present += held[w] == 0
                 held[w] += 1
             for i in range(a, b):
                 x = member[i]
-                out[x] &= kinds > distinct[j] or held[value[x, j]] > 1
+                out[x] &= present > distinct[j] or held[value[x, j]] > 1
             for i in range(a, b):
                 held[value[member[i], j]] = 0
 
@@ -225,14 +225,14 @@ def _fits(table, chosen, r, y, need):
     for j in range(distinct.size):
         if distinct[j] <= 1:
             continue
-        kinds, fresh = 0, True
+        present, fresh = 0, True
         for a in range(r):
             new = True
             for b in range(a):
                 new &= value[chosen[a], j] != value[chosen[b], j]
-            kinds += new
+            present += new
             fresh &= value[chosen[a], j] != value[y, j]
-        if not fresh and distinct[j] - kinds >= need - r:
+        if not fresh and distinct[j] - present >= need - r:
             return False
     return True
 

@@ -385,14 +385,14 @@ def halve(mask, upper, halves, progress):
 
 
 @njit(**LEAN_INNER)
-def keep_of(held, seen, kinds, l, top):
-    """Largest h with sum min(count, h) >= l h, the counts being held[seen[:kinds]]; top int64[l] is scratch.
+def keep_of(held, seen, present, l, top):
+    """Largest h with sum min(count, h) >= l h, the counts being held[seen[:present]]; top int64[l] is scratch.
 
     As in phase one of the three-phase algorithm, but only the l largest counts are sorted.
     """
     total = np.int64(0)
     n = 0
-    for y in range(kinds):
+    for y in range(present):
         c = held[seen[y]]
         total += c
         i = n
@@ -440,16 +440,16 @@ def meets(required, sensitive, cells, many, scratch):
     for j in range(frequency.size):
         if frequency[j] <= 1 and distinct[j] <= 1:
             continue
-        kinds, top = 0, np.int64(0)
+        present, top = 0, np.int64(0)
         for i in range(cells.size):
             if many[i] > 0:
                 w = sensitive[cells[i], j]
-                kinds += held[w] == 0
+                present += held[w] == 0
                 held[w] += many[i]
                 top = max(top, held[w])
         for i in range(cells.size):
             held[sensitive[cells[i], j]] = 0
-        if frequency[j] * top > n or kinds < distinct[j]:
+        if frequency[j] * top > n or present < distinct[j]:
             return False
     return group_gap(rules, sensitive, cells, many, cells.size, held, seen, 0.0) <= 0.0
 
@@ -517,24 +517,24 @@ def part_of(required, sensitive, cells, left, scratch):
             elif rules.kind[i] == TREE:  # the classes of the first level are the values
                 shares = rules.at[i] + 1 + rules.whole[i] * values
                 weight[v] = rules.table[shares + np.int64(rules.table[rules.at[i] + 1 + v])]
-    kinds, total, high = 0, np.int64(0), 0.0
+    present, total, high = 0, np.int64(0), 0.0
     for i in range(cells.size):
         w = sensitive[cells[i], 0]
         part[w] = 0
     for i in range(cells.size):
         w = sensitive[cells[i], 0]
         if many[i] > 0 and held[w] == 0:
-            seen[kinds] = w
-            kinds += 1
+            seen[present] = w
+            present += 1
         held[w] += many[i]
         total += many[i]
-    if whole or kinds < distinct[0]:
-        for y in range(kinds):
+    if whole or present < distinct[0]:
+        for y in range(present):
             part[seen[y]] = held[seen[y]]
             held[seen[y]] = 0
         return whole
-    names, had, kept = seen[:kinds].copy(), np.empty(kinds, np.int64), np.empty(kinds, np.int64)
-    for y in range(kinds):
+    names, had, kept = seen[:present].copy(), np.empty(present, np.int64), np.empty(present, np.int64)
+    for y in range(present):
         had[y] = held[names[y]]
         held[names[y]] = 0
         high = max(high, had[y] / max(weight[names[y]], 1e-12))
@@ -542,11 +542,11 @@ def part_of(required, sensitive, cells, left, scratch):
     low, found = 0.0, False
     for _ in range(14):
         h = (low + high) / 2
-        for y in range(kinds):
+        for y in range(present):
             kept[y] = min(had[y], np.int64(h * weight[names[y]] + 1e-9))
         if meets(required, line, names, kept, scratch):
             low, found = h, True
-            for y in range(kinds):
+            for y in range(present):
                 part[names[y]] = kept[y]
         else:
             high = h

@@ -35,7 +35,7 @@ class Need(NamedTuple):
     """What a class is asked, and of which sets of its rows prices are summed.
 
     sensitive int32[m, s], values int64[s] number of codes, count int64[m]
-    least int64, kinds int64[s]  a class counts when it has this many rows, and this many values of every column
+    least int64, distinct int64[s]  a class counts when it has this many rows, and this many values of every column
     group int64      size K <= least of the sets: rows, or with per_value rows of different values
     """
 
@@ -43,7 +43,7 @@ class Need(NamedTuple):
     values: np.ndarray
     count: np.ndarray
     least: int
-    kinds: np.ndarray
+    distinct: np.ndarray
     group: int
     per_value: bool
 
@@ -94,8 +94,8 @@ def _dearest(inside, b, e, need, price, seen, high):
 
 
 @njit(**INNER)
-def _tops(inside, b, e, sensitive, kinds, tops):
-    """The dearest cell of each of the ``kinds`` dearest values of column 0, dearest first; cells by falling price."""
+def _tops(inside, b, e, sensitive, distinct, tops):
+    """The dearest cell of each of the ``distinct`` dearest values of column 0, by falling price, as the cells are."""
     n = 0
     for i in range(b, e):
         y = 0
@@ -104,7 +104,7 @@ def _tops(inside, b, e, sensitive, kinds, tops):
         if y == n:
             tops[n] = inside[i]
             n += 1
-            if n == kinds:
+            if n == distinct:
                 return
 
 
@@ -112,16 +112,16 @@ def _tops(inside, b, e, sensitive, kinds, tops):
 def _mean(inside, b, e, need, price, tops, own, instead):
     """The largest mean price of K rows or more, one of them of cell ``own`` and one of each of the ``tops`` but that
     at ``instead``; cells by falling price."""
-    count, group, kinds = need.count, need.group, need.kinds[0]
+    count, group, distinct = need.count, need.group, need.distinct[0]
     n, total = 1, price[own]
-    for y in range(kinds):
+    for y in range(distinct):
         if y != instead:
             n += 1
             total += price[tops[y]]
     for i in range(b, e):
         c = inside[i]
         many = count[c] - (1 if c == own else 0)
-        for y in range(kinds):
+        for y in range(distinct):
             if y != instead and tops[y] == c:
                 many -= 1
         if price[c] * n <= total:
@@ -134,17 +134,17 @@ def _mean(inside, b, e, need, price, tops, own, instead):
 
 
 @njit(**INNER)
-def _noted(tight, inside, b, e, node, cost, need, kinds):
+def _noted(tight, inside, b, e, node, cost, need, distinct):
     """A class is written down with its dearest cells, as many as have ``tight.rows`` rows, and with some of other
     values where such are asked for; False without room."""
     count, sensitive = need.count, need.sensitive
     t, at, held, lowest = tight.used[0], tight.start[tight.used[0]], 0, inside[b]
     if t == tight.cost.size:
         return False
-    others = 0 if kinds > 1 else OTHERS
+    others = 0 if distinct > 1 else OTHERS
     for i in range(b, e):
         c = inside[i]
-        other = kinds > 1 and sensitive[c, 0] != sensitive[inside[b], 0]
+        other = distinct > 1 and sensitive[c, 0] != sensitive[inside[b], 0]
         if held >= tight.rows and others >= OTHERS:
             break
         if held >= tight.rows and not other:
@@ -235,18 +235,18 @@ def _split(lattice, count, least, work, p):
 
 
 @njit(**INNER)
-def _various(inside, b, e, sensitive, kinds, stamp, mark):
+def _various(inside, b, e, sensitive, distinct, stamp, mark):
     """Whether some cells hold as many values of every column as are asked; stamp int64[values], mark unused so far."""
-    for w in range(kinds.size):
+    for w in range(distinct.size):
         different = 0
         for i in range(b, e):
             v = sensitive[inside[i], w]
             if stamp[v] != mark + w:
                 stamp[v] = mark + w
                 different += 1
-                if different >= kinds[w]:
+                if different >= distinct[w]:
                     break
-        if different < kinds[w]:
+        if different < distinct[w]:
             return False
     return True
 
@@ -254,11 +254,11 @@ def _various(inside, b, e, sensitive, kinds, stamp, mark):
 @njit(**INNER)
 def _of_each_value(inside, b, e, need, price, cost, seen, out):
     """Lowers ``out`` to K cost - K (the dearest mean with each cell); ``seen`` as ``_tops`` left it."""
-    sensitive, kinds = need.sensitive, need.kinds[0]
-    for y in range(kinds):
+    sensitive, distinct = need.sensitive, need.distinct[0]
+    for y in range(distinct):
         for i in range(b, e):  # the dearest first, and none after one that is below its cost
             c, own = inside[i], 0
-            while own < kinds - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
+            while own < distinct - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
                 own += 1
             if own == y:
                 slack = need.group * (cost - _mean(inside, b, e, need, price, seen, c, y))
@@ -302,12 +302,12 @@ def _lower(inside, b, e, need, prices, asleep, dearest, out):
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, need, prices, fixed, mode, room, least_of):
+def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
     lattice, need, prices, least_of  ``Lattice``, ``Need``, ``Prices``, ``Least``
     fixed int64[f]  levels of the first f columns
-    room int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
+    budget int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
     mode 0: out = cost c of the cheapest class that counts
     mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
     mode 2: the same for active cells, divided by min(K, active rows of the class)
@@ -315,7 +315,7 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
             lowered to the least K c - (K dearest prices) of the node's classes that count and have one below some out
     mode 4: out stays as it is; every class that counts and has K c - K (the dearest mean) below some out is written to
             ``tight``, with its dearest cells; -1 when there is no room in it
-    mode 5: out = least K c - K (the dearest mean of K rows or more, the cell's among them, with kinds[0] values of
+    mode 5: out = least K c - K (the dearest mean of K rows or more, the cell's among them, with distinct[0] values of
             column 0), but of a class without any that is below some out
 
     A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
@@ -323,10 +323,10 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
     grows, prices and active rows only fall, on the way down.  O(nodes m d) at worst; O(m d) space.
     """
     height, columns = lattice.height, lattice.columns
-    sensitive, values, count, least, kinds, group, per_value = need
+    sensitive, values, count, least, distinct, group, per_value = need
     out, at_node, tight = least_of
     price, order, active = prices
-    m, s, d = count.size, kinds.size, columns.size
+    m, s, d = count.size, distinct.size, columns.size
     widest, kept = 1, 1
     for j in range(d):
         widest = max(widest, lattice.size[j])
@@ -351,9 +351,9 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
             if level[p] == height[columns[p]] or (p < fixed.size and level[p] > fixed[p]):
                 p -= 1
                 continue
-            room -= last[p] - first[p]
-            if room < 0:
-                return room
+            budget -= last[p] - first[p]
+            if budget < 0:
+                return budget
             _split(lattice, count, least, work, p)
             continue
         b, e, here_cost = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
@@ -375,7 +375,7 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
                 break
         if not lowers:
             continue
-        fine = _various(inside, b, e, sensitive, kinds, stamp, mark)
+        fine = _various(inside, b, e, sensitive, distinct, stamp, mark)
         mark += s
         if not fine:
             continue
@@ -387,9 +387,9 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
             continue
-        mixes = s > 0 and not per_value and kinds[0] > 1
+        mixes = s > 0 and not per_value and distinct[0] > 1
         if mode >= 4 and mixes:
-            _tops(inside, b, e, sensitive, kinds[0], seen)
+            _tops(inside, b, e, sensitive, distinct[0], seen)
             bar = group * (here_cost - _mean(inside, b, e, need, price, seen, seen[0], 0))
         if mode == 5 and mixes:
             _of_each_value(inside, b, e, need, price, here_cost, seen, out)
@@ -404,8 +404,8 @@ def sweep(lattice, need, prices, fixed, mode, room, least_of):
             lowers = False
             for i in range(b, e):
                 lowers = lowers or out[inside[i]] > bar
-            if lowers and not _noted(tight, inside, b, e, node, here_cost, need, kinds[0] if mixes else 1):
+            if lowers and not _noted(tight, inside, b, e, node, here_cost, need, distinct[0] if mixes else 1):
                 return -1
             continue
         _lower(inside, b, e, need, prices, mode == 2, (here_cost, dear, kth, share, seen, high), out)
-    return room
+    return budget

@@ -73,7 +73,7 @@ class CellProgram(NamedTuple):
 
 
 @njit(**LEAN_INNER)
-def _scan(points, cell, axis, limits, scale, room, best):
+def _scan(points, cell, axis, limits, scale, work, best):
     """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none.
 
     scale  units of x and y, and the cell's half perimeter in them
@@ -83,7 +83,7 @@ def _scan(points, cell, axis, limits, scale, room, best):
     c, other, order = (x, y, ox) if axis == 0 else (y, x, oy)
     sc, so = (scale[0], scale[1]) if axis == 0 else (scale[1], scale[0])
     k, cap = limits.k, limits.cap
-    near, far = room.near, room.far
+    near, far = work.near, work.far
     at = -1
     left_weight = np.int64(0)
     low, high = np.inf, -np.inf
@@ -129,7 +129,7 @@ def _scan(points, cell, axis, limits, scale, room, best):
 
 
 @njit(**LEAN_INNER)
-def _choose(points, cell, limits, room):
+def _choose(points, cell, limits, work):
     """The best cut of a cell: (axis, position, weight left); axis -1 when it cannot be cut."""
     x, y, _, ox, oy, geographic = points
     lo, hi, _ = cell
@@ -141,9 +141,9 @@ def _choose(points, cell, limits, room):
     if whole <= 0:
         return -1, -1, 0
     scale = (sx, sy, whole)
-    score, at, left = _scan(points, cell, 0, limits, scale, room, np.inf)
+    score, at, left = _scan(points, cell, 0, limits, scale, work, np.inf)
     axis = 0 if at >= 0 else -1
-    score, at_y, left_y = _scan(points, cell, 1, limits, scale, room, score)
+    score, at_y, left_y = _scan(points, cell, 1, limits, scale, work, score)
     if at_y >= 0:
         return 1, at_y, left_y
     return axis, at, left
@@ -168,7 +168,7 @@ def _copy(rows, i, into, j):
 
 
 @njit(**INNER)
-def _room(points, cells, k):
+def _workspace(points, cells, k):
     """Scratch for cuts of these cells, and room for what is made of them."""
     n = points.x.size
     total = np.int64(0)
@@ -176,27 +176,27 @@ def _room(points, cells, k):
         total += cells[i, 2]
     most = min(n, total // k) + cells.shape[0] + 2
     stack = np.empty((most, 7), np.int64)
-    room = CutWorkspace(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int64), stack)
-    return room, Made(np.empty((most, 7), np.int64), np.empty((most, 3)))
+    work = CutWorkspace(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int64), stack)
+    return work, Made(np.empty((most, 7), np.int64), np.empty((most, 3)))
 
 
 @njit(**INNER)
-def _grow(points, limits, room, sp, made, m, cuts, offset):
+def _grow(points, limits, work, sp, made, m, cuts, offset):
     """Cut the sp cells on the stack until empty; what stays whole is appended to what is made.  Returns m and cuts."""
-    stack, gaps = room.stack, made.gaps
+    stack, gaps = work.stack, made.gaps
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
         axis, at, left = -1, -1, np.int64(0)
         if weight >= 2 * limits.k and weight > limits.whole:
-            axis, at, left = _choose(points, Cell(lo, hi, weight), limits, room)
+            axis, at, left = _choose(points, Cell(lo, hi, weight), limits, work)
         if axis < 0:
             _copy(stack, sp, made.out, m)
             m += 1
             continue
         order, c = (points.ox, points.x) if axis == 0 else (points.oy, points.y)
         gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = axis, c[order[at - 1]], c[order[at]]
-        divide(points.ox, points.oy, lo, hi, axis, at, room.mark, room.spare)
+        divide(points.ox, points.oy, lo, hi, axis, at, work.mark, work.spare)
         _copy(stack, sp, stack, sp + 1)  # the left part on top, so that cells come out in the order of their slices
         stack[sp, 0], stack[sp, 2], stack[sp, 3 + axis] = at, weight - left, offset + cuts
         stack[sp + 1, 1], stack[sp + 1, 2], stack[sp + 1, 5 + axis] = at, left, offset + cuts
@@ -218,11 +218,11 @@ def least_waste(points, cells, limits, offset):
 
     O(n log n) time, O(n) space.
     """
-    room, made = _room(points, cells, limits.k)
+    work, made = _workspace(points, cells, limits.k)
     m = cuts = 0
     for cell in range(cells.shape[0]):
-        _copy(cells, cell, room.stack, 0)
-        m, cuts = _grow(points, limits, room, 1, made, m, cuts, offset)
+        _copy(cells, cell, work.stack, 0)
+        m, cuts = _grow(points, limits, work, 1, made, m, cuts, offset)
     return made.out[:m].copy(), made.gaps[:cuts].copy()
 
 
@@ -240,7 +240,7 @@ def _programmed(points, lo, hi, weight, limits, objective, good, program):
 
 
 @njit(**INNER)
-def _as_rects(points, origin, shape, room, program, kept, gaps, made):
+def _as_rects(points, origin, shape, work, program, kept, gaps, made):
     """The tiles of the program on the stack and the points in their order; returns how many cuts there are.
 
     origin  int64[1, 7]  the cell;  shape  how many tiles and bins by x and by y;  made  cuts so far, id of the first
@@ -249,7 +249,7 @@ def _as_rects(points, origin, shape, room, program, kept, gaps, made):
     cuts, offset = made
     lo, hi = origin[0, 0], origin[0, 1]
     bx, by, rects, ends = program.bx, program.by, program.rects, program.ends
-    line, slot, stack = kept.line, kept.slot, room.stack
+    line, slot, stack = kept.line, kept.slot, work.stack
     for i in range(line.shape[1]):
         line[0, i] = line[1, i] = -1
     for i in range(tiles):
@@ -307,7 +307,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
     """
     n, k, lines = points.x.size, limits.k, program.ends.shape[1]
     limits = CutRule(k, float(k), limits.cap, limits.lam, np.int64(0))
-    room, made = _room(points, cells, k)
+    work, made = _workspace(points, cells, k)
     kept = CellProgram(
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty((lines, lines), np.int64),
         np.empty(lines * lines + 1, np.int64), np.empty((2, lines + 1), np.int64),
@@ -323,8 +323,8 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
         for t in range(lo, hi):
             kept.by_x[t], kept.by_y[t] = points.ox[t], points.oy[t]
         m0, cuts0 = m, cuts
-        _copy(cells, cell, room.stack, 0)
-        m, cuts = _grow(points, limits, room, 1, made, m, cuts, offset)
+        _copy(cells, cell, work.stack, 0)
+        m, cuts = _grow(points, limits, work, 1, made, m, cuts, offset)
         heavy_rule, size_rule = np.int64(0), 0.0
         for i in range(m0, m):
             heavy_rule = max(heavy_rule, made.out[i, 2])
@@ -338,6 +338,6 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
             keep_rule = size_rule <= size
         if not keep_rule:
             origin, shape = cells[cell : cell + 1], (tiles, nx, ny)
-            cuts = _as_rects(points, origin, shape, room, program, kept, made.gaps, (cuts0, offset))
-            m, cuts = _grow(points, limits, room, tiles, made, m0, cuts, offset)
+            cuts = _as_rects(points, origin, shape, work, program, kept, made.gaps, (cuts0, offset))
+            m, cuts = _grow(points, limits, work, tiles, made, m0, cuts, offset)
     return made.out[:m].copy(), made.gaps[:cuts].copy()

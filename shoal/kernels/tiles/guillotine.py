@@ -352,21 +352,21 @@ def _carved(choice, most, rows, sums, box, scale, stack, rects):
 
 
 @njit(cache=True, nogil=True)
-def guillotine(points, lo, hi, k, cap, objective, most, room):
+def guillotine(points, lo, hi, k, cap, objective, most, program):
     """Best value over the guillotine partitions of the points in slice [lo, hi), along at most ``most`` lines per axis.
 
     points       ``Points``;  lo, hi int64 the cell's slice of both orders
     k, cap       least weight of a tile, and the weight above which a tile is penalized (TILES) by its excess
     objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile;
                  PERIMETER: least half perimeter times weight
-    room         ``Program``, written
+    program         ``Program``, written
     returns      number of tiles (0: not even the whole cell weighs k), number of bins nx, ny, weight of the heaviest
                  tile, sum of weight times half perimeter (km if geographic)
 
     O(nx^2 ny^2 (nx + ny)) time.
     """
     x, y, w, ox, oy, geographic = points
-    bx, by, ends, value, mirror, choice, rects = room
+    bx, by, ends, value, mirror, choice, rects = program
     total = np.int64(0)
     for t in range(lo, hi):
         total += w[ox[t]]

@@ -88,7 +88,7 @@ def long_side(x0, x1, y0, y1, grid, geographic):
 
 
 @njit(**LEAN_INNER)
-def _sweep(cell, back, w, required, state, able, room):
+def _sweep(cell, back, w, required, state, able, fitting):
     """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
     order, lo, hi = cell
     k, values, columns = required
@@ -122,7 +122,7 @@ def _sweep(cell, back, w, required, state, able, room):
             elif share[c] > 1:
                 fit = min(fit, np.int64((weight - top[c]) / np.ceil(k * (1 - 1 / share[c]) - 1e-9)))
         able[t] = ok
-        room[t] = max(fit, 1) if ok else 0
+        fitting[t] = max(fit, 1) if ok else 0
 
 
 @njit(**LEAN_INNER)
@@ -149,10 +149,10 @@ def _best(cell, c, w, weight, ranking, trim, work):
     """
     order, lo, hi = cell
     rule, lam, widest = ranking
-    able, back_able, room, back_room, wide, back_wide = work
+    able, back_able, fitting, back_fitting, wide, back_wide = work
     best, at, kept = np.inf, -1, np.int64(0)
     whole = max(back_wide[lo], 1e-300)
-    parts = back_room[lo]
+    parts = back_fitting[lo]
     a = np.int64(0)
     for t in range(lo, hi - 1):
         a += w[order[t]]
@@ -169,7 +169,7 @@ def _best(cell, c, w, weight, ranking, trim, work):
                     break
                 continue
             if rule == WASTE:
-                lost = parts - room[t] - back_room[t + 1]
+                lost = parts - fitting[t] - back_fitting[t + 1]
                 score = 1000.0 * lost + (a * wide[t] + b * back_wide[t + 1]) / (weight * whole)
                 score += lam * abs(a - b) / weight
                 if min(a, b) * 4 < weight and parts > 4:
@@ -181,9 +181,9 @@ def _best(cell, c, w, weight, ranking, trim, work):
             else:
                 score = float(abs(a - b))
             if widest > 0:  # a side too long that cannot be cut again is lost
-                if wide[t] > widest and room[t] < 2:
+                if wide[t] > widest and fitting[t] < 2:
                     score += 1e7 * a / weight
-                if back_wide[t + 1] > widest and back_room[t + 1] < 2:
+                if back_wide[t + 1] > widest and back_fitting[t + 1] < 2:
                     score += 1e7 * b / weight
         if score < best:
             best, at, kept = score, t + 1, a
@@ -209,9 +209,9 @@ def limited(points, k, rules, columns, rule, lam, sides):
     seen, top = np.zeros(columns[1].size, np.int64), np.zeros(columns[1].size, np.int64)
     state = (count, stamp, np.zeros(1, np.int64), seen, top)
     able, back_able = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    room, back_room = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    fitting, back_fitting = np.zeros(n, np.int64), np.zeros(n, np.int64)
     wide, back_wide = np.zeros(n), np.zeros(n)
-    work = (able, back_able, room, back_room, wide, back_wide)
+    work = (able, back_able, fitting, back_fitting, wide, back_wide)
     mark, spare = np.zeros(n, np.bool_), np.empty(n, np.int64)
     stack, out, gaps = np.empty((n + 2, 8), np.int64), np.empty((n + 1, 8), np.int64), np.empty((n + 1, 3))
     total = np.int64(0)
@@ -236,8 +236,8 @@ def limited(points, k, rules, columns, rule, lam, sides):
             for axis in range(2):
                 order, c, other = (ox, x, y) if axis == 0 else (oy, y, x)
                 cell = Slice(order, lo, hi)
-                _sweep(cell, False, w, required, state, able, room)
-                _sweep(cell, True, w, required, state, back_able, back_room)
+                _sweep(cell, False, w, required, state, able, fitting)
+                _sweep(cell, True, w, required, state, back_able, back_fitting)
                 _side(cell, c, other, axis, True, grid, geographic, wide)
                 _side(cell, c, other, axis, False, grid, geographic, back_wide)
                 good = back_able[lo] and (widest <= 0 or back_wide[lo] <= limit)

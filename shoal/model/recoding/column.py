@@ -140,10 +140,6 @@ class ColumnRecoding(ABC):
         """float64[size]: the least loss of a code that is not published as it is; None where there is no such."""
         return self.steps()
 
-    def quanta(self) -> np.ndarray | None:
-        """float64[v]: weighted losses, of whole multiples of which that of every group is a sum; None: unknown."""
-        return None
-
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """bool[p]: whether a group shows that one of its rows has the code.
 

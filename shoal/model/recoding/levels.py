@@ -121,10 +121,6 @@ class Levels(ColumnRecoding):
         """One level up."""
         return self.loss[1] if self.levels > 1 else None
 
-    def quanta(self) -> np.ndarray | None:
-        """The losses of all classes."""
-        return np.unique(self.loss * self.weight)
-
     @property
     def pure(self) -> np.ndarray:
         """Above 0 where the codes stand for classes of values."""

@@ -112,10 +112,6 @@ class Sets(ColumnRecoding):
         classes = np.stack([np.arange(size), np.zeros(size, np.int64)])
         return classes, np.stack([np.zeros(size), np.full(size, float(size > 1))])
 
-    def quanta(self) -> np.ndarray | None:
-        """One value more."""
-        return np.unique(self.together() * self.weight)
-
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """Every one, but of the full set, which is a star."""
         return np.repeat(np.diff(border) < self.size, np.diff(border))
@@ -300,10 +296,6 @@ class Ranges(ColumnRecoding):
             last = np.append(new[1:], size) - 1
             losses.append((self.width(new, last) if self.size else np.zeros(1))[level])
         return np.stack(chain), np.stack(losses)
-
-    def quanta(self) -> np.ndarray | None:
-        """Those of any two ends."""
-        return np.unique(self.together() * self.weight)
 
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
         """The lowest and the highest."""

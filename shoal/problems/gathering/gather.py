@@ -208,7 +208,7 @@ def gather(
     improve = improve or asked.name == "thorough"
     at_points = centers == "points"
     if not at_points and space.coordinates is None:
-        raise PolicyError("centers='anywhere' needs plain numbers and the Euclidean metric; use centers='points'")
+        raise PolicyError("⟨centers='anywhere'⟩ needs plain numbers and the Euclidean metric; use ⟨centers='points'⟩")
     diversity = Diversity.of(space.n, values)
     order = space.along()  # neighbors in space are neighbors in memory: a million points take half the time
     part = None if diversity is None else diversity.part(order)

@@ -32,6 +32,7 @@ from shoal.errors import InputError
 from shoal.kernels.gathering import cellular as kernels
 from shoal.kernels.gathering import duals, pairs
 from shoal.kernels.uncompiled import quick
+from shoal.problems.ascent import ascend, state_of
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters
@@ -231,6 +232,7 @@ CLIMB = {"fast": 0.0, "balanced": 1.5e8, "thorough": 1e9}  # list entries that s
 PASSES = {"fast": 0, "balanced": 60, "thorough": 150}  # over all lists, at most
 FEWEST = 40
 GAP = 0.015  # steps aim at so much more than what is proved
+FADE, PATIENCE = 0.7, 10.0  # of a direction, what stays of the pass before; passes in vain before steps are cut
 FULL = 400  # up to this many points the lists are complete
 TINY = 1e-12
 DENSE = 8000  # up to this many points a matrix is made for the primal-dual method
@@ -302,11 +304,30 @@ def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort:
     aim = float(price.sum())
     if passes < FEWEST or aim <= 0.0:
         return price
-    moved, best, over = price.copy(), price.copy(), np.empty(price.size)
-    state = np.array([-np.inf, 1.0, 0.0])
+    moved, best, over, state = price.copy(), price.copy(), np.empty(price.size), state_of(1.0)
+    taken, trend = np.empty(price.size, np.int64), np.zeros(price.size)
     # prices of wide land are a thousand times those of a city: each moves in units between its own and the usual one
     scale = np.sqrt(np.maximum(price, TINY * float(price.max())) * float(np.median(price[price > 0])))
-    quick(duals.climb, passes * work)(balls, scale, cap, (aim, GAP * aim), passes, moved, best, state)
+
+    def restart(value: float) -> bool:
+        far_off = value < state[0] - GAP * aim
+        if far_off:
+            moved[:], trend[:] = best, 0.0
+        return bool(far_off)
+
+    def direct(risen: bool) -> float:
+        if risen:
+            best[:] = moved
+        trend[:] = (1 - FADE) * (1 - taken) + FADE * trend
+        return float(np.cumsum((trend * scale) ** 2)[-1])
+
+    def move(step: float) -> None:
+        np.minimum(moved + step * trend * scale**2, cap, out=moved)
+
+    ascend(
+        state, passes, PATIENCE, lambda value: max(float(state[0]), aim) + GAP * aim - value, restart=restart,
+        value=lambda: quick(duals.worth, work)(balls, moved, taken), direct=direct, move=move,
+    )  # fmt: skip
     quick(duals.excess, work)(balls.near, balls.far, balls.r, best, over)
     return best - over - TINY * np.abs(best)
 

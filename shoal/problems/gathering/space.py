@@ -432,7 +432,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
     cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
     """
     if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):
-        raise PolicyError("cyclic= goes with a metric of coordinates; in a Metric say Number(name, period=24)")
+        raise PolicyError("⟨cyclic=⟩ goes with a metric of coordinates; in a Metric say Number(name, period=24)")
     names = [str(c) for c in points.columns] if hasattr(points, "columns") else []
     if isinstance(metric, Metric) and metric.features and isinstance(points, tuple):
         return Space(metric, [np.asarray(c) for c in points])
@@ -450,7 +450,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
         period = dict.fromkeys(labels, 0.0)
         for key, length in mapping("cyclic", cyclic).items():
             name = labels[key] if isinstance(key, int) and 0 <= key < width else str(key)
-            known("column of cyclic=", name, labels)
+            known("column of ⟨cyclic=⟩", name, labels)
             period[name] = number(f"cyclic[{name!r}]", length, "a positive number", lambda x: x > 0)
         return Space(
             Metric(features=tuple(Number(x, period=period[x]) for x in labels), norm=metric), list(table.T), names

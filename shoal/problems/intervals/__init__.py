@@ -93,11 +93,11 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
     Raises InputError for missing values (they have no place in an order) and for weights that are not counts.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError(f"the values are one {type(values).__name__}; hand over one list")
+        raise InputError(f"the values are one {type(values).__name__}; pass one list")
     given = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
     given = given if isinstance(given, np.ndarray) else _listed([*given])
     if given.ndim != 1:
-        raise InputError(f"the values have {given.ndim} dimensions; hand over one list")
+        raise InputError(f"the values have {given.ndim} dimensions; pass one list")
     if given.dtype == object and any(v is None or v != v for v in given.tolist()):
         raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
     if given.dtype.kind in "fmM" and (np.isnan(given) if given.dtype.kind == "f" else np.isnat(given)).any():

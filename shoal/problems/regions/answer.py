@@ -87,7 +87,7 @@ def exact(task: Districting, bound: CountBound) -> Found:
         return _proved(task, bound, label, details)
     details["stopped"] = f"{int(left.sum())} areas lie in components too large to list all their regions"
     if task.thresholds_only:
-        price_out(task, bound, label, nodes=20_000_000, clock=clock, tolls=160, integer=True)
+        price_out(task, bound, label, nodes=20_000_000, clock=clock, cuts=160, integer=True)
         better = best_packing(task, bound, label)
         if better is not None:
             label = improve(task, bound, better, clock, _after_count(task.objective))
@@ -313,7 +313,7 @@ def answer(
         "squares_bound": low.squares,
         "excess": one(task, label, "excess"),
         "k": task.need.tolist(),
-        "l": task.ways,
+        "l": task.l,
         "objective": list(task.objective),
         "areas": len(keep),
         "left_out": int((~keep).sum()),
@@ -435,7 +435,7 @@ def auto(task: Districting, bound: CountBound) -> Found:
     if (
         task.n <= POOLED
         and int(label.max()) + 1 < bound.value
-        and any(int(c) not in bound.packings for c in np.flatnonzero(bound.room >= 2))  # too large for the program
+        and any(int(c) not in bound.packings for c in np.flatnonzero(bound.capacity >= 2))  # too large for the program
     ):
         price_areas(task, bound)
     return Found(label, found.guarantee, details=details)

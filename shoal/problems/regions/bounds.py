@@ -45,7 +45,7 @@ class CountBound:
     table      every bound computed, by name
     component  int64[n]  component of the graph of each area
     heavy      bool[n]   H
-    room       int64[c]  bound on the sets in each light component
+    capacity       int64[c]  bound on the sets in each light component
     home       int64[c]  component of the graph each light component lies in
     nodes      int64[n]  light component of each area, -1 in H
     packings   what the linear program found, by light component
@@ -57,7 +57,7 @@ class CountBound:
     table: dict[str, int]
     component: np.ndarray
     heavy: np.ndarray
-    room: np.ndarray
+    capacity: np.ndarray
     home: np.ndarray
     nodes: np.ndarray
     packings: dict[int, Packing] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class CountBound:
 
     def lower(self, name: str, argument: str) -> None:
         """Add up what the rooms have become; the argument counts where the bound fell."""
-        value = int(self.heavy.sum() + self.room.sum())
+        value = int(self.heavy.sum() + self.capacity.sum())
         self.table[name] = value
         if value < self.value:
             self.value, self.argument = value, argument
@@ -74,7 +74,7 @@ class CountBound:
         """The bound for each component of the graph."""
         count = int(self.component.max()) + 1 if len(self.component) else 0
         found = np.bincount(self.component[self.heavy], minlength=count)
-        np.add.at(found, self.home, self.room)
+        np.add.at(found, self.home, self.capacity)
         return found
 
 
@@ -102,7 +102,7 @@ def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
     many, label = components(light)
     lot = np.zeros((many, len(need)), np.int64)
     np.add.at(lot, label, weights[inside])
-    room = how_many(lot, need)
+    capacity = how_many(lot, need)
     home = np.zeros(many, np.int64)
     home[label] = component[inside]
     nodes = np.full(g.n, -1, np.int64)
@@ -110,7 +110,7 @@ def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
     table = {
         "total": int(how_many(total, need).sum()),
         "capped": int(how_many(capped, need).sum()),
-        "heavy": int(heavy.sum() + room.sum()),
+        "heavy": int(heavy.sum() + capacity.sum()),
     }
     arguments = {
         "total": "each region weighs at least k",
@@ -118,7 +118,7 @@ def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
         "heavy": "areas heavy enough alone, and what the components between them have room for",
     }
     name = min(table, key=lambda key: (table[key], list(table).index(key)))
-    bound = CountBound(table[name], arguments[name], table, component, heavy, room, home, nodes)
+    bound = CountBound(table[name], arguments[name], table, component, heavy, capacity, home, nodes)
     separated(task, bound, steps)
     return bound
 
@@ -129,7 +129,7 @@ def separated(task: Districting, bound: CountBound, steps: int | None = None) ->
     steps  of the annealing over them, 20,000 at the default effort, which also ends by the areas it has looked at
     """
     steps = int(20_000 * min(1.0, task.effort)) if steps is None else steps
-    open_ = bound.room >= 2
+    open_ = bound.capacity >= 2
     if not steps or "separator" in bound.table or not open_.any():
         return
     from shoal.kernels.regions.areas import Areas
@@ -147,14 +147,14 @@ def separated(task: Districting, bound: CountBound, steps: int | None = None) ->
     owner = np.zeros(pieces, np.int64)
     owner[piece] = lies[stay]
     np.add.at(better, owner, how_many(parts, need))
-    bound.room = np.where(open_, np.minimum(bound.room, better), bound.room)
+    bound.capacity = np.where(open_, np.minimum(bound.capacity, better), bound.capacity)
     bound.lower("separator", "areas heavy enough alone, further areas taken out, and what is left between them")
 
 
 def programmable(bound: CountBound) -> bool:
     """Whether every light component that may hold two sets is small enough for the linear program."""
-    size = np.bincount(bound.nodes[bound.nodes >= 0], minlength=len(bound.room))
-    return bool((size[bound.room >= 2] <= _PRICED).all())
+    size = np.bincount(bound.nodes[bound.nodes >= 0], minlength=len(bound.capacity))
+    return bool((size[bound.capacity >= 2] <= _PRICED).all())
 
 
 def price_out(
@@ -164,7 +164,7 @@ def price_out(
     *,
     nodes: int,
     clock: Clock,
-    tolls: int = 0,
+    cuts: int = 0,
     rounding: bool = False,
     integer: bool = False,
     more: Iterable[np.ndarray] = (),
@@ -172,7 +172,7 @@ def price_out(
     """Lower the bound by linear programs over the light components, in place.
 
     label   int64[n]  a partition: its regions without an area of H are the sets known
-    nodes, tolls, rounding, integer  as for ``pack``; what was rounded once, in vain, is not rounded again
+    nodes, cuts, rounding, integer  as for ``pack``; what was rounded once, in vain, is not rounded again
     more    connected sets of areas that meet the thresholds, worth a column each where no area of H is among them
     """
     holds = np.zeros(int(label.max()) + 1, np.bool_)
@@ -182,7 +182,7 @@ def price_out(
     for s in more:
         if not bound.heavy[s].any():  # connected, so in one light component
             others.setdefault(int(bound.nodes[s[0]]), []).append(s)
-    for c in np.flatnonzero(bound.room >= 2):
+    for c in np.flatnonzero(bound.capacity >= 2):
         member = np.flatnonzero(bound.nodes == c)
         if len(member) > _PRICED or clock.left <= 0:
             continue
@@ -197,16 +197,16 @@ def price_out(
             np.ascontiguousarray(task.weights[member]),
             task.need,
             known=known,
-            bound=int(bound.room[c]),
+            bound=int(bound.capacity[c]),
             nodes=nodes,
             clock=clock,
-            tolls=tolls,
+            cuts=cuts,
             rounding=rounding and before is None,
             more=[np.searchsorted(member, s) for s in others.get(int(c), ())],
             integer=integer,
         )
         packing.sets = [member[s] for s in packing.sets]
-        bound.room[c] = packing.bound
+        bound.capacity[c] = packing.bound
         if before is None or len(packing.sets) > len(before.sets):
             bound.packings[int(c)] = packing
     if bound.packings:
@@ -249,7 +249,7 @@ def squares_bound(task: Districting, bound: CountBound) -> int:
     least = 0
     count = int(bound.component.max()) + 1 if task.n else 0
     free = np.zeros(count, np.int64)
-    np.add.at(free, bound.home, bound.room)
+    np.add.at(free, bound.home, bound.capacity)
     order = np.argsort(bound.component, kind="stable")
     for c, members in enumerate(np.split(order, np.cumsum(np.bincount(bound.component, minlength=count))[:-1])):
         floor = sorted(first[members[bound.heavy[members]]].tolist())
@@ -276,13 +276,13 @@ def best_packing(task: Districting, bound: CountBound, label: np.ndarray) -> np.
     new = np.full(task.n, -1, np.int64)
     new[bound.heavy] = np.arange(int(bound.heavy.sum()))
     count = int(bound.heavy.sum())
-    for c in range(len(bound.room)):
+    for c in range(len(bound.capacity)):
         if c in bound.packings:
             sets = bound.packings[c].sets
         else:
             member = np.flatnonzero(bound.nodes == c)
             sets = [member[label[member] == p] for p in np.unique(label[member]) if not holds[p]]
-            sets = sets or [member] * int(bound.room[c] > 0)
+            sets = sets or [member] * int(bound.capacity[c] > 0)
         for members in sets:
             new[members] = count
             count += 1
@@ -330,13 +330,13 @@ def price_areas(task: Districting, bound: CountBound) -> None:
     price = np.full(task.n, UNIT, np.int64)
     light = bound.nodes >= 0
     price[light] = share(task.weights[light], task.need)
-    size = np.bincount(bound.nodes[light], minlength=len(bound.room))
-    for c in np.flatnonzero((bound.room >= 2) & (size <= _LARGEST)):
+    size = np.bincount(bound.nodes[light], minlength=len(bound.capacity))
+    for c in np.flatnonzero((bound.capacity >= 2) & (size <= _LARGEST)):
         member = np.flatnonzero(bound.nodes == c)
         part, _ = induced(task.graph, bound.nodes == c)
         few = int(np.clip(_FEW * min(1.0, task.effort) / len(member), *_EACH))
         price[member] = priced(part, np.ascontiguousarray(task.weights[member]), task.need, few)
-        bound.room[c] = min(int(bound.room[c]), sum(price[member].tolist()) // UNIT)
+        bound.capacity[c] = min(int(bound.capacity[c]), sum(price[member].tolist()) // UNIT)
     bound.price = price
     bound.lower(
         "prices",

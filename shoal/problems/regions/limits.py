@@ -247,7 +247,7 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
             if len(met) < _MET:
                 met.setdefault(kept.tobytes(), kept)
     for v in np.flatnonzero((part.weights >= part.need).all(axis=1)).tolist():
-        if part.ways == 1:
+        if part.l == 1:
             met.setdefault(np.array([v]).tobytes(), np.array([v]))
     return choose(task, nodes, list(met.values()), task.objective, _BRANCHES)
 
@@ -266,7 +266,7 @@ def _cut_back(task: Districting, members: np.ndarray, limits: Limits) -> list[np
         for i in order.tolist():
             rest = np.delete(inside, i)
             total = task.features[rest].sum(axis=0, keepdims=True)
-            if len(rest) and eligible_rows(total, task.need, task.ways)[0] and _hangs_together(task.graph, rest):
+            if len(rest) and eligible_rows(total, task.need, task.l)[0] and _hangs_together(task.graph, rest):
                 inside = rest
                 break
         else:
@@ -305,9 +305,9 @@ def _absorb(task: Districting, label: np.ndarray, limits: Limits) -> None:
         for v in [v for v in waiting if label[v] < 0]:
             beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
             for r in beside[beside >= 0].tolist():
-                room = (total[r] + limits.values[v] <= limits.most).all()
-                room &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.ways)[0]
-                if room and limits.near(v, np.flatnonzero(label == r)):
+                fits = (total[r] + limits.values[v] <= limits.most).all()
+                fits &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.l)[0]
+                if fits and limits.near(v, np.flatnonzero(label == r)):
                     label[v] = r
                     total[r] += limits.values[v]
                     sums[r] += task.features[v]
@@ -461,7 +461,7 @@ def join_light(
     g: Contiguity,
     features: np.ndarray,
     need: np.ndarray,
-    ways: int,
+    l: int,
     places: np.ndarray,
     boundaries: np.ndarray | None,
     geographic: bool,
@@ -484,7 +484,7 @@ def join_light(
         count, component = components(g)
         total = np.zeros((count, features.shape[1]), np.int64)
         np.add.at(total, component, features)
-        light = ~eligible_rows(total, need, ways)
+        light = ~eligible_rows(total, need, l)
         fresh = []
         for c in np.flatnonzero(light):
             inside = np.flatnonzero(component == c)

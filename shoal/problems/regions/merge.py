@@ -109,13 +109,13 @@ def merge(
         ([0, 0, 1, 1], 7, True)
     """
     keywords("condition of regions", conditions, Conditions)
-    features, need, ways = features_of(weights, k, conditions.get("sensitive"), conditions.get("l", 1))
+    features, need, l = features_of(weights, k, conditions.get("sensitive"), conditions.get("l", 1))
     terms = terms_of(conditions, features)
     terms.check(method)
     refuse_below(conditions, features, need)
     relative, seconds = effort_of(effort)
     request = Request(
-        edges=edges, features=features, need=need, ways=ways,
+        edges=edges, features=features, need=need, l=l,
         chain=chain_of(objective, terms.similar is not None, terms.regions), boundaries=terms.boundaries,
         places=terms.places, geographic=terms.geographic, alike=alike_of(terms.similar, features[:, 0]),
         light=terms.light, start=terms.start, limits=terms.limits, regions=regions_of(terms.regions), effort=relative,
@@ -148,8 +148,8 @@ def _held(request: Request, method: str, terms: Terms) -> Regions:
         refuse_torn(held, terms.apart)
     if soft is not None:
         both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
-        need, ways = request.need, request.ways
-        held = soften(held, both, lambda piece: _sets_eligible(held.summed(request.features), piece, need, ways))
+        need, l = request.need, request.l
+        held = soften(held, both, lambda piece: _sets_eligible(held.summed(request.features), piece, need, l))
     return expanded(_solved(request.of(held), method), held, soft, n)
 
 
@@ -170,7 +170,7 @@ def _solved(request: Request, method: str) -> Regions:
 
 def _posed(request: Request) -> _Posed:
     """The components that are eligible as a whole."""
-    features, need, ways, places = request.features, request.need, request.ways, request.places
+    features, need, l, places = request.features, request.need, request.l, request.places
     n = len(features)
     g = graph(request.edges, n)
     border = None if request.boundaries is None else coded(request.boundaries, n, "boundaries")
@@ -180,10 +180,10 @@ def _posed(request: Request) -> _Posed:
     if request.light == "nearest":
         if places is None:
             raise PolicyError("⟨light='nearest'⟩ needs coordinates; give them, or ⟨light='leave'⟩")
-        g, joined = join_light(g, features, need, ways, places, border, request.geographic)
-    keep = _eligible_components(g, features, need, ways)
+        g, joined = join_light(g, features, need, l, places, border, request.geographic)
+    keep = _eligible_components(g, features, need, l)
     if not keep.any():
-        raise InfeasibleError(_why_not(g, features, need, ways, border is not None))
+        raise InfeasibleError(_why_not(g, features, need, l, border is not None))
     sub, nodes = induced(g, keep)
     geo = np.zeros((0, 4))
     if places is not None and "compact" in request.chain:
@@ -192,10 +192,10 @@ def _posed(request: Request) -> _Posed:
         graph=sub,
         features=np.ascontiguousarray(features[nodes]),
         need=need,
-        ways=ways,
+        l=l,
         geo=geo,
         objective=request.chain,
-        start=begin_of(request.start, keep, sub, features[nodes], need, ways),
+        start=begin_of(request.start, keep, sub, features[nodes], need, l),
         effort=request.effort,
         seconds=request.seconds,
         state=request.state,
@@ -224,7 +224,7 @@ def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -
         out |= np.asarray(options["water"]).astype(np.bool_)
     held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundaries"))
     request = Request(
-        edges=held.edges, features=held.summed(columns), need=need, ways=1, chain=("count",),
+        edges=held.edges, features=held.summed(columns), need=need, l=1, chain=("count",),
         boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
         places=None, geographic=True, alike=np.zeros((0, 3)), light="leave", start=None, limits=None, regions=None,
         effort=0.1, seconds=None, state=randomness(1), unit="",
@@ -232,22 +232,22 @@ def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -
     return count_bound(_posed(request).task, steps=2_000).value
 
 
-def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
+def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     """bool[n]: the areas whose component is eligible as a whole."""
     count, component = components(g)
     total = np.zeros((count, features.shape[1]), np.int64)
     np.add.at(total, component, features)
-    return eligible_rows(total, need, ways)[component]
+    return eligible_rows(total, need, l)[component]
 
 
-def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
+def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     """bool per set: whether its members' sums are eligible."""
     total = np.zeros((int(piece.max(initial=-1)) + 1, features.shape[1]), np.int64)
     np.add.at(total, piece, features)
-    return eligible_rows(total, need, ways)
+    return eligible_rows(total, need, l)
 
 
-def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int, bounded: bool) -> str:
+def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int, bounded: bool) -> str:
     count, component = components(g)
     within = "inside the boundaries " if bounded else ""
     if not len(features):
@@ -259,10 +259,10 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int, b
                 f"the heaviest set of areas connected {within}weighs {int(weight.max())}, below k = {least}; "
                 "lower k, or join what is apart with ⟨light='nearest'⟩"
             )
-    if ways > 1:
+    if l > 1:
         return (
             f"no connected set of areas {within}({count} in all) meets every threshold and has each sensitive value at "
-            f"most 1/{ways} of its records; lower l or k"
+            f"most 1/{l} of its records; lower l or k"
         )
     return f"no connected set of areas {within}({count} in all) meets all thresholds {need.tolist()} at once; lower one"
 

@@ -4,7 +4,7 @@ Maximise sum y_R over connected sets R, minimal to meet the thresholds, with eve
 are priced by going through all connected sets that cost less than one (``connected_sets``), so the program is solved
 over all of them; the bound is taken in whole numbers from the rounded prices, so no rounding of the solver enters it.
 
-Rows of three (Jepsen, Petersen, Spoorendonk, Pisinger 2008): of the sets that hold two or more of three vertices at
+Subset-row cuts (Jepsen, Petersen, Spoorendonk, Pisinger 2008): of the sets that hold two or more of three vertices at
 most one can be chosen.  Their dual prices only add to a set's price, so the same enumeration prices them.
 
 A packing comes from the linear program by dives: sets are taken one after another, dive after dive, as many at a time
@@ -104,9 +104,9 @@ def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Div
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 _NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
 _ROUNDED = 3_000  # unless they are more than this
-TOLLS = 40  # rows of three added at once, if not told otherwise
+CUTS = 40  # subset-row cuts added at once, if not told otherwise
 _PROGRAMS = 600  # linear programs in dives,
-_TOLLED = 320  # rows of three before them,
+_CUTS_BEFORE = 320  # subset-row cuts before them,
 _AT_ONCE = 80  # and added at once
 _LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
 
@@ -119,8 +119,8 @@ class Packing:
     sets: list[np.ndarray] = field(default_factory=list)
     rounds: int = 0
     columns: int = 0
-    tolls: int = 0
-    finished: bool = False  # the program was solved over all sets (before or after rows of three)
+    cuts: int = 0
+    finished: bool = False  # the program was solved over all sets (before or after subset-row cuts)
 
     @property
     def proved(self) -> bool:
@@ -138,7 +138,7 @@ def pack(
     bound: int,
     nodes: int = 3_000_000,
     clock: Clock | None = None,
-    tolls: int = 400,
+    cuts: int = 400,
     rounding: bool = False,
     integer: bool = False,
 ) -> Packing:
@@ -148,7 +148,7 @@ def pack(
     known             disjoint sets already found (vertex numbers); ``bound`` an upper bound already proved
     more              further sets, of any overlap, to begin with
     nodes             connected sets looked at in one pricing at most; beyond it the bound so far stands
-    tolls             rows of three added at most
+    cuts             subset-row cuts added at most
     rounding          finish with dives, then a short integer program over the sets that cost little more than the
                       cheapest; they can find a packing and prove nothing (not beside ``integer``)
     integer           finish with an integer program over every set that a better packing could hold
@@ -157,14 +157,14 @@ def pack(
     """
     search = _Search.of(g, weights, need, nodes, clock or Clock.of(None), Packing(bound, [np.sort(s) for s in known]))
     search.take([np.sort(search.rank[found]) for found in (*known, *more)])
-    price, toll = search.program(bool(known), tolls)
+    price, cut_price = search.program(bool(known), cuts)
     left = search.clock.left > 0
     answer = search.answer
     if answer.finished and not answer.proved and left:
         if integer:
-            search.choose(price, toll)
+            search.choose(price, cut_price)
         elif rounding:
-            search.round(price, toll)
+            search.round(price, cut_price)
     return answer
 
 
@@ -197,14 +197,14 @@ class _Search(NamedTuple):
         """Columns for sets; returns how many are new."""
         return sum(map(self.master.add_set, sets))
 
-    def priced(self, price: np.ndarray, toll: np.ndarray, limit: int, every: int) -> Any:
+    def priced(self, price: np.ndarray, cut_price: np.ndarray, limit: int, every: int) -> Any:
         """The sets that cost at most ``limit``, minimal ones or ``every``: members, ends, costs, sets looked at."""
         from shoal.kernels.regions.areas import Areas
         from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 
         areas = Areas(self.graph.indptr, self.graph.indices, self.features, self.need, 1)
         most = self.nodes if self.clock.left > 0 else 0
-        prices = SetPrices(price, toll, *self.master.tolls_of(self.graph.n))
+        prices = SetPrices(price, cut_price, *self.master.cuts_of(self.graph.n))
         return connected_sets(areas, prices, Listing(limit, 2**62, every, most, 4_000_000))
 
     def better(self, sets: list[np.ndarray] | None) -> None:
@@ -212,64 +212,64 @@ class _Search(NamedTuple):
         if sets is not None and len(sets) > len(self.answer.sets):
             self.answer.sets = [np.sort(self.order[s]) for s in sets]
 
-    def program(self, known: bool, tolls: int, at_once: int = TOLLS) -> tuple[np.ndarray, np.ndarray]:
-        """Solve over all sets, with rows of three where it is fractional; returns the last prices."""
+    def program(self, known: bool, cuts: int, at_once: int = CUTS) -> tuple[np.ndarray, np.ndarray]:
+        """Solve over all sets, with subset-row cuts where it is fractional; returns the last prices."""
         master, answer = self.master, self.answer
-        price, toll = np.zeros(self.graph.n, np.int64), np.zeros(0, np.int64)
+        price, cut_price = np.zeros(self.graph.n, np.int64), np.zeros(0, np.int64)
         if known:
             master.solve()
-            price, toll = master.prices()
+            price, cut_price = master.prices()
         while not answer.proved:
             answer.rounds += 1
-            members, stops, costs, looked = self.priced(price, toll, UNIT - _LOOSE, 0)
+            members, stops, costs, looked = self.priced(price, cut_price, UNIT - _LOOSE, 0)
             if looked < 0:
                 break
             cheapest = int(costs.min()) if len(costs) else UNIT - _LOOSE
             if cheapest > 0:
-                answer.bound = min(answer.bound, (sum(price.tolist()) + sum(toll.tolist())) // cheapest)
+                answer.bound = min(answer.bound, (sum(price.tolist()) + sum(cut_price.tolist())) // cheapest)
             new = self.take(np.split(members, stops)[:-1])
             if answer.proved:
                 break
             if new == 0 and answer.rounds > 1:
                 answer.finished = True
-                if master.integral() or len(master.triples) >= tolls or not master.add_tolls(at_once):
+                if master.integral() or len(master.triples) >= cuts or not master.add_cuts(at_once):
                     break
             master.solve()
             if master.integral() and master.value > len(answer.sets):
                 self.better(master.chosen())
-            price, toll = master.prices()
-        answer.columns, answer.tolls = len(master.sets), len(master.triples)
-        return price, toll
+            price, cut_price = master.prices()
+        answer.columns, answer.cuts = len(master.sets), len(master.triples)
+        return price, cut_price
 
-    def near(self, price: np.ndarray, toll: np.ndarray) -> None:
+    def near(self, price: np.ndarray, cut_price: np.ndarray) -> None:
         """Columns for the sets that cost little more than the cheapest, unless they are too many."""
-        members, stops, _, looked = self.priced(price, toll, UNIT + UNIT // _NEAR, 1)
+        members, stops, _, looked = self.priced(price, cut_price, UNIT + UNIT // _NEAR, 1)
         if looked >= 0 and len(stops) <= _ROUNDED:
             self.take(np.split(members, stops)[:-1])
 
-    def round(self, price: np.ndarray, toll: np.ndarray) -> None:
+    def round(self, price: np.ndarray, cut_price: np.ndarray) -> None:
         """Dives, and a short integer program, over the sets that cost little more than the cheapest.
 
-        Rows of three come first: a set that they make cheap may be what every packing needs.
+        Subset-row cuts come first: a set that they make cheap may be what every packing needs.
         """
-        self.near(price, toll)
+        self.near(price, cut_price)
         plain = self.master.model()
-        self.near(*self.program(True, _TOLLED, _AT_ONCE))
+        self.near(*self.program(True, _CUTS_BEFORE, _AT_ONCE))
         if not self.answer.proved:
             self.better(self.master.dived(self.answer.bound, _PROGRAMS))
         if not self.answer.proved:
             self.better(self.master.rounded(plain, self.answer.bound))
         self.answer.columns = len(self.master.sets)
 
-    def choose(self, price: np.ndarray, toll: np.ndarray) -> None:
+    def choose(self, price: np.ndarray, cut_price: np.ndarray) -> None:
         """An integer program over every set that a better packing could hold.
 
         Every set costs at least UNIT - _LOOSE and a packing at most the total, so a packing with one set more than are
         known holds none that costs more than what the others leave.
         """
         answer = self.answer
-        total = sum(price.tolist()) + sum(toll.tolist())
-        members, stops, _, looked = self.priced(price, toll, total - len(answer.sets) * (UNIT - _LOOSE) + 1, 1)
+        total = sum(price.tolist()) + sum(cut_price.tolist())
+        members, stops, _, looked = self.priced(price, cut_price, total - len(answer.sets) * (UNIT - _LOOSE) + 1, 1)
         if looked < 0:
             return
         self.take(np.split(members, stops)[:-1])
@@ -326,7 +326,7 @@ class _Master:
         whole = np.rint(self.dual * UNIT).astype(np.int64)
         return whole[: self.n].copy(), whole[self.n :].copy()
 
-    def tolls_of(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def cuts_of(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The triples of every vertex in compressed rows."""
         flat = np.array(self.triples, np.int64).reshape(-1)
         order = np.argsort(flat, kind="stable")
@@ -334,8 +334,8 @@ class _Master:
         np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
         return at, order // 3
 
-    def add_tolls(self, most: int = TOLLS) -> int:
-        """The most violated rows of three; returns how many were added."""
+    def add_cuts(self, most: int = CUTS) -> int:
+        """The most violated subset-row cuts; returns how many were added."""
         live = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
         member = np.zeros((len(live), self.n))
         for i, j in enumerate(live):
@@ -368,13 +368,13 @@ class _Master:
         return self.highs.getModel()
 
     def dived(self, wanted: int, most: int) -> list[np.ndarray] | None:
-        """A packing of ``wanted`` sets or more, or None, by rows of three and then dives.
+        """A packing of ``wanted`` sets or more, or None, by subset-row cuts and then dives.
 
         most  linear programs in dives, about
         """
         self.solve()
         for _ in range(3):
-            if not self.add_tolls(80):
+            if not self.add_cuts(80):
                 break
             self.solve()
         if self.value <= wanted - 1e-6:  # so many these sets cannot be, whatever is drawn

@@ -28,7 +28,7 @@ class Request:
 
     edges     int64[m, 2]
     features  int64[n, t + s]  weights, then counts of sensitive values
-    need      int64[t];  ways  l of the frequency form, 1 asks nothing
+    need      int64[t];  l  of the frequency form of l-diversity, 1 asks nothing
     chain     objectives in order
     places    float64[n, 2] or None;  alike float64[n or 0, c + 2], moments of the columns to be alike in
     effort    multiple of the usual number of steps;  seconds to search for instead, or None
@@ -38,7 +38,7 @@ class Request:
     edges: np.ndarray
     features: np.ndarray
     need: np.ndarray
-    ways: int
+    l: int
     chain: tuple[str, ...]
     boundaries: Sequence[Any] | None
     places: np.ndarray | None
@@ -81,7 +81,7 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
         raise PolicyError(f"there are {len(need)} thresholds for {columns.shape[1]} columns of weights; give as many")
     l = whole_number("l", l)
     if l > 1 and sensitive is None:
-        raise PolicyError("l-diversity needs sensitive=: how often each sensitive value occurs in each area")
+        raise PolicyError("l-diversity needs ⟨sensitive=⟩: how often each sensitive value occurs in each area")
     if sensitive is not None and l > 1:
         counts = whole(sensitive, "sensitive counts")
         if counts.ndim != 2 or len(counts) != len(columns):
@@ -115,7 +115,7 @@ def whole(values: Any, what: str) -> np.ndarray:
             )
     if found.size and found.min() < 0:
         first = int(np.argwhere(np.atleast_1d(found < 0))[0, 0]) + 1
-        raise InputError(f"{what} must be at least 0; the first below stands in row {first:,}")
+        raise InputError(f"{what} must be at least 0; the first below is in row {first:,}")
     if found.size and float(found.astype(np.float64).sum(axis=0).max()) >= _TOTAL:
         raise InputError(f"{what} add up to 2^53 or more; count them in larger units")
     return np.ascontiguousarray(found.astype(np.int64))
@@ -136,7 +136,7 @@ def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any)
     if not chain or len(set(chain)) != len(chain):
         raise PolicyError("objectives in an order of your own must be named once each")
     if "similar" in chain and not similar:
-        raise PolicyError("objective 'similar' needs similar=: columns of numbers that a region's areas are alike in")
+        raise PolicyError("objective 'similar' needs ⟨similar=⟩: columns of numbers that a region's areas are alike in")
     if regions is not None:
         return tuple(name for name in chain if name != "count") or ("sumsq",)
     if chain[0] in ("compact", "similar"):
@@ -239,7 +239,7 @@ def randomness(seed: int | None) -> np.ndarray:
 
 
 def begin_of(
-    start: Any, keep: np.ndarray, g: Contiguity, features: np.ndarray, need: np.ndarray, ways: int
+    start: Any, keep: np.ndarray, g: Contiguity, features: np.ndarray, need: np.ndarray, l: int
 ) -> np.ndarray | None:
     """The given start on the areas kept, checked."""
     if start is None:
@@ -252,7 +252,7 @@ def begin_of(
     if (label < 0).any() or not connected_parts(g, label):
         raise InputError("start leaves an area out, or has a region that is not connected")
     np.add.at(total, label, features)
-    if not eligible_rows(total, need, ways).all():
+    if not eligible_rows(total, need, l).all():
         raise InputError("start has a region that does not meet the thresholds")
     return label
 

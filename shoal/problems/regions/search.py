@@ -77,7 +77,7 @@ def tree(task: Districting, bound: CountBound) -> Found:
             ended |= reduce_degree(g.indptr, g.indices, parent, max(8, 2_000_000 // max(task.n, 1)))
             order = preorder(parent)
         least = min(least, int(degrees(parent).max(initial=0)))
-        found = cut(parent, order, task.features, task.need, task.ways)
+        found = cut(parent, order, task.features, task.need, task.l)
         cost = value(task, found, task.objective)
         if best is None or cost < best:
             best, label = cost, found
@@ -85,7 +85,7 @@ def tree(task: Districting, bound: CountBound) -> Found:
         better = low_degree_tree(g, wanted, task.state)
         if better is not None:
             least = int(degrees(better).max(initial=0))
-            found = cut(better, preorder(better), task.features, task.need, task.ways)
+            found = cut(better, preorder(better), task.features, task.need, task.l)
             cost = value(task, found, task.objective)
             if best is None or cost < best:
                 best, label = cost, found
@@ -302,7 +302,7 @@ class _Annealing(NamedTuple):
         aim = kernel.Aim(
             forms[name], scale, target, moments if len(moments) else np.zeros((0, 4)), cap, task.regions or bound.value
         )
-        return cls(task, name, Areas(task.graph.indptr, task.graph.indices, features, need, task.ways), aim, heat)
+        return cls(task, name, Areas(task.graph.indptr, task.graph.indices, features, need, task.l), aim, heat)
 
     def lower(self, label: np.ndarray, steps: int, begin: float, end: float) -> None:
         """Recombine in place, cooling from one share of the way to another."""

@@ -98,7 +98,7 @@ class _Prices(NamedTuple):
 
     reduced: np.ndarray
     price: np.ndarray
-    toll: float
+    fixed: float
     slack: float
 
 
@@ -115,8 +115,8 @@ def _around(
         return values[members].sum(axis=0) + held[more][:, None] - held[less][None]
 
     sums, about = changed(task.features), inertia(changed(moments))
-    reduced = about - changed(prices.price) - prices.toll
-    fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.ways).reshape(reduced.shape)
+    reduced = about - changed(prices.price) - prices.fixed
+    fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.l).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():
         made = np.sort(np.concatenate([members[members != less[j]], beside[i - 1 : i] if i else beside[:0]]))
         if len(made):
@@ -191,7 +191,7 @@ class Sets:
         mask[nodes] = True
         g, _ = induced(task.graph, mask)
         none = np.zeros(0, np.int64)
-        areas = Areas(g.indptr, g.indices, np.ascontiguousarray(task.features[nodes]), task.need, task.ways)
+        areas = Areas(g.indptr, g.indices, np.ascontiguousarray(task.features[nodes]), task.need, task.l)
         free = SetPrices(np.zeros(g.n, np.int64), none, np.zeros(g.n + 1, np.int64), none)
         looked = _LOOKED if clock.left > 0 else 0
         members, ends, _, seen = connected_sets(areas, free, Listing(1, cap, 2, looked, 4_000_000))

@@ -178,7 +178,7 @@ def structure(g: Contiguity) -> Structure | None:
     planar, embedding = nx.check_planarity(drawing)
     gone = np.zeros(g.n, np.bool_)
 
-    def falls_apart(*taken: int) -> bool:
+    def disconnects(*taken: int) -> bool:
         gone[list(taken)] = True
         found = _cut(g, gone)
         gone[list(taken)] = False
@@ -188,14 +188,14 @@ def structure(g: Contiguity) -> Structure | None:
     whole = _cut(g, gone)
     if whole < 2 or least < 2 or g.n < 3:
         return Structure(min(whole, 1), planar)
-    if least < 3 or g.n < 4 or any(falls_apart(v) for v in range(g.n)):
+    if least < 3 or g.n < 4 or any(disconnects(v) for v in range(g.n)):
         return Structure(2, planar)
     if not planar or least < 4 or g.n < 6:
         return Structure(3, planar)
     pairs = {
         (min(u, v), max(u, v)) for face in _faces(embedding) for i, u in enumerate(face) for v in face[:i] if u != v
     }
-    return Structure(3 if any(falls_apart(*pair) for pair in sorted(pairs)) else 4, planar)
+    return Structure(3 if any(disconnects(*pair) for pair in sorted(pairs)) else 4, planar)
 
 
 def _cut(g: Contiguity, gone: np.ndarray) -> int:
@@ -234,7 +234,7 @@ class Districting:
     graph      the areas to be placed
     features   int64[n, t + s]  weights (the first is the one valued), then counts of sensitive values
     need       int64[t]         thresholds, each at least 1
-    ways       l of the frequency form of l-diversity; 1 asks nothing
+    l          l of the frequency form of l-diversity; 1 asks nothing
     geo        float64[n or 0, 4]  mass, mass x, mass y, mass (x^2 + y^2)
     objective  what to lower, most important first
     start      int64[n] or None: a valid partition to begin with
@@ -248,7 +248,7 @@ class Districting:
     graph: Contiguity
     features: np.ndarray
     need: np.ndarray
-    ways: int
+    l: int
     geo: np.ndarray
     objective: tuple[str, ...]
     start: np.ndarray | None
@@ -286,12 +286,12 @@ class Districting:
     @property
     def plain(self) -> bool:
         """One threshold and nothing else: the problem of the paper."""
-        return len(self.need) == 1 and self.ways == 1
+        return len(self.need) == 1 and self.l == 1
 
     @property
     def thresholds_only(self) -> bool:
         """Every set of areas that contains an eligible one is eligible."""
-        return self.ways == 1
+        return self.l == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -361,13 +361,13 @@ def relabelled(label: np.ndarray) -> np.ndarray:
     return out
 
 
-def eligible_rows(total: np.ndarray, need: np.ndarray, ways: int) -> np.ndarray:
-    """bool per row of sums: thresholds met and, with ways > 1, no sensitive value above 1/ways of the records."""
+def eligible_rows(total: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
+    """bool per row of sums: thresholds met and, with l > 1, no sensitive value above 1/l of the records."""
     t = len(need)
     ok = np.asarray((total[:, :t] >= need).all(axis=1))
-    if ways > 1:
+    if l > 1:
         values = total[:, t:]
-        ok &= values.sum(axis=1) >= ways * values.max(axis=1, initial=0)
+        ok &= values.sum(axis=1) >= l * values.max(axis=1, initial=0)
     return ok
 
 

@@ -283,7 +283,7 @@ class _Race:
         if multipliers is None or idle(self.task):
             return
         short = left is not None and left <= SHORT
-        if short and bounds.best[0] != "tolls":  # there was no time for enough passes, so they choose badly
+        if short and bounds.best[0] != "multipliers":  # there was no time for enough passes, so they choose badly
             return
         began, part = clock(), (PROGRAM if left is None or left > TIGHT else AT_ONCE)[1] if short else 0.3
         until = None if left is None or self.deadline is None else min(began + part * left, self.deadline)

@@ -4,7 +4,7 @@ A method groups a table under a requirement; it knows of no population, no mean 
 takes the constraints off a task one after another, the outermost first: each asks for the rest of the task once or a
 few times, with something stricter in its place, and checks or repairs what comes back.
 
-**A population** (``beside_population``).  What a group publishes covers rows of the population, and how many depends on
+**A population** (``with_population``).  What a group publishes covers rows of the population, and how many depends on
 how it is published, which may be wider than its rows ask.  The widest that can be published decides whether a release
 exists: every column at its highest level (ranges and sets: one group of all rows).  Of k-map no group covers more; of
 delta-presence every set of groups covers the fewer, the narrower they are, so a share that the widest break all break.
@@ -62,7 +62,7 @@ def solve(task: Task, method: str) -> Grouping:
     if asked.levels is not None:
         return at_levels(replace(task, effort=Effort.of("fast"), apart=None), asked.levels)
     if asked.population is not None:
-        return beside_population(task, asked.population, method)
+        return with_population(task, asked.population, method)
     if asked.max_average_risk is not None:
         return within_risk(task, asked.max_average_risk, method)
     if asked.shards is not None:
@@ -233,7 +233,7 @@ class _Wide(NamedTuple):
     bound: float = 0.0
 
 
-def beside_population(task: Task, population: Population, method: str) -> Grouping:
+def with_population(task: Task, population: Population, method: str) -> Grouping:
     """A grouping that keeps what is asked of the population, what its groups publish, and its own bound.
 
     Raises InfeasibleError where even the widest forms cover too few.  Up to three searches.

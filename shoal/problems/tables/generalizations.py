@@ -319,15 +319,15 @@ class Sharing:
             count += names.size
         who, whom = np.concatenate(of_form), np.concatenate(inside)
         need = np.bincount(form, weights=self.rows, minlength=count).astype(np.int64) * self.share.denominator
-        room = self.forms.people * self.share.numerator
-        if who.size > EDGES or max(int(need.sum()), int(room.sum())) >= 2**31:
+        capacity = self.forms.people * self.share.numerator
+        if who.size > EDGES or max(int(need.sum()), int(capacity.sum())) >= 2**31:
             return Lack(0.0, np.zeros(len(self.codes), bool), np.zeros(p, bool))  # nothing to raise: given up
-        reached = _cut(who, whom, need, room)
+        reached = _cut(who, whom, need, capacity)
         if reached is None:
             return None
         covered = np.zeros(p, bool)
         covered[whom[reached[who]]] = True
-        short = int(need[reached].sum()) - int(room[covered].sum())
+        short = int(need[reached].sum()) - int(capacity[covered].sum())
         return Lack(short / self.share.numerator, reached[form], covered)
 
     def raised(self, levels: np.ndarray, lack: Lack) -> bool:
@@ -367,7 +367,7 @@ class Sharing:
             some = lattice[((least[i] <= lattice).all(axis=1))]
             price = self.forms.loss(np.repeat(self.codes[i : i + 1], len(some), axis=0), some)
             for node in some[np.argsort(price, kind="stable")][: int((price < loss[i] - 1e-12).sum())]:
-                if not self._room(i, node, levels):
+                if not self._has_capacity(i, node, levels):
                     continue
                 if not left:
                     return levels
@@ -379,7 +379,7 @@ class Sharing:
                     break
         return levels
 
-    def _room(self, i: int, node: np.ndarray, levels: np.ndarray) -> bool:
+    def _has_capacity(self, i: int, node: np.ndarray, levels: np.ndarray) -> bool:
         """Whether a form covers enough people for its tuples and one more, if nobody else had any of them."""
         ours, theirs, _ = self.numbers(node)
         form = ours[i]
@@ -388,16 +388,16 @@ class Sharing:
         return bool(rows * self.share.denominator <= people * self.share.numerator)
 
 
-def _cut(who: np.ndarray, whom: np.ndarray, need: np.ndarray, room: np.ndarray) -> np.ndarray | None:
+def _cut(who: np.ndarray, whom: np.ndarray, need: np.ndarray, capacity: np.ndarray) -> np.ndarray | None:
     """bool[f]: forms on the near side of a least cut; None where a flow gives every form what it needs.
 
-    who, whom int64[e]  pairs of a form and a tuple of the population that it covers; need int64[f], room int64[p]
+    who, whom int64[e]  pairs of a form and a tuple of the population that it covers; need int64[f], capacity int64[p]
     """
-    count, p = need.size, room.size
+    count, p = need.size, capacity.size
     source, sink = count + p, count + p + 1
     start = np.concatenate([np.full(count, source), who, np.arange(count, count + p)])
     end = np.concatenate([np.arange(count), count + whom, np.full(p, sink)])
-    most = np.concatenate([need, need[who], room]).astype(np.int32)
+    most = np.concatenate([need, need[who], capacity]).astype(np.int32)
     graph = csr_matrix((most, (start, end)), shape=(count + p + 2, count + p + 2))
     flow = maximum_flow(graph, source, sink)
     if flow.flow_value == int(need.sum()):

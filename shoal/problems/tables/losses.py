@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,10 +34,81 @@ if TYPE_CHECKING:
 
 
 SHAPES = {"tree": 0, "line": 1, "set": 2}
-DENOMINATOR = 10**5  # losses are read as fractions with at most this denominator
-LARGEST = 10**7  # and brought to a common denominator of at most this
-NARROW = 512  # codes of a column whose losses are looked at once more when a bound is nearly the cost
+DENOMINATOR = 10**5  # losses of levels and weights are read as fractions with at most this denominator
+NARROW, WIDE = 2**30, 2**56  # largest loss of a pair as an int32; as an int64 that prices cannot overflow
+LARGEST = 10**7  # common denominator of the losses of groups, which are sums of many
 WIDEST = 4096  # codes of one column: its table of pairs is the square of this at most
+
+
+class WholeLosses(NamedTuple):
+    """Losses as whole numbers, in units of 1 / scale.
+
+    exact    whether they are the losses; otherwise every pair's loss is rounded, by half a unit in each column
+    columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the most there is to lose),
+             set [1] (any two values); floats, the losses themselves, where they are not exact
+    most     no pair loses more
+    """
+
+    scale: int
+    exact: bool
+    columns: tuple[np.ndarray, ...]
+    most: int
+
+
+def whole_losses(recoding: Recoding, most: int = WIDE) -> WholeLosses:
+    """Losses of pairs in whole numbers of at most ``most``, exact where one denominator serves all columns."""
+    fractions = [_fractions(column) for column in recoding.columns]
+    known = [found for found in fractions if found is not None]
+    scale = 1
+    for f in (f for found in known for f in found):
+        scale = math.lcm(scale, f.denominator)
+        if scale > 2 * most * DENOMINATOR:  # digits without end
+            known = []
+            break
+    if len(known) == len(recoding.columns):
+        top = sum(int(max(found, default=Fraction(0)) * scale) for found in known)
+        if top <= most:
+            tables = []
+            for column, found in zip(recoding.columns, known, strict=True):
+                table = np.array([int(f * scale) for f in found], np.int64)
+                tables.append(table.reshape(column.pair_table().shape))
+            return WholeLosses(scale, True, tuple(tables), top)
+    heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
+    scale = max(int(NARROW / heaviest), 1)
+    return WholeLosses(scale, False, tuple(c.pair_table() for c in recoding.columns), NARROW)
+
+
+def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
+    """The numbers of ``pair_table`` as fractions; None where the floats are none that a person would have written.
+
+    Positions are read as the decimals they print as; weights and losses of levels as fractions of small denominator,
+    0.142857142857 as 1/7, or as decimals.
+    """
+    weight, found = _read(column.weight), column.pair_fractions(_read)
+    if found is None:
+        return None
+    out = [fraction * weight for fraction in found]
+    near = np.abs(np.array([float(f) for f in out]) - column.pair_table().reshape(-1))
+    return out if near.max(initial=0.0) <= 1e-12 * max(float(weight), 1.0) else None
+
+
+def _read(value: float) -> Fraction:
+    small = Fraction(value).limit_denominator(DENOMINATOR)
+    return small if abs(float(small) - value) <= 1e-12 * abs(value) else Fraction(repr(value))
+
+
+def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: WholeLosses | None = None) -> np.ndarray:
+    """[x, y]: what a row loses when code tuples a int[x, d] and b int[y, d] are published together.
+
+    float64, or int64 in the unit of whole numbers where these are given.
+    """
+    tables = [c.pair_table() for c in recoding.columns] if whole is None else whole.columns
+    out = np.zeros((a.shape[0], b.shape[0]), np.float64 if whole is None else np.int64)
+    for j, column in enumerate(recoding.columns):
+        x, y, table = a[:, j], b[:, j], tables[j]
+        part = column.paired(table, x[:, None], y)
+        out += part if whole is None or whole.exact else np.rint(part * whole.scale).astype(np.int64)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,34 +165,24 @@ class Costs:
                 )
             if column.shape is None:
                 raise PolicyError(
-                    f"{name!r} is published as a {column.kind}, whose loss exact methods cannot tell from pairs of "
+                    f"{name!r} is published as a {column.kind}, whose loss exact methods cannot compute from pairs of "
                     "values; choose another method, for example 'auto'"
                 )
             if column.size > WIDEST:
                 raise PolicyError(
                     f"column {name!r} has {column.size} values; exact methods take at most {WIDEST}, so band it first"
                 )
-        tables = [_pairs(c) for c in recoding.columns]
-        scale, fractions = _fractions([values for values, _ in tables])
-        if fractions is None:
-            scale = 2**20
-        pieces, start = [], [0]
-        for j, (values, inverse) in enumerate(tables):
-            if fractions is None:
-                whole = np.floor(values * scale).astype(np.int64)
-            else:
-                whole = np.array([int(f * scale) for f in fractions[j]], np.int64)
-            pieces.append(whole[inverse])
-            start.append(start[-1] + inverse.size)
+        pieces, scale, exact = _pairs(recoding)
+        start = np.cumsum([0, *(piece.size for piece in pieces)])
         return cls(
             code=np.ascontiguousarray(histogram.quasi[first], dtype=np.int32),
             count=np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64),
             pair=np.concatenate([*pieces, np.zeros(1, np.int64)]),
-            start=np.array(start[:-1], np.int64),
+            start=start[:-1].astype(np.int64),
             size=np.array([c.size for c in recoding.columns], np.int64),
             kind=np.array([SHAPES[c.shape or ""] for c in recoding.columns], np.int64),
             scale=scale,
-            exact=fractions is not None,
+            exact=exact,
             unit=recoding.unit,
         )
 
@@ -195,37 +256,32 @@ def settled(task: Task, certificate: Certificate) -> Certificate:
     rounding = certificate.cost * rows * 1e-12
     if certificate.unit != "ncp" or not 0 < gap < 1 or not certificate.lower_bound:
         return certificate
-    if any(c.size > NARROW for c in recoding.columns):
+    whole = whole_losses(recoding)
+    if not whole.exact:
         return certificate
-    values = [v for c in recoding.columns if (v := c.quanta()) is not None]
-    scale, fractions = _fractions(values)
-    if fractions is None or len(values) < len(recoding.columns):
-        return certificate
-    step = math.gcd(*(int(f * scale) for read in fractions for f in read)) / scale
+    step = math.gcd(*(int(np.gcd.reduce(table, axis=None)) for table in whole.columns)) / whole.scale
     return replace(certificate, lower_bound=certificate.cost) if gap + rounding < step / 2 else certificate
 
 
-def _fractions(tables: Sequence[np.ndarray]) -> tuple[int, list[list[Fraction]] | None]:
-    """(common denominator, the losses of every column as fractions); None where they are none of small ones."""
-    out: list[list[Fraction]] = []
-    scale = 1
-    for values in tables:
-        read = [Fraction(float(v)).limit_denominator(DENOMINATOR) for v in values]
-        scale = math.lcm(scale, *(f.denominator for f in read)) if read else scale
-        off = [abs(f - Fraction(float(v))) > 1e-12 * abs(v) for f, v in zip(read, values, strict=True)]
-        if scale > LARGEST or any(off):
-            return scale, None
-        out.append(read)
-    return scale, out
+def _pairs(recoding: Recoding) -> tuple[list[np.ndarray], int, bool]:
+    """Per column the losses of its pairs of codes int64[size * size], their common denominator, whether they are exact.
 
-
-def _pairs(column: ColumnRecoding) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct losses of a column's pairs of codes float64[v], and which of them each pair has, int64[size * size]."""
-    out = column.together()
-    if np.isnan(out).any():
+    The denominator is the least; where it is too large the losses are rounded down.
+    """
+    losses = [column.together() * column.weight for column in recoding.columns]
+    if any(np.isnan(loss).any() for loss in losses):
         raise PolicyError("a hierarchy has no common root, so some rows cannot be published together")
-    values, inverse = np.unique(out * column.weight, return_inverse=True)
-    return values, inverse.reshape(-1).astype(np.int64)
+    whole = whole_losses(recoding)
+    if whole.exact:
+        codes = [np.arange(column.size) for column in recoding.columns]
+        found = [
+            column.paired(table, code[:, None], code).reshape(-1)
+            for column, table, code in zip(recoding.columns, whole.columns, codes, strict=True)
+        ]
+        common = math.gcd(whole.scale, *(int(np.gcd.reduce(pairs)) for pairs in found if pairs.size))
+        if whole.scale // common <= LARGEST:
+            return [pairs // common for pairs in found], whole.scale // common, True
+    return [np.floor(loss * 2**20).astype(np.int64).reshape(-1) for loss in losses], 2**20, False
 
 
 ENUMERATED = 1_000_000

@@ -230,7 +230,7 @@ class _Classes:
 
 
 def none_found(task: Task) -> InfeasibleError:
-    """No groups hold, as far as was looked: what all rows as one group reach."""
+    """No groups hold, as far as was looked: what all rows as one group reach, the farthest from it first."""
     h = task.histogram
     failing = []
     for rule in task.requirement.rules:
@@ -239,8 +239,9 @@ def none_found(task: Task) -> InfeasibleError:
             failing.append((rule.model.distance(held, table), rule, held, table))
     if not failing:
         return InfeasibleError("all rows as one group do not meet the models")
-    _, rule, held, table = min(failing, key=lambda one: one[0])
-    return InfeasibleError(rule.model.refusal(held, h.sensitive_names[rule.columns[0]], table))
+    failing.sort(key=lambda one: one[0])
+    reasons = [rule.model.refusal(held, h.sensitive_names[rule.columns[0]], table) for _, rule, held, table in failing]
+    return InfeasibleError(". Also, ".join(dict.fromkeys(reasons)))
 
 
 def asked_one_by_one(task: Task, found: Grouping) -> Grouping:

@@ -1,5 +1,8 @@
 """Tables with too many cells to search at once: cut into shards, each searched by itself, and a bound of the whole.
 
+Shards are searched one after the other here, or by the workers of an engine at the same time: the same code, the same
+seeds, and so the same groups.  What comes back is checked here as any partition is.
+
 A k-d tree over the quasi-identifiers: the largest shard is cut where the fewest rows lose their nearest rows, and only
 where both sides meet the requirement by themselves, so that nothing is left over.  A group of one shard is a group of
 the table, so the shards' partitions together are one of the table, and its cost is counted on the whole table.
@@ -14,16 +17,22 @@ of the two bounds what the row loses in any partition of the table, and the sum 
 from __future__ import annotations
 
 import heapq
+import io
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.clock import clock
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.task import Grouping, Task, shortfall
+from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
 from shoal.problems.tables.bounds.boxes import neighbors
@@ -36,6 +45,7 @@ from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, resi
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among
 UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
+BOUND = 3.0  # seconds at least for the bound of all shards; more where the search took more than twice as long
 WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
 
 
@@ -45,32 +55,40 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     None where no cut leaves two sides that meet the requirement: the table is searched whole.  Seconds of the effort
     are dealt out by cells.  PolicyError for a method that recodes the whole table alike.
 
+    Where the task knows of workers, they search the shards at the same time.
+
     O(shards * m) for the cuts; what the method takes for m / shards cells, in memory once and in time ``shards`` times.
     """
     if method in WHOLE:
         raise PolicyError(f"method {method!r} recodes the whole table alike, so it cannot be cut into shards")
-    histogram, need, effort = task.histogram, task.requirement, task.effort
+    histogram, need = task.histogram, task.requirement
     parts = cut(task, shards)
-    search = algorithm("tables", method)
     if len(parts) == 1:
         return None
+    orders = (_Order(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
+    spread = task.constraints.workers
+    found = _here(task, orders) if spread is None else _elsewhere(task, orders, spread, len(parts))
     cells, groups, counts, held = [], [], [], 0
     methods: dict[str, int] = {}
-    for number, part in enumerate(parts):
-        task.progress(f"shard {number + 1} of {len(parts)}", number / len(parts))
-        own = effort if effort.seconds is None else Effort("seconds", effort.seconds * part.size / histogram.cells)
-        found = search(Task(_of(histogram, part), need, task.recoding, own, task.seed + number, part=True))
-        methods[found.method] = methods.get(found.method, 0) + 1
-        cells.append(part[found.partition.cell])
-        groups.append(found.partition.group + held)
-        counts.append(found.partition.count)
-        held += found.partition.groups
+    alone: dict[int, np.ndarray] = {}
+    for (number, part), one in zip(enumerate(parts), found, strict=True):
+        if int(one.cell.max(initial=0)) >= part.size:
+            raise VerificationError("a shard came back with cells of another; nothing comes of it")
+        methods[one.method] = methods.get(one.method, 0) + 1
+        cells.append(part[one.cell])
+        groups.append(one.group.astype(np.int64) + held)
+        counts.append(one.rows)
+        held = int(groups[-1].max(initial=held - 1)) + 1
+        if one.price is not None:
+            alone[number] = one.price
     partition = Partition.of(np.concatenate(cells), np.concatenate(groups), np.concatenate(counts))
     partition.check(histogram)
     if not need.closed:
         partition = merged(task, partition)
+    elif not good_groups(histogram, need, partition.cell, partition.group, partition.count, partition.groups).all():
+        raise VerificationError("a shard came back with a group that does not meet the models; nothing comes of it")
     spent = clock() - task.started
-    bounds = composed(task, parts, clock() + max(3.0, 0.5 * spent))
+    bounds = composed(task, parts, clock() + max(BOUND, 0.5 * spent), alone)
     made = certify(task, partition, max(methods, key=lambda name: methods[name]), bounds)
     details = {**made.certificate.details, "shards": len(parts), "shard_cells": [int(p.size) for p in parts]}
     certificate = replace(made.certificate, guarantee=Guarantee(), details=details)
@@ -78,6 +96,73 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     grouping = Grouping(partition, certificate, made.method, attempts)
     refuse_ceiling(task, partition, made.method)
     return grouping
+
+
+class _Order(NamedTuple):
+    """A shard to search, which of how many it is, and the method that searches it."""
+
+    number: int
+    shards: int
+    method: str
+    task: Task
+
+
+class _Searched(NamedTuple):
+    """A shard's partition, by whom, and per cell what its nearest rows prove, where that was asked for."""
+
+    method: str
+    cell: np.ndarray
+    group: np.ndarray
+    rows: np.ndarray
+    price: np.ndarray | None = None
+
+
+def _here(task: Task, orders: Iterator[_Order]) -> Iterator[_Searched]:
+    """The shards, one searched after the other."""
+    for order in orders:
+        task.progress(f"shard {order.number + 1} of {order.shards}", order.number / order.shards)
+        yield _searched(order)
+
+
+def _searched(order: _Order) -> _Searched:
+    """A shard searched by itself."""
+    found = algorithm("tables", order.method)(order.task.again())
+    made: Partition = found.partition
+    return _Searched(found.method, made.cell, made.group, made.count)
+
+
+def _elsewhere(task: Task, orders: Iterator[_Order], spread: Spread, shards: int) -> Iterator[_Searched]:
+    """The shards as workers searched them, in their order; VerificationError where one did not come back once."""
+    task.progress(f"{shards} shards on the workers", None)
+    told = list(spread(_worked, [zlib.compress(pickle.dumps(order), 1) for order in orders], None))
+    answers = dict(told)
+    if sorted(number for number, _ in told) != list(range(shards)):
+        raise VerificationError("the workers did not search each shard once; nothing comes of it")
+    for number in range(shards):
+        with np.load(io.BytesIO(answers.pop(number)), allow_pickle=False) as held:
+            price = held["price"] if held["price"].size else None
+            yield _Searched(str(held["method"]), held["cell"], held["group"], held["rows"], price)
+
+
+def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
+    """What a worker answers to an order: the partition of a shard, and what it proves of each cell."""
+    order: _Order = pickle.loads(zlib.decompress(sent))
+    began = clock()
+    found = _searched(order)
+    spent, alone = clock() - began, replace(order.task, effort=Effort("fast"), part=False)
+    price = neighbors(alone, clock() + max(BOUND / order.shards, 0.5 * spent))
+    cell, group, rows = (held.astype(np.min_scalar_type(int(held.max(initial=0)))) for held in found[1:4])
+    out = io.BytesIO()
+    proved = np.zeros(0) if price is None else price
+    np.savez_compressed(out, method=np.array(found.method), cell=cell, group=group, rows=rows, price=proved)
+    yield order.number, out.getvalue()
+
+
+def _task(task: Task, cells: np.ndarray, number: int) -> Task:
+    """The search for some cells alone, which workers can be sent; of seconds it has its share."""
+    seconds = task.effort.seconds
+    own = task.effort if seconds is None else Effort("seconds", seconds * cells.size / task.histogram.cells)
+    return Task(_of(task.histogram, cells), task.requirement, task.recoding, own, task.seed + number, part=True)
 
 
 def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
@@ -157,16 +242,21 @@ def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
     return np.argpartition(lost, size, axis=1)[:, : size + 1]
 
 
-def composed(task: Task, parts: list[np.ndarray], until: float) -> Bounds:
-    """Lower bounds of the whole table from its shards; rows not reached in time count nothing."""
+def composed(
+    task: Task, parts: list[np.ndarray], until: float, alone: Mapping[int, np.ndarray] = MappingProxyType({})
+) -> Bounds:
+    """Lower bounds of the whole table from its shards; rows not reached in time count nothing.
+
+    alone  by shard, what its nearest rows prove, float64[cells], where a worker has computed it
+    """
     began, h = clock(), task.histogram
     columns = task.recoding.columns
     out = Bounds()
     if plain_stars(task.recoding):
         out.values["tuples"] = int(residue(h, task.requirement)[1]["bound"])
-    alone = task.recoding.alone(h)
-    if alone:
-        out.values["alone"] = alone
+    single = task.recoding.alone(h)
+    if single:
+        out.values["alone"] = single
     held = np.zeros((len(parts), len(columns)), object)
     for j, column in enumerate(columns):
         for s, part in enumerate(parts):
@@ -175,11 +265,13 @@ def composed(task: Task, parts: list[np.ndarray], until: float) -> Bounds:
             held[s, j] = column.beyond(present) * column.weight
     price = np.zeros(h.cells)
     for s, part in enumerate(parts):
-        left = until - clock()
-        if left <= 0:
-            break
-        mine = Task(_of(h, part), task.requirement, task.recoding, Effort("fast"), task.seed)
-        own = neighbors(mine, clock() + left / (len(parts) - s))
+        own = alone.get(s)
+        if own is None:
+            left = until - clock()
+            if left <= 0:
+                continue
+            mine = Task(_of(h, part), task.requirement, task.recoding, Effort("fast"), task.seed)
+            own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None:
             continue
         for other in range(len(parts)):

@@ -117,11 +117,11 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[Terms, np.ndarray
     )
     if units and weights is not None:
         raise PolicyError(
-            f"⟨weights=⟩ count records, and beside ⟨{units[0][:-1]}=⟩ each point is one record; leave one out"
+            f"⟨weights=⟩ count records, and with ⟨{units[0][:-1]}=⟩ each point is one record; leave one out"
         )
     if units and l is not None:
         raise PolicyError(
-            f"⟨l=⟩ counts records, and beside ⟨{units[0][:-1]}=⟩ a person with many rows would count often; "
+            f"⟨l=⟩ counts records, and with ⟨{units[0][:-1]}=⟩ a person with many rows would count often; "
             "use ⟨distinct_l=⟩"
         )
     if max_width is not None:

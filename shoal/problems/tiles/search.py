@@ -259,8 +259,8 @@ def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 
     ended, gaps = least_waste(points, cells.cells, limits, len(cells.cuts))
     cuts = np.concatenate([cells.cuts, gaps])
     if s.cell and s.lines:
-        room = Program.of(places.x.size, s.lines, s.lines)
-        ended, gaps = finish_cells(points, ended, limits, room, s.program, max(good, k), len(cuts))
+        program = Program.of(places.x.size, s.lines, s.lines)
+        ended, gaps = finish_cells(points, ended, limits, program, s.program, max(good, k), len(cuts))
         cuts = np.concatenate([cuts, gaps])
     return Cells(by_x, by_y, ended, cuts)
 
@@ -355,13 +355,13 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, i
 
     n = places.x.size
     nx, ny = (np.unique(c).size for c in (places.x, places.y))
-    room = Program.of(n, nx, ny)
+    program = Program.of(n, nx, ny)
     points = Points(
         places.x, places.y, places.weight, np.arange(n), np.argsort(places.y, kind="stable"), places.geographic
     )
-    m, nx, ny, heaviest, _ = guillotine(points, 0, n, k, cap, objective, max(nx, ny), room)
-    ends = [room.ends[0, :nx], room.ends[1, :nx], room.ends[2, :ny], room.ends[3, :ny]]
-    return Parts.of_bins(places, room.rects[:m], (room.bx, room.by), ends), int(heaviest)
+    m, nx, ny, heaviest, _ = guillotine(points, 0, n, k, cap, objective, max(nx, ny), program)
+    ends = [program.ends[0, :nx], program.ends[1, :nx], program.ends[2, :ny], program.ends[3, :ny]]
+    return Parts.of_bins(places, program.rects[:m], (program.bx, program.by), ends), int(heaviest)
 
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at

@@ -52,7 +52,7 @@ THEOREM = (
     "Du, Eppstein, Goodrich, Lueker 2009, Theorem 4: no tile can be cut, so none weighs over 4 (k - 1) and a place"
 )
 NOTHING_LEFT = (
-    "every record would be left out, for no tile of what is asked for was found; lower k or l, or raise ⟨max_width⟩"
+    "every record would be left out, for no tile that meets the request was found; lower k or l, or raise ⟨max_width⟩"
 )
 HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tree by selection
 

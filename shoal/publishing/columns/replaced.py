@@ -51,8 +51,10 @@ def _both(column: ColumnText) -> bool:
 def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
     """A sentence for each column in which a star and a missing value are one."""
     return tuple(
-        f"column {c.name!r}: stars and missing values are both published as missing, so nobody can tell them apart, "
-        "and a CSV has empty fields for both; numeric_stars='text' writes stars"
+        Sentence(
+            f"column {c.name!r}: stars and missing values are both published as missing, so nobody can distinguish "
+            "them, and a CSV has empty fields for both; ⟨numeric_stars='text'⟩ writes stars"
+        )
         for c, r in zip(columns, replacements, strict=True)
         if r.values.dtype != pl.String and not r.values.dtype.is_nested() and _both(c)
     )

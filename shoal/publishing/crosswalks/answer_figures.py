@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, MissingDependencyError
-from shoal.judge.places.clusters import values_told
+from shoal.judge.places.clusters import published_values
 from shoal.model import certificate
 from shoal.publishing.crosswalks.centers import multiset
 from shoal.publishing.documents import made_now
@@ -90,7 +90,7 @@ def figures(made: Any) -> dict[str, Any]:
     made  a ``Crosswalk``
     """
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
-    before = before_of(made.kind, made.sources.table, made.parameters)
+    before = sizes_before(made.kind, made.sources.table, made.parameters)
     return {
         "internal": True,
         **made_now(),
@@ -155,7 +155,7 @@ def counted(sizes: list[int]) -> dict[int, int]:
     return {int(v): int(n) for v, n in zip(values, often, strict=True)}
 
 
-def before_of(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str, Any]) -> list[int] | None:
+def sizes_before(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str, Any]) -> list[int] | None:
     """Records of each value, area, place or record as the table came; None where the table is not at hand."""
     if frame is None:
         return None
@@ -304,7 +304,7 @@ def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> di
 
 def _common(column: pl.Series, least: int) -> pl.Series:
     """Values with their counts as clusters tell them; those that fewer than ``least`` records hold are one."""
-    held = [values_told(text, column.name) for text in column.to_list()]
+    held = [published_values(text, column.name) for text in column.to_list()]
     total: Counter[str | None] = Counter()
     for counts in held:
         total.update(counts)

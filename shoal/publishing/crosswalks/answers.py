@@ -169,7 +169,7 @@ def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
 
     asked = record["parameters"]
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
-    own = how.how if isinstance(how, Run) else {"effort": how.told}
+    own = how.how if isinstance(how, Run) else {"effort": how.recorded}
     return {"bound": (stated, cover(counts, asked["k"], objective=asked["objective"], **own).certificate)}
 
 
@@ -201,7 +201,7 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
         "coordinates": asked["coordinates"],
         **as_split(_stated(asked, TILE_CONDITIONS), frame),
     }
-    own = how.how if isinstance(how, Run) else {"effort": how.told}
+    own = how.how if isinstance(how, Run) else {"effort": how.recorded}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
 
@@ -221,10 +221,10 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     same: dict[str, Any] = {"metric": features.metric, **(held or {})}
     points, r, share = tuple(features.values), asked["r"], asked["epsilon"]
     if record["kind"] == "gather":
-        same |= how.how if isinstance(how, Run) else {"effort": how.told, "improve": how.seconds is not None}
+        same |= how.how if isinstance(how, Run) else {"effort": how.recorded, "improve": how.seconds is not None}
         again = gather(points, r, share, asked["max_clusters"], centers=stated.details["centers"], **same)
     else:
-        same |= how.how if isinstance(how, Run) else {"effort": how.told}
+        same |= how.how if isinstance(how, Run) else {"effort": how.recorded}
         again = cellular(points, r, asked["setup_cost"], share, asked["max_diameter"], **same)
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
@@ -265,12 +265,12 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     part = path.name.lower().endswith(OUTLINES.endings)
     shown = pl.DataFrame() if part else read_release(path, record["separator"])
     if "region" not in shown.columns:
-        raise InputError("which areas are kept stands in the crosswalk; name that file to have the question put again")
+        raise InputError("the crosswalk says which areas are kept; name that file to repeat the request")
     rows = {name: i for i, name in enumerate(spelled(shown["area"], kind_of(path)))}
     order = [rows[name] for name in given.ids]
     held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
-    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.told})
+    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.recorded})
     levels = [asked, *asked.get("levels", ())]
     wet, below = own["water"], np.zeros(0, np.int64)
     place = {name: i for i, name in enumerate(given.ids)}

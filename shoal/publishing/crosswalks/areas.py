@@ -189,7 +189,7 @@ def regions(
         **({"levels": above} if above else {}),
     }  # fmt: skip
     if odd := unmet(parameters, answer.certificate.details):
-        raise PolicyError(f"the areas were merged by another {odd[0]} than the release names; name here what was asked")
+        raise PolicyError(f"the areas were merged by another {odd[0]} than the release names; name the same here")
     put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
@@ -224,7 +224,7 @@ def _objective(answer: Any, said: str | Sequence[str] | None, regions: Any) -> s
     own = str(answer.certificate.details["objective"][0])
     first = said.split(",")[0] if isinstance(said, str) else own if said is None else str(next(iter(said), ""))
     if first != own and not (first == "count" and regions is not None):
-        raise PolicyError(f"the answer's objective is {own!r}, not {first!r}; leave objective= out")
+        raise PolicyError(f"the answer's objective is {own!r}, not {first!r}; leave ⟨objective=⟩ out")
     return own
 
 
@@ -235,7 +235,7 @@ def _refuse_others(answer: Any, own: np.ndarray) -> None:
     if len(answer.labels) == len(own) and own.shape[1] == len(answer.k):
         np.add.at(sums, answer.labels[held], own[held])
     if not np.array_equal(sums, answer.weights.reshape(answer.regions, -1)):
-        raise InputError("the answer does not belong to these areas and weights; hand over what was merged")
+        raise InputError("the answer does not belong to these areas and weights; pass what was merged")
 
 
 def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
     if isinstance(data, Geography):
         return data
     if edges is None:
-        raise PolicyError("regions of a frame need edges=, the pairs of row numbers that were merged by")
+        raise PolicyError("regions of a frame need ⟨edges=⟩, the pairs of row numbers that were merged by")
     frame = opened(data)
     name = id or ("id" if "id" in frame.columns else frame.columns[0])
     if name not in frame.columns:

@@ -167,7 +167,7 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
         return {"parameters": answer.parameters, "kind": answer.kind}, answer.content, ()
     if not isinstance(answer, (str, Path)):
         raise InputError(
-            f"a {type(answer).__name__} names no columns; hand over shoal.release of it, or the file that was written"
+            f"a {type(answer).__name__} names no columns; pass shoal.release of it, or the file that was written"
         )
     path = Path(answer)
     if path.suffix.lower() == ".json" and certificate is None:

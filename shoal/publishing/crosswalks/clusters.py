@@ -46,7 +46,9 @@ def clusters(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
     tables = {name: opened(table) for name, table in (coordinates or {}).items()}
-    request = _told(answer, frame, columns, place, names, FeatureColumns(hierarchies=trees, coordinates=tables))
+    request = _feature_columns(
+        answer, frame, columns, place, names, FeatureColumns(hierarchies=trees, coordinates=tables)
+    )
     _check(answer, frame, request, names)
     features = _belongs(answer, frame, request)
     if tables and center == "mean":
@@ -130,7 +132,7 @@ def _rows(
     return Rows(rows[shuffled(rows.get_columns(), shuffle_key)], shuffle_key.words)
 
 
-def _told(
+def _feature_columns(
     answer: Any, frame: pl.DataFrame, columns: Sequence[str] | None, place: tuple[str, str] | None,
     sensitive: Sequence[str], more: FeatureColumns,
 ) -> FeatureColumns:  # fmt: skip
@@ -150,7 +152,9 @@ def _told(
             place = (others[at], others[at + 1]) if 2 in wide else None
             columns = [*others[:at], *others[at + 2 :]]
         else:
-            raise PolicyError("say which columns were clustered: columns=[...], for coordinates place=(first, second)")
+            raise PolicyError(
+                "say which columns were clustered: ⟨columns=[...]⟩, for coordinates ⟨place=(first, second)⟩"
+            )
     names = [columns] if isinstance(columns, str) else list(columns or ())
     pair = None if place is None else (str(place[0]), str(place[1]))
     return FeatureColumns(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
@@ -160,7 +164,7 @@ def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Featu
     """The features of the frame; InputError unless the answer's radii are those of its records."""
     if len(answer.labels) != frame.height:
         raise InputError(
-            f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; hand over what was "
+            f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; pass what was "
             "clustered, row by row"
         )
     features = Features.again(frame, answer.metric, request)
@@ -172,7 +176,7 @@ def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Featu
         np.maximum.at(far, answer.labels[member], features.metric.between(*sides))
         if not np.allclose(far, answer.radii, rtol=1e-6, atol=1e-6 * max(answer.radius, 1e-9)):
             raise InputError(
-                "the answer does not belong to these columns: its clusters are wider or narrower here; hand over what "
+                "the answer does not belong to these columns: its clusters are wider or narrower here; pass what "
                 "was clustered, row by row, and its columns in their order"
             )
     return features

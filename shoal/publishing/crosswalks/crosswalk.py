@@ -177,7 +177,7 @@ class Crosswalk(Shown):
         first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
         if first is None:
             raise PolicyError("there is nothing to write; name a path")
-        papers = Documents.beside(first, certificate, record, sign)
+        papers = Documents.next_to(first, certificate, record, sign)
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
 
     def _beside(self) -> Mapping[str, Drawing]:

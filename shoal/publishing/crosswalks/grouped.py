@@ -109,7 +109,7 @@ def intervals(
     except TypeError:
         inside = False
     if not inside:
-        raise InputError(f"the answer is none of column {value!r} of these data; hand over what was cut")
+        raise InputError(f"the answer is none of column {value!r} of these data; pass what was cut")
     _belongs(group, counts, answer.loads, value)
     shown = _names(names, len(answer.loads)) or interval_labels(answer.lows, answer.highs)
     content = _content(values, group, shown, answer.loads).sort("group", maintain_order=True)
@@ -128,7 +128,7 @@ def _belongs(group: np.ndarray, counts: Any, loads: np.ndarray, name: str) -> No
             sums[g] += n
     if len(group) != len(counts) or sums != [int(x) for x in loads.tolist()]:
         raise InputError(
-            f"the answer does not belong to column {name!r}: its groups count other records; hand over the table whose "
+            f"the answer does not belong to column {name!r}: its groups count other records; pass the table whose "
             "values were grouped, in their order of appearance"
         )
 
@@ -224,7 +224,7 @@ def tiles(
     counts = [1] * len(points) if weight is None else integers(frame, weight)
     sums, held = _records(answer, counts), answer.labels >= 0
     if boundary is not None and not _of_these_sides(answer, frame[boundary].to_list()):
-        raise InputError(f"the answer's tiles mix values of column {boundary!r}; hand over the column that was cut by")
+        raise InputError(f"the answer's tiles mix values of column {boundary!r}; pass the column that was cut by")
     kept = [n for n in (x, y, boundary) if n is not None]
     _refuse_names(kept, tile_frame(answer, (x, y)).columns)
     own = tile_frame(answer, (x, y), boundary)
@@ -281,7 +281,7 @@ def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:
     if len(counts) == len(answer.labels):
         np.add.at(sums, answer.labels[held], np.asarray(counts)[held])
     if not np.array_equal(sums, answer.counts):
-        raise InputError("the answer does not belong to these points; hand over the table that was cut, row by row")
+        raise InputError("the answer does not belong to these points; pass the table that was cut, row by row")
     return sums
 
 
@@ -367,7 +367,7 @@ def _refuse_names(kept: list[str], added: list[str]) -> None:
         if kept.count(name) > 1:
             raise PolicyError(f"column {name!r} is named twice among the coordinates and the boundary; name another")
         if name in added:
-            raise InputError(f"column {name!r} would stand beside one of that name that tells of the tiles; rename it")
+            raise InputError(f"column {name!r} has the name of a column that describes the tiles; rename it")
 
 
 def _of_these_sides(answer: Any, sides: list[Any]) -> bool:

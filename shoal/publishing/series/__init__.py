@@ -1,1 +1,125 @@
-"""A series of releases: its folder and ledger, and one module for each way of going on."""
+"""A series of releases: a part as it leaves, its table shuffled, with a certificate that names the part before.
+
+One module for each way of going on.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+
+from shoal.engines.order import ShuffleKey, permutation
+from shoal.engines.unassigned import Unassigned
+from shoal.errors import InputError, VerificationError
+from shoal.judge.tables.large import Held
+from shoal.judge.tables.privacy import judge
+from shoal.judge.tables.shown import shown_loss
+from shoal.model.audit import Audit
+from shoal.model.certificate import Guarantee
+from shoal.model.policy import Policy
+from shoal.publishing.documents import sealed
+from shoal.publishing.series_folder import CERTIFICATE, RELEASE, sha256
+from shoal.publishing.tables import statement
+from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.verifying.verify import verify
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part ready to be added: the bytes of its table and certificate, and what is said of it.
+
+    made_up  rows without a person;  waiting: rows that wait for the next part;  held_back: rows of groups held back
+    loss     what the table shows
+    """
+
+    release: bytes = field(repr=False)
+    certificate: bytes = field(repr=False)
+    rows: int
+    groups: int
+    smallest: int
+    loss: Mapping[str, float | None]
+    privacy: Mapping[str, Any]
+    made_up: int = 0
+    waiting: int = 0
+    held_back: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        names = ("rows", "groups", "smallest", "loss", "privacy", "made_up", "waiting", "held_back")
+        return {name: getattr(self, name) for name in names}
+
+
+class _Paper:
+    """What ``certificate_file`` asks of a release."""
+
+    def __init__(self, policy: Policy, audit: Audit, carried: Unassigned) -> None:
+        self.policy, self.audit = policy, audit
+        self.facts = SimpleNamespace(rows=audit.rows, carried=carried, harbor=None)
+        self.certificate = SimpleNamespace(unit="stars" if policy.publish == "stars" else "ncp", ratio=None)
+        self._placement = SimpleNamespace(order="fresh secret", orders={}, separator=lambda path: ",")
+
+
+def make_part(
+    frame: pl.DataFrame,
+    policy: Policy,
+    series: Mapping[str, Any],
+    *,
+    carried: Unassigned | None = None,
+    sign: str | Path | None = None,
+    made_up: int = 0,
+    waiting: int = 0,
+    held_back: int = 0,
+) -> Part:
+    """Shuffle the rows of a published table (columns of text), audit it and write its certificate.
+
+    series   what the certificate says of the series: id, mode, number, previous, ...
+    Raises VerificationError where the table does not meet its models.
+    """
+    if not frame.height:
+        raise InputError("nothing is left to publish in this part")
+    order = permutation(frame.height, ShuffleKey.of(None).order)
+    shuffled = frame[order]
+    names = [*policy.grouped, *policy.sensitive]
+    held = _held(shuffled, names)
+    models = [m for m in policy.of_rows if m.speaks != "population"]
+    audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy))
+    failed = [c.model for c in audit.checks if not c.passes]
+    if failed:
+        raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")
+    buffer = io.BytesIO()
+    shuffled.write_csv(buffer)
+    release = buffer.getvalue()
+    paper: Any = _Paper(policy, audit, carried or Unassigned())
+    shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
+    written = {"sha256": sha256(release), "bytes": len(release)}
+    content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
+    proof = {**content["certificate"], "guarantee": Guarantee().as_dict()}  # the theorems speak of a release by itself
+    text = sealed({**content, "certificate": proof, "series": dict(series)}, sign)
+    return Part(
+        release=release, certificate=text.encode(), rows=audit.rows, groups=audit.classes,
+        smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),
+        made_up=made_up, waiting=waiting, held_back=held_back,
+    )  # fmt: skip
+
+
+def _held(frame: pl.DataFrame, names: list[str]) -> Held:
+    counted = frame.group_by(names).len("shoal rows")
+    return Held(counted.select(names), counted["shoal rows"].to_numpy(), tuple(frame.columns))
+
+
+def judged_bytes(policy: Policy) -> Any:
+    """A judge for the folder of a part: everything its certificate says must hold of the bytes written."""
+
+    def look(folder: Path) -> None:
+        found = verify(folder / RELEASE, folder / CERTIFICATE, hierarchies=dict(policy.hierarchies))
+        wrong = [f for f in found.findings if not f.holds]
+        if wrong:
+            raise VerificationError(f"the part is not published: {wrong[0].check}, {wrong[0].found}")
+
+    return look

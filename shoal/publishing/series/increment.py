@@ -285,14 +285,13 @@ def add(
         if stays.all():
             raise InfeasibleError(
                 f"all {frame.height:,} rows would lose more than {wait_above:g} and may still wait, so this part would "
-                "be empty; add more people, or start the series with a larger --wait-above"
+                "be empty; add more people, or start the series with a larger ⟨wait_above=⟩"
             )
     out = published.filter(~stays)
     kept = [p for p, s in zip(persons, stays, strict=True) if not s]
     lines = _entered(out, kept, ledger, keyed, names, list(policy.sensitive))  # type: ignore[attr-defined]
     waiting = {p: int(n) + 1 for p, n, s in zip(persons, waited, stays, strict=True) if s}
-    after = Ledger(number=ledger.number + 1, persons=lines, waiting=waiting)
-    return Added(out, after, waiting=len(waiting))
+    return Added(out, ledger.after(lines, waiting=waiting), waiting=len(waiting))
 
 
 def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> None:
@@ -302,18 +301,17 @@ def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> No
             f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person, so put a "
             "person's rows together first"
         )
-    new = pl.DataFrame({"person": list(persons)}, schema={"person": pl.String})
-    before = new.join(ledger.persons, on="person", how="semi").height
+    before = ledger.known(persons)
     if before:
         raise InputError(
-            f"{before:,} people of this table stand in an earlier part, and mode 'increment' publishes everybody "
-            "once; hand over new people alone, or start a series of mode 'again'"
+            f"{before:,} people of this table are in an earlier part, and mode 'increment' publishes everybody "
+            "once; pass new people alone, or start a series of mode 'again'"
         )
     absent = set(ledger.waiting) - set(persons)
     if absent and not without_waiting:
         raise InputError(
             f"{len(absent):,} rows of an earlier table wait for this part and are not in this table; add them to it, "
-            "or say --without-waiting (without_waiting=True), and they are never published"
+            "or say ⟨without_waiting=True⟩, and they are never published"
         )
 
 
@@ -329,7 +327,7 @@ def _waits(rows: Sequence[tuple[str | None, ...]], loses: np.ndarray, may: np.nd
 def _entered(
     out: pl.DataFrame, persons: Sequence[str], ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
 ) -> pl.DataFrame:
-    """The ledger's lines with those of a part added."""
+    """The lines of a part's people."""
     at = _hashed(out.select(quasi), "tuple", keyed)
     of = _hashed(out.select(sensitive), "value", keyed) if sensitive else [keyed.one("value", [])] * out.height
     new = pl.DataFrame(
@@ -337,8 +335,7 @@ def _entered(
         schema=dict.fromkeys(("person", "tuple", "value"), pl.String),
     ).with_columns(part=pl.lit(ledger.number + 1, pl.Int64))
     possible = new.group_by("tuple").agg(pl.col("value").unique().sort().str.join(" ").alias("possible"))
-    new = new.join(possible, on="tuple", how="left", maintain_order="left").select(*SCHEMA)
-    return pl.concat([ledger.persons, new])
+    return new.join(possible, on="tuple", how="left", maintain_order="left").select(*SCHEMA)
 
 
 def _hashed(rows: pl.DataFrame, what: str, keyed: Keyed) -> pl.Series:

@@ -14,7 +14,7 @@ from shoal.engines.recognize import filled, notes
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError
-from shoal.judge.originals.population import beside, foreign, outside, refuse_foreign, sized
+from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.privacy import wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition
@@ -91,11 +91,11 @@ def audit(
     if earlier is not None:
         person = given.pop("person", None) or (policy.person if isinstance(policy, Policy) else None)
     elif original is not None or earlier_originals is not None:
-        raise PolicyError("an original says something of an audit beside an earlier release; name one by ⟨earlier=...⟩")
+        raise PolicyError("an original matters only for an audit with an earlier release; name one by ⟨earlier=...⟩")
     asked, trees, wanted = _asked(policy, given)
     scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]
-    needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.beside if n in named)]
+    needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.counting if n in named)]
     opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
     require(opened.columns, needed)
     names = _held(asked, opened.columns, trees)
@@ -187,7 +187,7 @@ def _judged(
             return judged
         if census is not None:
             refuse_foreign(fits)
-        return beside(judged, fits, wanted)
+        return add_population(judged, fits, wanted)
 
     rows = missing == "wildcard" or census is not None or bool(names.weighed)
     return audit_table(opened, names, threshold, wanted, names.units, beyond if rows else None)

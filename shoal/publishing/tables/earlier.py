@@ -9,10 +9,12 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines import lakes
 from shoal.engines.atomic import certificate_path
 from shoal.engines.table import Table
 from shoal.errors import InputError, VerificationError
 from shoal.judge.composition import Published, compose
+from shoal.judge.tables.large import hash_of
 from shoal.model.arguments import number
 from shoal.model.audit import Composition
 from shoal.model.certificate import read_json
@@ -70,10 +72,16 @@ def published(
 
 
 def parts_of(release: Any) -> list[Any]:
-    """The releases that a name means: of a folder that is a series the table of every part, else what was given.
+    """The releases that a name means: of a series the table of every part, of a table of a lake the file of every
+    version that can be read, else what was given.
 
-    Raises InputError for a series without a part.
+    Raises InputError for a series without a part, and for a lake without such a table.
     """
+    if lakes.is_lake(release):
+        versions = lakes.readable(release)
+        if not versions:
+            raise InputError(f"{str(release)!r} has no version yet, so there is nothing to set this release against")
+        return list(versions)
     if not isinstance(release, (str, Path)) or not is_series(release):
         return [release]
     place = Path(release)
@@ -113,14 +121,21 @@ def figures_after(release: Release[Any], table: Table, after: Any, most: float, 
     """
     most = number("max_composition", most, "it is a share of people", lambda x: 0 <= x <= 1)
     k, l = promises(release.policy)
-    old = [published(one, release.policy) for given in several(after) for one in parts_of(given)]
+    old: list[Published] = []
+    seen: list[str] = []
+    for given in several(after):
+        parts = parts_of(given)
+        own = lakes.is_lake(given)  # no certificate says what its older versions were asked
+        trees = release.policy.hierarchies if own and release.policy.publish == "hierarchy" else None
+        old += [published(one, release.policy, trees) for one in parts]
+        seen += [hash_of(one) for one in parts if own]
     names = {*release.policy.grouped, *release.policy.sensitive, *(q for one in old for q in one.quasi_identifiers)}
-    own = table.polars([n for n in table.columns if n in names])
-    new = published(release, release.policy, original=own)
+    whole = table.polars([n for n in table.columns if n in names])
+    new = published(release, release.policy, original=whole)
     found = set_against([*old, new], release.policy.sensitive, k, l)
     if not force:
         refuse_composition(found, most)
-    return replace(release, facts=replace(release.facts, composition=found))
+    return replace(release, facts=replace(release.facts, composition=found, versions=tuple(seen)))
 
 
 def refuse_composition(found: Sequence[Composition], most: float) -> None:
@@ -129,7 +144,7 @@ def refuse_composition(found: Sequence[Composition], most: float) -> None:
     if worst.share > most:
         raise VerificationError(
             f"set against the earlier releases this one breaks a promise for {100 * worst.share:.1f} % of the people "
-            f"who may stand in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
+            f"who may be in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
             "a series (shoal series), new people alone, use a recoding that was fitted once (Recoder), or say "
             "⟨force_composition=True⟩"
         )

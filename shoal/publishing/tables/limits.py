@@ -44,7 +44,7 @@ def refuse_common(histogram: Histogram, asked: Policy) -> None:
         if asked.minimality is not None and most > asked.minimality + CLOSE:
             least = f"; ask for ⟨minimality={said(most, up=True)}⟩ at the least" if most < 1 else ""
             raise InfeasibleError(
-                f"one value of {name!r} is {100 * most:.1f} % of the rows, so whoever knows that much tells it with "
+                f"one value of {name!r} is {100 * most:.1f} % of the rows, so who knows that much infers it with "
                 f"more than ⟨minimality={asked.minimality:g}⟩ of some group{least}"
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,10 @@ from shoal.engines.table import Expected, Stored, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
-from shoal.judge.originals.population import Census, Covered, beside, outside, reading_of
+from shoal.judge.originals.population import Census, Covered, add_population, outside, reading_of
 from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.shown import breach
-from shoal.model.audit import Audit, Check, Composition, told_at_most
+from shoal.model.audit import Audit, Check, Composition, largest_share
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
@@ -70,6 +71,7 @@ class Facts:
     exposed       shares of the groups that show a value which only one of their rows holds
     notes         sentences on what the published table cannot tell
     composition   what it tells beside earlier releases, where these were named
+    versions      SHA-256 of the files of these that are versions of a table of Delta or Iceberg
     """
 
     rows: int
@@ -85,6 +87,7 @@ class Facts:
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
     composition: tuple[Composition, ...] = ()
+    versions: tuple[str, ...] = ()
 
 
 class Source(NamedTuple):
@@ -96,7 +99,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dealt:
+class ReleasedRows:
     """The rows of a release, as a table or as what it is dealt out of.
 
     table    the placed table, None where it is dealt out of ``tuples``: a CSV is written without
@@ -126,7 +129,7 @@ class Losses(NamedTuple):
     measure: Callable[[], Mapping[str, float]]
 
 
-class Surroundings(NamedTuple):
+class GivenPopulation(NamedTuple):
     """The population, and what its weights say of each class, where they were given."""
 
     census: Census | None = None
@@ -147,10 +150,10 @@ class Placement:
     order: str
     own: Mapping[str, Sequence[str | None]]
     published: Mapping[str, frozenset[str | None]]
-    dealt: Dealt
+    rows: ReleasedRows
     losses: Losses
     source: Source = field(default_factory=Source)
-    beside: Surroundings = field(default_factory=Surroundings)
+    population: GivenPopulation = field(default_factory=GivenPopulation)
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -194,7 +197,7 @@ class _Published:
     def __get__(self, release: Release[Some], owner: type) -> Some: ...
 
     def __get__(self, release: Any, owner: type) -> Any:
-        return self if release is None else release._placement.dealt.frame
+        return self if release is None else release._placement.rows.frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,7 +227,7 @@ class Release(Generic[Frame]):
 
     def __reduce__(self) -> Any:
         """A relation of DuckDB goes by its rows, since no connection leaves its process."""
-        made = replace(self._placement, dealt=Dealt(None, placed=self._placement.dealt.placed))
+        made = replace(self._placement, rows=ReleasedRows(None, placed=self._placement.rows.placed))
         known = (
             self.policy,
             self.certificate,
@@ -242,7 +245,7 @@ class Release(Generic[Frame]):
 
     def with_table(self, table: Any) -> Release[Any]:
         """The same release with another table; ``check`` tests whether that table keeps the promise."""
-        made = replace(self._placement, dealt=Dealt(table, placed=False))
+        made = replace(self._placement, rows=ReleasedRows(table, placed=False))
         return replace(self, _placement=made, _judged=Judged(), seconds=dict(self.seconds))
 
     @property
@@ -252,7 +255,7 @@ class Release(Generic[Frame]):
 
     def _in_memory(self) -> bool:
         """Whether the rows are in this process, or dealt out in it."""
-        return self._placement.dealt.table is None or self._opened().in_memory
+        return self._placement.rows.table is None or self._opened().in_memory
 
     def _opened(self) -> Table:
         from shoal.engines.open import open_table
@@ -270,12 +273,16 @@ class Release(Generic[Frame]):
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
-        names, dealt = [*policy.grouped, *policy.sensitive], self._placement.dealt
+        names, dealt, expected = [*policy.grouped, *policy.sensitive], self._placement.rows, self._placement.expected
         few = dealt.tuples
         cells, counts = few.counts(names) if few is not None else (dealt.counts or self._opened().counts)(names)
-        refuse_other(self._placement.expected.counts(text=() if few is None else names), (cells, counts))
+        with ThreadPoolExecutor(1) as second:
+            judged = second.submit(
+                judge, cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy)
+            )
+            refuse_other(expected.counts(text=() if few is None else names), (cells, counts))
+            found = judged.result()
         refuse_unconnected(cells, graphs_of(policy), policy.star)
-        found = judge(cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy))
         if self.facts.harbor is not None or policy.population is not None or policy.weighed:
             opened = self._opened()
             beside = [n for n in policy.weighed if n in opened.columns]
@@ -299,14 +306,14 @@ class Release(Generic[Frame]):
         """What adds to an audit what the population tells of the table as it is published, or as it was written."""
         read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.facts.stars, blanks, sheet)
 
-        census, people = self._placement.beside
+        census, people = self._placement.population
 
         def add(frame: pl.DataFrame, audit: Audit) -> Audit:
             wrong = None if self.facts.harbor is None else breach(frame, self.facts.harbor)
             if wrong is not None:
                 raise VerificationError(f"{wrong}; nothing was published. This is a defect of shoal: please report it")
             found = outside(frame, self.policy, census, read, people)
-            return audit if found is None else beside(audit, found, self.policy.privacy)
+            return audit if found is None else add_population(audit, found, self.policy.privacy)
 
         return add
 
@@ -328,7 +335,7 @@ class Release(Generic[Frame]):
                 f"the release has a mean risk of {audit.classes / audit.rows:.6g} where {limit} was asked; nothing was "
                 "published. This is a defect of shoal: please report it"
             )
-        most, allowed = told_at_most(audit), self.policy.minimality
+        most, allowed = largest_share(audit), self.policy.minimality
         if allowed is not None and most > allowed + 1e-9:
             raise VerificationError(
                 f"the release has a value on the share {most:.6g} of a group where ⟨minimality={allowed:g}⟩ was asked; "
@@ -364,7 +371,8 @@ class Release(Generic[Frame]):
         path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
                      manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
                      or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
-                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table
+                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table: older
+                     ones stay readable, so ``shoal.anonymize`` must have been told of them with ``after``
         certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
         table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
                      rows read back are judged; it takes the place of a release, never of another table
@@ -391,7 +399,10 @@ class Release(Generic[Frame]):
             raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
         lake = lakes.is_target(path)
         target = lakes.folder_of(path) if lake else Path(str(table) if served else path)
-        papers, states = Documents.beside(target, certificate, record, sign), statement.states_bound(self.policy, bound)
+        papers, states = (
+            Documents.next_to(target, certificate, record, sign),
+            statement.states_bound(self.policy, bound),
+        )
         how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
         if served:
             return write_server(self, str(path), str(table), papers, **how)
@@ -435,8 +446,8 @@ class Release(Generic[Frame]):
 
         if explored is not None and not internal:
             raise PolicyError(
-                "what explore found is told of the original, so it stands in an internal report alone: say "
-                "internal=True (--internal) too"
+                "what explore found describes the original, so only an internal report shows it: say "
+                "⟨internal=True⟩ too"
             )
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
@@ -507,5 +518,5 @@ def _revived(stored: Any, known: tuple[Any, ...]) -> Release[Any]:
     """A release as it was pickled, its table brought back by its engine."""
     policy, certificate, method, attempts, facts, made, seconds, judged = known
     table = stored.revive(stored.held) if isinstance(stored, Stored) else stored
-    made = replace(made, dealt=replace(made.dealt, table=table))
+    made = replace(made, rows=replace(made.rows, table=table))
     return Release(policy, certificate, method, attempts, facts, made, seconds, judged)

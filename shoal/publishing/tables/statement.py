@@ -285,7 +285,7 @@ def choices(explored: Any, rows: int) -> dict[str, Any]:
     if explored is None:
         return {}
     if not hasattr(explored, "found"):
-        raise PolicyError(f"explored is one {type(explored).__name__}; hand over what shoal.explore(...) returned")
+        raise PolicyError(f"explored is one {type(explored).__name__}; pass what shoal.explore(...) returned")
     if explored.rows not in (0, rows):  # 0: no request had an answer
         raise PolicyError(
             f"what was explored is a table of {explored.rows:,} rows, and the release has {rows:,}; explore its table"

@@ -31,7 +31,7 @@ from shoal.engines.atomic import (
     Piece,
     Wanted,
     certificate_path,
-    folder_beside,
+    folder_next_to,
     publish_file,
     publish_together,
     record_path,
@@ -49,8 +49,17 @@ from shoal.engines.store import (
     write_folder,
     write_single,
 )
+from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.judge.tables.large import Held, Required, count_release, hash_of, judge_held, read_rows
+from shoal.judge.tables.large import (
+    Held,
+    Required,
+    count_elsewhere,
+    count_release,
+    hash_of,
+    judge_held,
+    read_rows,
+)
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import graphs_of, trees_of
@@ -91,6 +100,8 @@ def write_release(
     """
     large = not release._in_memory()
     folder = is_folder(path, parts, large)
+    if release.policy.judge == "engine":
+        refuse_here(release._opened(), folder=folder)
     wanted: list[Wanted] = [] if folder else [(path, TABLE)]
     closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
     held = None if large and (folder or kind_of(path) != "excel") else Whole.of(release, path)
@@ -99,6 +110,17 @@ def write_release(
     papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
     release._judged.written = stated.files(papers)
     return papers.certificate
+
+
+def refuse_here(table: Table, *, folder: bool = True) -> None:
+    """PolicyError where no engine could judge what is written of a table."""
+    if table.workers() == Workers():
+        raise PolicyError(
+            "⟨judge='engine'⟩ has the workers of Spark, or DuckDB, count what was written, and neither holds this "
+            "table; leave it out"
+        )
+    if not folder:
+        raise PolicyError("⟨judge='engine'⟩ counts the parts of a folder; name a folder")
 
 
 class Whole(NamedTuple):
@@ -117,7 +139,7 @@ class Whole(NamedTuple):
     def of(cls, release: Any, path: Path) -> Whole:
         """The published table, by the file's ending."""
         kind, made, stars = kind_of(path), release._placement, release.facts.stars
-        few = made.dealt.tuples if kind == "csv" else None
+        few = made.rows.tuples if kind == "csv" else None
         if few is None:
             opened = release._opened()
             lines = made.expected.typed(opened.polars(opened.columns))
@@ -195,8 +217,9 @@ class _Writing:
             return
         self.tell("writing", 0.0)
         if self.ending:
-            dealt = self.release._placement.dealt.row_key is not None
-            self.rows.update({} if self.text or dealt else open_table(self.release.table).parts(temporary))
+            dealt = self.release._placement.rows.row_key is not None
+            there = not dealt or self.release.policy.judge == "engine"  # else what is dealt out here is quicker
+            self.rows.update({} if self.text or not there else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
         else:
@@ -210,8 +233,10 @@ class _Writing:
             self.tell("reading back", None)
         with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
             sealed = None if self.ending else second.submit(hash_of, temporary)
-            held = judge_written(self.release, temporary, self.separator, self.stated.stars, self.text)
-            self.stated.seen(held)
+            held = read_back(self.release, temporary, self.separator)
+            seen = second.submit(self.stated.seen, held)
+            judge_written(self.release, held, temporary, self.separator, self.stated.stars, self.text)
+            seen.result()
             if read is not None and self.held is None:
                 read.refuse_change()
             if self.ending:
@@ -231,7 +256,7 @@ def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[p
     room  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
-    dealt = release._placement.dealt
+    dealt = release._placement.rows
     if dealt.row_key is None:
         quicker = dealt.slices
         yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
@@ -261,13 +286,23 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return text
 
 
-def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]) -> Held:
-    """What stands on disk, counted and judged; VerificationError unless it is what was decided, row for row.
+def read_back(release: Any, path: Path, separator: str) -> Held:
+    """What stands on disk, counted."""
+    names = [*release.policy.grouped, *release.policy.sensitive]
+    if release.policy.judge == "engine":
+        return count_elsewhere(path, names, separator, *release._opened().workers())
+    return count_release(path, names, separator)
 
+
+def judge_written(
+    release: Any, held: Held, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
+) -> None:
+    """What stands on disk judged; VerificationError unless it is what was decided, row for row.
+
+    held   what was counted there
     shown  the stars each quasi-identifier shows;  text  the columns that stand as text
     """
     policy = release.policy
-    held = count_release(path, [*policy.grouped, *policy.sensitive], separator)
     blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
     asked = Required(
@@ -288,7 +323,6 @@ def judge_written(release: Any, path: Path, separator: str, shown: Mapping[str, 
         audit = release._outside(blank, form == "excel")(held.rows(), audit)
     release._accept(audit)
     release._judged.audit = release._with_exposed(audit)
-    return held
 
 
 def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str]) -> int:
@@ -312,6 +346,8 @@ def write_server(
     Raises VerificationError, and leaves there what was there before, unless what was read back is what was decided;
     InputError where the server does not take it.
     """
+    if release.policy.judge == "engine":
+        refuse_here(release._opened(), folder=False)
     closed = papers.check([], release._read(), overwrite=overwrite)
     frames, shown, text = _rows(release, table)
     stated = statement.Statement(release, Path(table), shown, bound)
@@ -341,7 +377,9 @@ def write_server(
             read = room / f"{table}.csv".replace("/", "_")
             separator = release._placement.separator(Path(table))
             store(back, read, separator)
-            stated.seen(judge_written(release, read, separator, shown, text))
+            there = read_back(release, read, separator)
+            judge_written(release, there, read, separator, shown, text)
+            stated.seen(there)
             stated.facts |= {"sha256": hash_of(read), "bytes": read.stat().st_size, "table": table}
             release.seconds["verify"] = time.perf_counter() - clock
             certificate, *others = papers.pieces(stated.public, stated.private)
@@ -373,10 +411,11 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
-    room = folder_beside(papers.certificate)
+    _refuse_uncounted(release, lake, place)
+    room = folder_next_to(papers.certificate)
     whole = room / lakes.new_name()
     try:
-        beside = Documents.beside(whole, None, papers.record is not None, papers.sign)
+        beside = Documents.next_to(whole, None, papers.record is not None, papers.sign)
         write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
         written = release._judged.written
         tell("committing", None)
@@ -389,6 +428,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
                     raise VerificationError(
                         "the file in the table is not the one that was judged; nothing was published"
                     )
+                _refuse_uncounted(release, lake, place)
                 lake.commit(target, release.facts.rows, written["sha256"])
 
             proof = certificate_path(whole)
@@ -408,6 +448,19 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     facts = {name: held for name, held in written.items() if name in ("sha256", "bytes")}
     release._judged.written = statement.files_of(papers, written["file"], facts)
     return papers.certificate
+
+
+def _refuse_uncounted(release: Any, lake: lakes.Lake, place: str) -> None:
+    """VerificationError for a table with a version, still readable, that the release was not set against."""
+    with lakes.in_a_sentence(lake):
+        there = lake.readable()
+    others = sum(hash_of(file) not in release.facts.versions for file in there)
+    if others:
+        raise VerificationError(
+            f"{lake.shown} has {others} version{'s' * (others > 1)} that this release was not set against, and older "
+            f"versions stay readable; nothing was published. Say ⟨after={place!r}⟩ where you anonymize, or name a new "
+            "table"
+        )
 
 
 def refuse_unwritable(address: str, table: str, *, overwrite: bool) -> None:

@@ -172,7 +172,7 @@ def written(
     raw = read_record(beside)
     if raw.get("kind", "table") != "table":
         raise InputError(
-            "a report is made later of the release of a table; of any other answer when it is written (--report)"
+            "a report is made later of the release of a table; of any other answer when it is written (⟨report=⟩)"
         )
     verdict = verify(path, beside, signer=signer, progress=progress)
     wrong = next((f for f in verdict.findings if not f.holds), None)

@@ -20,8 +20,8 @@ from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import Graph
 from shoal.judge.recodings.ranges import range_steps
 from shoal.judge.tables.large import Held, Required, digest_of, is_parquet, judge_held, read_rows
-from shoal.judge.tables.shown import NOT_AT_HAND, Published, breach, shown_loss
-from shoal.model.audit import Audit, told_at_most
+from shoal.judge.tables.shown import NOT_GIVEN, Published, breach, shown_loss
+from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.privacy import KAnonymity, KMap
@@ -119,7 +119,7 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
     return Finding("filled cells", good and dict(cells) == said, text)
 
 
-def carried(record: Record, original: pl.DataFrame) -> Finding:
+def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
     """Rows that the columns carried along single out, counted again."""
     said = dict(record.raw["carried"])
     names = [n for n in said["columns"] if n in original.columns]
@@ -160,7 +160,7 @@ def population_of(record: Record, audit: Audit) -> Finding:
     least, people = said.get("k_map"), said.get("rows")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
     good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
-    source = "the column of weights, which left" if record.policy.weighed else "the population, which is not at hand"
+    source = "the column of weights, which left" if record.policy.weighed else "the population, which was not given"
     return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
 
 
@@ -214,7 +214,7 @@ def own_findings(
         mean = audit.risk["prosecutor_mean"]
         findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
     if policy.minimality is not None:
-        most = told_at_most(audit)
+        most = largest_share(audit)
         text = f"no value on more than the share {most:.6g} of a class, {policy.minimality:g} asked; that groups tell "
         text += "nothing more rests on the method that formed them"
         findings.append(Finding("minimality", most <= policy.minimality + 1e-9, text))
@@ -231,7 +231,7 @@ def own_findings(
             findings.append(population_of(record, audit))
     if record.harbor is not None:
         wrong = breach(read_rows(path, record.separator), record.harbor)
-        text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule lets them stand"
+        text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule allows"
         findings.append(Finding("safe harbor", wrong is None, text))
     return [*findings, *_columns(held, record)], audit
 
@@ -243,10 +243,10 @@ def _loss(held: Held, record: Record, trees: Mapping[str, Any]) -> list[Finding]
     """
     policy, said, raw = record.policy, record.said, record.raw
     names = policy.quasi_identifiers
-    wanted = {n: trees.get(n, NOT_AT_HAND) for n in record.hierarchies if n in names}
+    wanted = {n: trees.get(n, NOT_GIVEN) for n in record.hierarchies if n in names}
     how = Published(names, said.publish, policy.star, said.blanks, wanted, policy.weights)
     found = shown_loss(held.cells, held.counts, how)
-    lacking = [n for n in wanted if wanted[n] == NOT_AT_HAND] if said.publish == "hierarchy" else []
+    lacking = [n for n in wanted if wanted[n] == NOT_GIVEN] if said.publish == "hierarchy" else []
     odd = next((n for n in names if found.stars[n] != said.stars[n]), None)
     odd = odd or next((n for n in names if n not in lacking and found.changed[n] != raw["changed"][n]), None)
     cells = "starred and coarser cells of every column, as certified"
@@ -284,7 +284,7 @@ def _agrees(record: Record) -> Finding:
     raw, stated = record.raw, record.stated
     assert isinstance(stated, PublicCertificate)
     if not _order(raw):
-        return no("what it says of the order of its rows contradicts itself")
+        return no("its statements about the order of its rows contradict each other")
     if stated.guarantee != _guarantee(raw, stated):
         return no("it promises what no theorem does")
     if raw["policy"].get("bound", "ratio") == "none" and stated.ratio_at_most is not None:
@@ -323,8 +323,8 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
         return found
     people = audit.population
     if people is None:
-        source = "the column of weights, which left" if policy.weighed else "the population, which is not at hand"
-        return [*found, Finding("population", True, f"what was asked of it was judged by {source}", STATED)]
+        source = "the column of weights, which left" if policy.weighed else "the population, which was not given"
+        return [*found, Finding("population", True, f"its request was judged by {source}", STATED)]
     text = f"every group fits at least {people['k_map']} of {people['rows']} people"
     return [*found, Finding("population", True, text)]
 
@@ -370,14 +370,14 @@ def _columns(held: Held, record: Record) -> list[Finding]:
     policy = record.policy
     left = [name for name in policy.identifiers if name in held.columns]
     others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
-    asked = "that this is what was asked for, and of these columns, rests on the certificate"
+    asked = "that this was the request, with these columns, rests on the certificate"
     listed = ", ".join(map(repr, others)) or "none"
     stray = sorted({*others} - record.carried - {*policy.identifiers})
-    named = f"column {stray[0]!r} stands there, and the certificate names it nowhere" if stray else "as certified"
+    named = f"column {stray[0]!r} is there, and the certificate does not name it" if stray else "as certified"
     return [
         Finding("columns named", not stray, named),
         Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),
-        Finding("what was asked", True, f"columns without a promise: {listed}; {asked}", STATED),
+        Finding("request", True, f"columns without a promise: {listed}; {asked}", STATED),
     ]
 
 
@@ -482,7 +482,7 @@ def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str,
     if weighted != cost or ("weighted_ncp" in record.raw["loss"] and (not said.weights or said.unit != "ncp")):
         return no("its loss by weights is not what it says it cost")
     if not _order(record.raw):
-        return no("what it says of the order of its rows contradicts itself")
+        return no("its statements about the order of its rows contradict each other")
     ratio, number = stated.ratio, record.ratio
     if (ratio is None) != (number is None) or not math.isclose(float(ratio or 0), number or 0, rel_tol=1e-9):
         return no("its ratio is not cost over lower bound")

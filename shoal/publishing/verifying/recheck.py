@@ -99,8 +99,8 @@ def recheck(
         raise
     except (TypeError, LookupError, AttributeError, ValueError, ArithmeticError, pl.exceptions.PolarsError):
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
-    text = "that this is what was asked for, by what method and when, rests on the certificate"
-    return [*found, Finding("what was asked", True, text, STATED)], stated, known
+    text = "that this was the request, by what method and when, rests on the certificate"
+    return [*found, Finding("request", True, text, STATED)], stated, known
 
 
 def _sealed(record: Mapping[str, Any], name: str) -> Finding:
@@ -239,7 +239,7 @@ def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
         kinds = ("a certificate", "a record")
         raise InputError(
             f"{path.name!r} is {kinds[not private]}, and {kinds[private]} is wanted here: a release is verified with "
-            "its certificate, and with --record (record=...) beside its original with the record too"
+            "its certificate, and with ⟨record=...⟩ against its original with the record too"
         )
     return record
 
@@ -346,7 +346,7 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     ):
         raise InputError(f"the certificate file tells of another rule book than {policy.preset!r}, which was asked for")
     if policy.preset == NAME and record.get("safe_harbor") is None:
-        raise InputError("the certificate file does not say which columns the Safe Harbor let stand, and how")
+        raise InputError("the certificate file does not say which columns the Safe Harbor allowed, and how")
 
 
 def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate | PublicCertificate, sheet: bool) -> Stated:

@@ -28,7 +28,7 @@ from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.originals.original import compare
-from shoal.judge.originals.population import beside, outside, reading_of
+from shoal.judge.originals.population import add_population, outside, reading_of
 from shoal.judge.series import certificate_of as part_of_series
 from shoal.judge.series import judge_series
 from shoal.judge.tables.large import Held, count_release, read_rows
@@ -43,7 +43,7 @@ from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
 from shoal.publishing.documents import signature
 from shoal.publishing.opening import kind_of, opened, read_census, region_tree
-from shoal.publishing.verifying.own_rows import Outer, carried, filled_cells, incomplete, own_findings
+from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, own_findings, unchanged_columns
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
 
@@ -67,8 +67,8 @@ def hierarchies_of(
     for name, (source, expected) in record.hierarchies.items():
         if source == REGIONS and given[name] is None:
             if name in needed:
-                raise InputError(f"the areas of {name!r} are neither beside the certificate nor here; hand them over")
-            text = "the graph of areas is not at hand; hand it over to have it checked: ⟨areas=FILE⟩ and ⟨edges=FILE⟩"
+                raise InputError(f"the areas of {name!r} are neither next to the certificate nor here; name them")
+            text = "the graph of areas is not known, so it is not checked; name it: ⟨areas=FILE⟩ and ⟨edges=FILE⟩"
             findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
             continue
         if source not in GENERATED and expected is None:
@@ -84,7 +84,7 @@ def hierarchies_of(
         except InputError:
             if name in needed or name in given:
                 raise
-            text = "not at hand; hand it over to have it checked"
+            text = "not given; pass it to have it checked"
             findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
             continue
         except PolicyError as error:
@@ -115,7 +115,7 @@ def with_areas(given: Mapping[str, Any] | None, areas: Any, edges: Any, certific
     """The hierarchies handed over, and the graph of areas for the columns that the certificate has as regions."""
     if areas is None:
         if edges is not None:
-            raise PolicyError("⟨edges⟩ are pairs of areas; hand over the areas, too: ⟨areas=FILE⟩")
+            raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
         return given or {}
     asked = read_record(certificate).get("policy")
     asked = asked if isinstance(asked, Mapping) else {}
@@ -158,7 +158,7 @@ def original_of(
     return source
 
 
-def population_beside(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> Outer:
+def read_population(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> Outer:
     """What adds to the audit of a release what its population tells."""
     policy, census = record.policy, None
     sources: dict[str, Any] = {}
@@ -173,7 +173,7 @@ def population_beside(record: Record, population: Any, given: Mapping[str, Any],
 
     def add(frame: pl.DataFrame, audit: Audit) -> Audit:
         found = outside(frame, policy, census, read, None)
-        return audit if found is None else beside(audit, found, policy.privacy)
+        return audit if found is None else add_population(audit, found, policy.privacy)
 
     return add
 
@@ -300,11 +300,9 @@ def verify(
     given = (with_areas(hierarchies, areas, edges, beside_it), beside_it.parent)
     named = table is not None or query is not None
     if original is None and named:
-        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ beside them")
+        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ too")
     if original is None and (separator is not None or encoding is not None):
-        raise PolicyError(
-            "⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ beside them"
-        )
+        raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
     progress("reading", None)
     raw = read_record(beside_it)
     audit, known = None, None
@@ -377,7 +375,7 @@ def _alone(
     policy = record.policy
     held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
     try:
-        outer = population_beside(record, population, *given)
+        outer = read_population(record, population, *given)
         trees, used_by = hierarchies_of(record, *given, needed=policy.sensitive)
         findings, audit = own_findings(path, held, record, outer, trees)
     except PolicyError as error:
@@ -413,7 +411,7 @@ def _matched(
     if policy.missing == "filled" and complete:
         source, cells = filled(source, policy.quasi_identifiers)
         findings += [filled_cells(record, cells)] if record.private else []
-    findings.append(carried(record, source))
+    findings.append(unchanged_columns(record, source))
     return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
 
 

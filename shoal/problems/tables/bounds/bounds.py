@@ -16,14 +16,14 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
+from shoal.problems.ascent import ascend, state_of
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
 
-FADE, PATIENCE = 0.7, 10.0
-NOWHERE = 1e-200  # squared length of a direction that leads nowhere
+FADE, PATIENCE = 0.7, 10.0  # of a direction, what stays of the pass before; passes in vain before steps are cut
 PARTS = 2  # of the classes, which cores may share
 
 
@@ -51,7 +51,6 @@ def climb(
     ``aim``; steps are cut after some passes in vain.  The parts hang on the classes alone, so any number of cores finds
     the same.  O(passes * members) where the order of a class changes little.
     """
-    from shoal.kernels.patience import risen
     from shoal.kernels.tables.multipliers import taken
 
     price, best, trend, state = way
@@ -60,17 +59,23 @@ def climb(
     def over(h: int) -> float:
         return float(taken(classes, asked, price, *parts[h], rows[h]))
 
-    for _ in range(passes):
-        proved = float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
-        if risen(state, proved, PATIENCE):
+    def proved() -> float:
+        return float((asked.many * price).sum()) - sum(each(over, range(PARTS)))
+
+    def direct(risen: bool) -> float:
+        if risen:
             best[:] = price
-        trend *= FADE
-        trend += (1 - FADE) * (asked.many - rows.sum(axis=0))
-        length = float((trend**2 / asked.many).sum())
-        if length < NOWHERE:
-            break
-        step = state[1] * (max(state[0], aim) + gap - proved) / length
+        trend[:] = FADE * trend
+        trend[:] += (1 - FADE) * (asked.many - rows.sum(axis=0))
+        return float((trend**2 / asked.many).sum())
+
+    def move(step: float) -> None:
         np.minimum(price + step * trend / asked.many, most, out=price)
+
+    def reach(value: float) -> float:
+        return float(max(state[0], aim)) + gap - value
+
+    ascend(state, passes, PATIENCE, reach, value=proved, direct=direct, move=move)
 
 
 QUICK = 3.0  # seconds that "fast" has for its bounds, at most, where a lattice is large
@@ -102,7 +107,7 @@ ARGUMENTS = {
     "subgradients": "row prices that no eligible group of any lattice class exceeds, moved along subgradients",
     "linear program": "row prices that no eligible group of any lattice class exceeds, from the linear program's dual",
     "combined": "suppressed tuples, plus for every p >= 1 the rows that need more than p stars",
-    "tolls": "rows at their cheapest classes, where common values pay to enter a class and scarce ones are paid",
+    "multipliers": "rows at their cheapest classes, where values too common for a class pay and scarce ones are paid",
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
@@ -183,7 +188,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         out.values["alone"] = alone
     out.multipliers = price(task, until=until)
     if out.multipliers is not None:
-        out.values["tolls"] = out.multipliers.value(task)
+        out.values["multipliers"] = out.multipliers.value(task)
     out.seconds = clock() - began
     return out
 
@@ -258,10 +263,10 @@ class Sweeper:
         self.loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
         self.sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
         self.values = np.array([max(histogram.sensitive_sizes[j], 1) for j in asked], np.int64)
-        self.kinds = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
+        self.distinct = np.array([max(need.frequency[j], need.distinct[j]) for j in asked], np.int64)
         frequency = max((need.frequency[j] for j in asked), default=1)
         self.per_value = len(asked) == 1 and frequency > 1 and frequency == need.smallest
-        self.mixed = bool(asked) and not self.per_value and int(self.kinds[0]) > 1
+        self.mixed = bool(asked) and not self.per_value and int(self.distinct[0]) > 1
         self.group = need.smallest
         entropy = lattice.entropy(task)
         self.columns = np.array(sorted(range(len(entropy)), key=lambda j: float(entropy[j][0])), np.int64)
@@ -299,14 +304,20 @@ class Sweeper:
         prices = sweep.Prices(price if mode else np.zeros(h.cells), order, active)
         table = sweep.Lattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
         need = sweep.Need(
-            self.sensitive, self.values, h.count, self.task.requirement.smallest, self.kinds, self.group, self.per_value
+            self.sensitive,
+            self.values,
+            h.count,
+            self.task.requirement.smallest,
+            self.distinct,
+            self.group,
+            self.per_value,
         )
         found = [np.full(h.cells, start) for _ in range(workers)]
         at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
         most = self.looks / workers
         if until is not None:
             most = min(most, PACE * max(until - clock(), 0.0))
-        room = [np.int64(min(most, 2.0**62))] * workers
+        looks = [np.int64(min(most, 2.0**62))] * workers
         left, lock, stop = iter(parts), Lock(), flag()
         kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
 
@@ -319,8 +330,8 @@ class Sweeper:
                 if stop.is_set() or (until is not None and clock() > until):
                     return False
                 least = sweep.Least(found[worker], at_node[worker], tight[worker] if tight else NONE)
-                room[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, room[worker], least)
-                if room[worker] < 0:
+                looks[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, looks[worker], least)
+                if looks[worker] < 0:
                     return False
 
         done = all(each(one, range(workers), workers))
@@ -382,9 +393,9 @@ class Sweeper:
             return None, None
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
-        kinds = int(self.kinds[0]) if self.mixed else 1
+        distinct = int(self.distinct[0]) if self.mixed else 1
         sum_of = float((price * count).sum())
-        asked, known = BoundedRows(count, value, kinds, self.group), None
+        asked, known = BoundedRows(count, value, distinct, self.group), None
         best, trend = price.copy(), np.zeros(price.size)
         began, last = clock(), np.inf
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
@@ -400,7 +411,7 @@ class Sweeper:
             most = np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
-            way = Ascent(best.copy(), best, trend, np.array([-np.inf, step, 0.0]))
+            way = Ascent(best.copy(), best, trend, state_of(step))
             done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
             with threads(cores(known.member.size)) as some:
                 while done < passes and clock() < last:
@@ -438,7 +449,7 @@ class Sweeper:
                 here = np.flatnonzero(label == x)
                 if h.count[here].sum() < self.task.requirement.smallest:
                     continue
-                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.kinds)):
+                if any(np.unique(self.sensitive[here, j]).size < k for j, k in enumerate(self.distinct)):
                     continue
                 c = sum(float(self.lattice.loss[j][node[j], h.quasi[here[0], j]]) for j in range(len(node)))
                 t = column

@@ -26,7 +26,7 @@ from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import Multipliers, Violated
-    from shoal.kernels.tables.near_cells import Around, Cells
+    from shoal.kernels.tables.near_cells import Cells, CenterIndex
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -66,7 +66,7 @@ class Pairs:
     """
 
     cells: Cells
-    around: Around
+    index: CenterIndex
     order: np.ndarray
     alone: np.ndarray
     uneven: bool
@@ -116,10 +116,10 @@ class Pairs:
             parts.append(flat)
             code.append(small)
             place += flat.size
-        kinds, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
+        distinct, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
         for j in need.sensitive_columns:
-            if max(need.frequency[j], need.distinct[j]) > kinds:
-                kinds, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
+            if max(need.frequency[j], need.distinct[j]) > distinct:
+                distinct, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
                 value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
@@ -135,13 +135,13 @@ class Pairs:
             sets=np.array(sets)[by],
             count=h.count[order],
             value=value[order],
-            kinds=kinds,
+            distinct=distinct,
             group=need.smallest,
             alike=alike,
         )
-        around, sort = around_centers(cells, metric)
+        index, sort = center_index(cells, metric)
         cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
-        return cls(cells, around, order[sort], alone, uneven)
+        return cls(cells, index, order[sort], alone, uneven)
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
@@ -154,14 +154,14 @@ class Pairs:
         return out + self.alone
 
 
-def around_centers(cells: Cells, metric: bool) -> tuple[Around, np.ndarray]:
+def center_index(cells: Cells, metric: bool) -> tuple[CenterIndex, np.ndarray]:
     """The cells around centers, and in which order, int64[m]; all around one where these are few or no metric.
 
     metric  whether losses keep to the triangle inequality
     Some steps of a search for medians (Lloyd 1982, column by column) over part of the cells, the same on any number of
     cores.  O(m c d) for c centers.
     """
-    from shoal.kernels.tables.near_cells import Around, nearest_centers, next_centers, recentered
+    from shoal.kernels.tables.near_cells import CenterIndex, nearest_centers, next_centers, recentered
 
     column = np.ascontiguousarray(cells.code.T, dtype=np.uint32)
     m, metric = column.shape[1], metric and column.shape[1] >= FEW
@@ -187,7 +187,7 @@ def around_centers(cells: Cells, metric: bool) -> tuple[Around, np.ndarray]:
     if metric:
         over_cells(many, None, lambda a, b: next_centers(cells, center, a, b, following))
     start = np.searchsorted(own, np.arange(many + 1))
-    return Around(np.ascontiguousarray(column[:, order]), center, start, far, own, rim, following, metric), order
+    return CenterIndex(np.ascontiguousarray(column[:, order]), center, start, far, own, rim, following, metric), order
 
 
 def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
@@ -233,7 +233,7 @@ def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray,
 
     m = p.order.size
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    done = over_cells(m, until, lambda a, b: near_cells(p.cells, p.around, a, b, near, far, out))
+    done = over_cells(m, until, lambda a, b: near_cells(p.cells, p.index, a, b, near, far, out))
     return (near, far, out) if done else None
 
 
@@ -260,7 +260,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 
         def one(first: int, last: int, falling: Falling = falling, prices: Prices = prices, rise: Any = rise) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, p.around.column, first, last, falling, Nearest(near, far), limit)
+            far_slack(p.cells, p.index.column, first, last, falling, Nearest(near, far), limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
@@ -342,7 +342,7 @@ def _near_looks(p: Pairs) -> float:
     m, most = p.order.size, max(p.cells.group - 1, 0)
     some = np.linspace(0, m - 1, min(ASKED, m)).astype(np.int64)
     near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    return float(sum(near_cells(p.cells, p.around, x, x + 1, near, far, out) for x in some)) * m / some.size
+    return float(sum(near_cells(p.cells, p.index, x, x + 1, near, far, out) for x in some)) * m / some.size
 
 
 def first_part(sweeps: int, until: float | None) -> float | None:
@@ -429,7 +429,7 @@ def raised(
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
-    free = (p.cells.count < group) | (p.cells.kinds > 1)  # K rows alike lose nothing
+    free = (p.cells.count < group) | (p.cells.distinct > 1)  # K rows alike lose nothing
     best = np.where(free, start, 0.0)
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
@@ -481,7 +481,7 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     m, count = start.size, p.cells.count.astype(np.float64)
     anchors = int((start > 0.0).sum())
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
-    best, most, told = 1.0, 0.0, (np.inf, np.inf)
+    best, most, spent = 1.0, 0.0, (np.inf, np.inf)
     last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
         asked, out = _asked(factor * start), _nothing(m, p.cells.group)
@@ -489,15 +489,15 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
         share = anchors / some.size
         looked = 0.0
         for x in some:
-            looked += share * separate(p.cells, p.around, x, x + 1, asked, NODES, out)
+            looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, out)
             if looked > looks or clock() > last:
-                return best, most / max(float(count @ start), 1e-300), *told
+                return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(m) ** 2)
         proved = factor * float(count @ start) - share * float(count[here] @ out.excess[here])
         if proved <= most or (factor > 1.0 and took > seconds):
             break
-        best, most, told = factor, proved, (looked, took)
-    return best, most / max(float(count @ start), 1e-300), *told
+        best, most, spent = factor, proved, (looked, took)
+    return best, most / max(float(count @ start), 1e-300), *spent
 
 
 def _asked(at: np.ndarray) -> Multipliers:
@@ -525,7 +525,7 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
     anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
 
     def some(first: int, last: int) -> None:
-        looks.append(separate(p.cells, p.around, first, last, asked, NODES, out))
+        looks.append(separate(p.cells, p.index, first, last, asked, NODES, out))
 
     done = over_cells(anchors, until, some, whole=True)
     # rounding may have hidden as much

@@ -80,7 +80,7 @@ def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool 
         if above.any():
             raise PolicyError(
                 f"{method} would publish {int(partition.sizes[above].sum())} rows of {task.histogram.quasi_names[j]!r} "
-                f"above {column.limit}; raise its ⟨max_level⟩, or use a method that heeds it, for example 'cascade'"
+                f"above {column.limit}; raise its ⟨max_level⟩, or use a method that keeps it, for example 'cascade'"
             )
 
 
@@ -169,12 +169,12 @@ def promise(task: Task) -> Guarantee:
     if task.recoding.unit != "stars":
         return Guarantee()
     facts: dict[str, Any] = residues(task)[1]
-    told: Guarantee = facts["guarantee"]
-    if told.factor is None:
+    tuples: Guarantee = facts["guarantee"]
+    if tuples.factor is None:
         return Guarantee()
     d = len(task.recoding.columns)
     return Guarantee(
-        factor=told.factor * d,
-        additive=(told.additive or 0) * d,
-        theorem=f"never dearer than the three-phase algorithm; {told.theorem}, a tuple being at most {d} stars",
+        factor=tuples.factor * d,
+        additive=(tuples.additive or 0) * d,
+        theorem=f"never costs more than the three-phase algorithm; {tuples.theorem}, a tuple being at most {d} stars",
     )

@@ -19,6 +19,7 @@ from shoal.kernels.tables.multipliers import Arcs, Course
 from shoal.model.histogram import Histogram, dense
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
+from shoal.problems.ascent import ascend
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.threads import Each, even, in_turn, threads
 
@@ -30,7 +31,6 @@ PASSES = 3000
 SLICE, FIRST = 20, 4  # passes between two looks at the clock, and before the first or where time is short
 PARTS, APART = 2, 400_000  # parts of a pass that cores may share, and the arcs from which on it has them
 PATIENCE = 20.0  # passes in vain before steps are cut
-NOWHERE = 1e-200  # squared length of a direction that leads nowhere
 GAP = 0.1  # steps aim at a bound so much above the best one
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
 BOLD, FINE = 10.0, 0.02  # the first and the last step where the number of passes is known, and steps fall evenly
@@ -388,7 +388,6 @@ def walk(
     alone, so any number of cores finds the same.  O(passes * (a + p)) time, of the pairs those of classes that do not
     rest.
     """
-    from shoal.kernels.patience import risen
     from shoal.kernels.tables.multipliers import choose, follow, move
 
     parts = range(len(course.held))
@@ -400,12 +399,15 @@ def walk(
     def followed(best: bool) -> float:
         return sum(each(lambda h: follow(arcs, course, best, *classes[h]), parts))
 
+    def chosen() -> float:
+        return sum(each(lambda h: choose(arcs, course, h, *cells[h]), parts))
+
+    def reach(_: float) -> float:
+        return float(max(GAP * course.state[0], least_gap))
+
     moved(0.0)  # which tells what rows pay
-    for _ in range(passes):
-        bound = sum(each(lambda h: choose(arcs, course, h, *cells[h]), parts))
-        length = followed(risen(course.state, bound, PATIENCE if shrink is None else np.inf))
-        if length < NOWHERE:
-            break
-        moved(course.state[1] * max(GAP * course.state[0], least_gap) / length)
-        if shrink is not None:
-            course.state[1] *= shrink
+    patience = PATIENCE if shrink is None else None
+    ascend(
+        course.state, passes, patience, reach, value=chosen, direct=followed, move=moved,
+        shrink=1.0 if shrink is None else shrink,
+    )  # fmt: skip

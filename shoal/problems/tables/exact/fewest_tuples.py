@@ -46,7 +46,7 @@ def fewest_tuples(task: Task) -> Grouping:
     if need.rules:
         raise PolicyError("'fewest_tuples' knows k, frequency l and distinct l; 'three_phase' takes any model")
     if any(column.held for column in task.recoding.columns):
-        raise PolicyError("'fewest_tuples' stars changed rows whole, which a ceiling forbids; 'three_phase' heeds it")
+        raise PolicyError("'fewest_tuples' stars changed rows whole, which a ceiling forbids; 'three_phase' keeps it")
     taken, facts = residue(histogram, need)
     cost, bound, argument = suppressed(histogram, taken), int(facts["bound"]), str(facts["argument"])
     if bound < cost:

@@ -79,9 +79,9 @@ def optimal(task: Task) -> Grouping:
         small = kernel.histogram
         details["kernel_rows"] = small.rows
     costs = Costs.of(small, task.recoding)
-    kinds = row_classes_of(small, need)
+    row_classes = row_classes_of(small, need)
     inner = replace(task, histogram=small)
-    partition, proved, argument = _solved(inner, costs, kinds, details)
+    partition, proved, argument = _solved(inner, costs, row_classes, details)
     whole = whole_cost(costs, inner, partition)
     lower = whole if proved is None else proved
     if kernel is not None:
@@ -99,7 +99,9 @@ def optimal(task: Task) -> Grouping:
     return costs.grouping(task, partition, "optimal", (lower, whole), promise, argument, details)
 
 
-def _solved(task: Task, costs: Costs, kinds: RowClasses, details: dict[str, Any]) -> tuple[Partition, int | None, str]:
+def _solved(
+    task: Task, costs: Costs, row_classes: RowClasses, details: dict[str, Any]
+) -> tuple[Partition, int | None, str]:
     """A partition, what is proved of the least cost where it may not be the least, and the argument.
 
     Writes into ``details`` which program it was and where it stopped.
@@ -112,17 +114,17 @@ def _solved(task: Task, costs: Costs, kinds: RowClasses, details: dict[str, Any]
     levels = task.recoding.hierarchies is not None
     start = _first(task, levels)
     upper = whole_cost(costs, task, start if need.closed else _as_one(start))
-    partition = by_vectors(small, need, costs, kinds, seconds_left(task), upper) if upper else start
+    partition = by_vectors(small, need, costs, row_classes, seconds_left(task), upper) if upper else start
     if partition is not None:
         if not partition.groups:
             raise none_found(task)
         return partition, None, argument
-    many = f"{small.rows} rows of {kinds.count.size} kinds are too many for an exact answer"
+    many = f"{small.rows} rows of {row_classes.count.size} row classes are too many for an exact answer"
     if need.rules:
         raise PolicyError(f"{many} under {need.rules[0].model.name}; choose another method")
     if not levels:
         raise PolicyError(f"{many} with sets or ranges; publish stars or a hierarchy, or choose another method")
-    partition, proved, stopped = pattern_program(task, costs, kinds, start, Limits(seconds_left(task)))
+    partition, proved, stopped = pattern_program(task, costs, row_classes, start, Limits(seconds_left(task)))
     details["program"], details["stopped"] = "patterns", stopped
     return partition, proved, "integer program over closed patterns; each row's cheapest published row"
 
@@ -181,7 +183,7 @@ def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
 
 
 def by_vectors(
-    histogram: Histogram, need: Requirement, costs: Costs, kinds: RowClasses, seconds: float, upper: int
+    histogram: Histogram, need: Requirement, costs: Costs, row_classes: RowClasses, seconds: float, upper: int
 ) -> Partition | None:
     """An optimum by the dynamic program; None when its states, groups or time would be too many, empty where no
     partition is eligible.
@@ -191,12 +193,14 @@ def by_vectors(
     from shoal.kernels.tables.subsets import Found, GroupLimits, Places, States, eligible_groups, least_cost
 
     deadline = clock() + seconds
-    layout = _layout(kinds.count)
+    layout = _layout(row_classes.count)
     if layout is None:
         return None
-    m = kinds.count.size
-    most, once = largest_group(need, int(kinds.count.sum()))
-    looked = min(math.comb(int(kinds.count.sum()), min(most, int(kinds.count.sum()) // 2)) * 2, layout.states)
+    m = row_classes.count.size
+    most, once = largest_group(need, int(row_classes.count.sum()))
+    looked = min(
+        math.comb(int(row_classes.count.sum()), min(most, int(row_classes.count.sum()) // 2)) * 2, layout.states
+    )
     if looked > min(VECTORS, seconds * PACE):
         return None
     columns = need.sensitive_columns
@@ -204,8 +208,10 @@ def by_vectors(
     distinct = np.array([need.distinct[j] for j in columns], np.int64)
     keep = min(GROUPS, layout.states)
     groups = Found(*(np.empty(size, np.int64) for size in (keep, keep, keep, m + 1, m)))
-    asked = GroupLimits(kinds.value, frequency, distinct, need.smallest, need.k, most, once)
-    types = costs.in_kernels()._replace(code=np.ascontiguousarray(costs.code[kinds.type]), count=kinds.count)
+    asked = GroupLimits(row_classes.value, frequency, distinct, need.smallest, need.k, most, once)
+    types = costs.in_kernels()._replace(
+        code=np.ascontiguousarray(costs.code[row_classes.type]), count=row_classes.count
+    )
     rules, places = rules_of(need, histogram.sensitive_sizes), Places(layout.shift, layout.radix)
     found = eligible_groups(types, asked, rules, places, groups)
     if found < 0:
@@ -213,12 +219,12 @@ def by_vectors(
     word, number, cost, first, floor = groups
     spared = np.zeros(found, np.int64)
     for x in range(m):
-        spared += ((word[:found] >> layout.shift[x]) & ((1 << int(kinds.count[x]).bit_length()) - 1)) * floor[x]
+        spared += ((word[:found] >> layout.shift[x]) & ((1 << int(row_classes.count[x]).bit_length()) - 1)) * floor[x]
     work, reached, below = 0.0, 1.0, layout.states
     for f in range(m):
         held = float(first[f + 1] - first[f])
         here = below
-        below //= int(kinds.count[f]) + 1
+        below //= int(row_classes.count[f]) + 1
         work += min(here - below, reached) * held
         reached = min(reached * (1 + held), 1e18)
     if work > seconds * SPEED:
@@ -228,13 +234,13 @@ def by_vectors(
     order = np.lexsort((cost[:found] - spared, of))
     groups = Found(word[order], number[order], cost[order], first, floor)
     left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
-    states = States(kinds.count, layout.shift, layout.guard)
+    states = States(row_classes.count, layout.shift, layout.guard)
     while not least_cost(states, groups, spared[order], upper, value, left, book, SLICE):
         if clock() > deadline:
             return None
     if value[0] < 0:
         return Partition.of(np.arange(0), np.arange(0), np.arange(0))
-    return distribute(histogram.count, kinds.of, *_walk(kinds.count, layout, groups, value))
+    return distribute(histogram.count, row_classes.of, *_walk(row_classes.count, layout, groups, value))
 
 
 def _walk(
@@ -248,8 +254,8 @@ def _walk(
     of = np.repeat(np.arange(count.size), np.diff(first))
     mask = (1 << np.array([int(c).bit_length() for c in count])) - 1
     while state < layout.states - 1:
-        room = ((full - packed) | layout.guard) - word
-        fits = (room & layout.guard) == layout.guard
+        slack = ((full - packed) | layout.guard) - word
+        fits = (slack & layout.guard) == layout.guard
         before = np.where(fits, state + number, 0)
         # the group was taken when its first kind was the first one left: nothing earlier is in the state before it
         good = (

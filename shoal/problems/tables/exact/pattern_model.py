@@ -1,11 +1,11 @@
-"""The class program of a small table as a matrix: which rows of which kind are published as which pattern.
+"""The class program of a small table as a matrix: which rows of which row class are published as which pattern.
 
-Columns  x  rows of a kind published as a pattern, for every kind that fits it
+Columns  x  rows of a row class published as a pattern, for every class that fits it
          z  whether a pattern is used: it then holds k rows, otherwise none
          a  how many parts of a pattern have at most g rows of any value: each holds k and l g rows (``part_sizes``)
          w  whether a value is present in a pattern: u of them are, where it is used
-With whole z, a and w the rest is a flow from kinds through pairs (pattern, value) to patterns, whole by itself: only
-these are declared integer.  Every line but "each row is published" belongs to one pattern.
+With whole z, a and w the rest is a flow from row classes through pairs (pattern, value) to patterns, whole by itself:
+only these are declared integer.  Every line but "each row is published" belongs to one pattern.
 
 Lines for the class program from models that are more than size, shares and numbers of values.
 
@@ -15,9 +15,9 @@ lines are looked for that the solution in hand violates.
 
 What prices of the rows prove: a bound, and what every class adds to it that is used all the same.
 
-Let u be a price for each row of a kind, of either sign.  A solution costs the sum of u over all rows and, for every
+Let u be a price for each row of a class, of either sign.  A solution costs the sum of u over all rows and, for every
 class that it uses, the sum of (loss - u) over the class's rows.  So with the least of these sums for every pattern, a
-bound is the sum of u plus those least sums that are negative; and a solution that uses a pattern, or a row of a kind
+bound is the sum of u plus those least sums that are negative; and a solution that uses a pattern, or a row of a class
 in it, costs at least that bound plus the least sum over the pattern's classes, or over those with such a row.
 
 The least sums are found by taking rows in order: the first of as many values as are asked, then the cheapest others up
@@ -52,8 +52,8 @@ from shoal.problems.tables.methods.pattern_cover import Patterns
 class RowClasses:
     """Rows alike in all that matters: the type, and the values of the sensitive columns of which anything is asked.
 
-    of     int64[m]     kind of each cell
-    type   int64[r]     type of each kind
+    of     int64[m]     row class of each cell
+    type   int64[r]     type of each row class
     value  int64[r, s]  its value in each of those columns
     count  int64[r]
     """
@@ -79,29 +79,29 @@ def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Which kind fits which pattern: kind int64[n], pattern int64[n] rising; patterns without an eligible group have
-    none."""
+    """Which row class fits which pattern: row_class int64[n], pattern int64[n] rising; patterns without eligible groups
+    have none."""
 
-    kind: np.ndarray
+    row_class: np.ndarray
     pattern: np.ndarray
     patterns: int
 
 
-def places_of(kinds: RowClasses, found: Patterns, need: Requirement) -> Places:
+def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Places:
     """O(n log n) for n pairs."""
-    types = int(kinds.type.max()) + 1
-    by_type = np.argsort(kinds.type, kind="stable")
-    begin = np.searchsorted(kinds.type[by_type], np.arange(types))
-    each = np.bincount(kinds.type, minlength=types)[found.member]
+    types = int(row_classes.type.max()) + 1
+    by_type = np.argsort(row_classes.type, kind="stable")
+    begin = np.searchsorted(row_classes.type[by_type], np.arange(types))
+    each = np.bincount(row_classes.type, minlength=types)[found.member]
     pattern = np.repeat(np.repeat(np.arange(found.loss.size), np.diff(found.start)), each)
     inside = np.arange(int(each.sum())) - np.repeat(np.cumsum(each) - each, each)
-    kind = by_type[np.repeat(begin[found.member], each) + inside]
+    row_class = by_type[np.repeat(begin[found.member], each) + inside]
     good = np.ones(found.loss.size, bool)
     for i, j in enumerate(need.sensitive_columns):
-        key = np.unique(pattern * (int(kinds.value[:, i].max()) + 1) + kinds.value[kind, i])
-        values = np.bincount(key // (int(kinds.value[:, i].max()) + 1), minlength=good.size)
+        key = np.unique(pattern * (int(row_classes.value[:, i].max()) + 1) + row_classes.value[row_class, i])
+        values = np.bincount(key // (int(row_classes.value[:, i].max()) + 1), minlength=good.size)
         good &= values >= max(need.frequency[j], need.distinct[j])
-    return Places(kind[good[pattern]], pattern[good[pattern]], found.loss.size)
+    return Places(row_class[good[pattern]], pattern[good[pattern]], found.loss.size)
 
 
 class Uses(NamedTuple):
@@ -200,27 +200,27 @@ def part_sizes(k: int, l: int) -> np.ndarray:
     return np.arange(max(k // l, 1), 2 * max(-(-k // l), 1))
 
 
-def _pairs(kinds: RowClasses, places: Places, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(row_classes: RowClasses, places: Places, i: int) -> tuple[np.ndarray, np.ndarray]:
     """Pattern of each pair (pattern, value) that occurs, and the pair of each place."""
-    base = int(kinds.value[:, i].max()) + 1
-    pair, which = np.unique(places.pattern * base + kinds.value[places.kind, i], return_inverse=True)
+    base = int(row_classes.value[:, i].max()) + 1
+    pair, which = np.unique(places.pattern * base + row_classes.value[places.row_class, i], return_inverse=True)
     return pair // base, which.reshape(-1)
 
 
-def least_sizes(kinds: RowClasses, places: Places, need: Requirement) -> np.ndarray:
+def least_sizes(row_classes: RowClasses, places: Places, need: Requirement) -> np.ndarray:
     """float64[q]: the fewest rows that a used pattern holds; more than fit it where no eligible set does.
 
     n rows with at most n / l of each value exist where the values, each counted up to n // l times, make up n.  Where
     they do not, they do not for any n of the same n // l either.  O(n) for each n // l looked at.
     """
-    q, count = places.patterns, kinds.count[places.kind].astype(float)
+    q, count = places.patterns, row_classes.count[places.row_class].astype(float)
     out = np.full(q, need.smallest)
     size = np.bincount(places.pattern, weights=count, minlength=q)
     for i, j in enumerate(need.sensitive_columns):
         l = need.frequency[j]
         if l < 2:
             continue
-        own, which = _pairs(kinds, places, i)
+        own, which = _pairs(row_classes, places, i)
         held = np.bincount(which, weights=count, minlength=own.size)
         while True:
             most = out // l
@@ -232,23 +232,23 @@ def least_sizes(kinds: RowClasses, places: Places, need: Requirement) -> np.ndar
     return out.astype(float)
 
 
-def model_of(kinds: RowClasses, places: Places, need: Requirement, loss: np.ndarray) -> Model:
+def model_of(row_classes: RowClasses, places: Places, need: Requirement, loss: np.ndarray) -> Model:
     """The program, cost loss float64[q] for each row of a pattern.  O(n) lines and columns for each column asked."""
-    n, q, out, asked = places.kind.size, places.patterns, _Lines(), _SensitiveLimits(need)
-    count = kinds.count[places.kind].astype(float)
+    n, q, out, asked = places.row_class.size, places.patterns, _Lines(), _SensitiveLimits(need)
+    count = row_classes.count[places.row_class].astype(float)
     x = out.columns(count, places.pattern)
-    out.lines(np.full(kinds.count.size, -1), (places.kind, x, 1.0))
-    out.low[0] = out.high[0] = kinds.count.astype(float)
+    out.lines(np.full(row_classes.count.size, -1), (places.row_class, x, 1.0))
+    out.low[0] = out.high[0] = row_classes.count.astype(float)
     every = np.arange(q)
     z = np.zeros(0, np.int64)
     if not asked.plain:
-        z, fewest = out.columns(np.ones(q), every), least_sizes(kinds, places, need)
+        z, fewest = out.columns(np.ones(q), every), least_sizes(row_classes, places, need)
         out.lines(every, (places.pattern, x, 1.0), (every, z, -fewest))
         out.lines(places.pattern, (x, z[places.pattern], count), (x, x, -1.0))
         uses = Uses(z, fewest)
     size = np.bincount(places.pattern, weights=count, minlength=q)
     for i, l, u in asked.columns:
-        own, which = _pairs(kinds, places, i)
+        own, which = _pairs(row_classes, places, i)
         each = np.arange(own.size)
         if l > 1:
             held = np.bincount(which, weights=count)
@@ -288,14 +288,14 @@ def model_of(kinds: RowClasses, places: Places, need: Requirement, loss: np.ndar
     )
 
 
-def completed(kinds: RowClasses, places: Places, need: Requirement, x: np.ndarray) -> np.ndarray:
+def completed(row_classes: RowClasses, places: Places, need: Requirement, x: np.ndarray) -> np.ndarray:
     """All columns of a solution whose rows are x, float64[n]."""
     q, asked = places.patterns, _SensitiveLimits(need)
     parts = [x.astype(float)]
     if not asked.plain:
         parts.append((np.bincount(places.pattern, weights=x, minlength=q) > 0).astype(float))
     for i, l, u in asked.columns:
-        own, which = _pairs(kinds, places, i)
+        own, which = _pairs(row_classes, places, i)
         held = np.bincount(which, weights=x, minlength=own.size)
         if l > 1:
             sizes = part_sizes(need.k, l)
@@ -347,20 +347,20 @@ def planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
     return ((number + CLOSE) * measure.whole + side @ table - np.cumsum(side[::-1])[::-1])[None]
 
 
-def rows_of(kinds: RowClasses, places: Places, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
+def rows_of(row_classes: RowClasses, places: Places, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
     """float64[q, v]: rows of each value that each pattern has."""
     out = np.zeros((places.patterns, len(rule.table)))
-    np.add.at(out, (places.pattern, _values(kinds, places, need, rule)), x)
+    np.add.at(out, (places.pattern, _values(row_classes, places, need, rule)), x)
     return out
 
 
-def _values(kinds: RowClasses, places: Places, need: Requirement, rule: Rule) -> np.ndarray:
+def _values(row_classes: RowClasses, places: Places, need: Requirement, rule: Rule) -> np.ndarray:
     """int64[n]: value of the rule's column at each place."""
-    return kinds.value[places.kind, need.sensitive_columns.index(rule.columns[0])]
+    return row_classes.value[places.row_class, need.sensitive_columns.index(rule.columns[0])]
 
 
 def ruled(
-    kinds: RowClasses, places: Places, model: Model, need: Requirement, y: np.ndarray
+    row_classes: RowClasses, places: Places, model: Model, need: Requirement, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
 
@@ -371,7 +371,7 @@ def ruled(
     column: list[np.ndarray] = []
     for rule in need.rules:
         measure, rows = rule.measure, sum(rule.table)
-        own, held = _values(kinds, places, need, rule), rows_of(kinds, places, need, rule, y[: model.n])
+        own, held = _values(row_classes, places, need, rule), rows_of(row_classes, places, need, rule, y[: model.n])
         for p in np.flatnonzero(held.sum(axis=1) > CLEARLY):
             found = planes(measure, held[p], rows)
             here = np.arange(start[p], start[p + 1])
@@ -403,7 +403,7 @@ class Shared(NamedTuple):
 
 
 def priced(
-    kinds: RowClasses,
+    row_classes: RowClasses,
     places: Places,
     need: Requirement,
     loss: np.ndarray,
@@ -412,16 +412,18 @@ def priced(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(bound, what the use of each pattern float64[q] and of each place float64[n] adds to it); infinite: none may.
 
-    loss  float64[q] of a row of each pattern; price  float64[r] of a row of each kind.  O(n log n) for each part size.
+    loss  float64[q] of a row of each pattern; price  float64[r] of a row of each class.  O(n log n) for each part size.
     """
-    spare = loss[places.pattern] - price[places.kind]
-    rows = kinds.count[places.kind]
+    spare = loss[places.pattern] - price[places.row_class]
+    rows = row_classes.count[places.row_class]
     size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
     shared = shared or Shared(0.0, np.zeros((1, places.patterns)))
     once = shared.added.min(axis=0)  # whatever use it is
     below, patterns, taking = [], [], []
     for column, several, classes in _conditions(need):
-        value = kinds.value[places.kind, column] if column >= 0 else np.zeros(places.kind.size, np.int64)
+        value = (
+            row_classes.value[places.row_class, column] if column >= 0 else np.zeros(places.row_class.size, np.int64)
+        )
         table = (places, rows, value, spare)
         whole = np.min([cheapest(*table, c) for c in classes], axis=0)
         rest = np.min([cheapest(*table, ValueLimits(c.cap, c.rows - 1, c.values - 1)) for c in classes], axis=0)
@@ -433,7 +435,7 @@ def priced(
     least = np.max(below, axis=0)
     pattern = np.max(patterns, axis=0) - least
     place = np.maximum(np.max(taking, axis=0) - least[places.pattern], pattern[places.pattern])
-    return shared.proved + float(price @ kinds.count) + float(least.sum()), pattern, place
+    return shared.proved + float(price @ row_classes.count) + float(least.sum()), pattern, place
 
 
 def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
@@ -483,20 +485,22 @@ LINES = 150  # added at once
 CROWDED = 1e-3  # by which a line must be violated
 
 
-def crowded(kinds: RowClasses, places: Places, model: Model, least: int, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+def crowded(
+    row_classes: RowClasses, places: Places, model: Model, least: int, y: np.ndarray
+) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates: lines @ y >= low holds for
     every solution.
 
     R is all rows, those of a pattern in use, or of two that share some.  m is the least number for which the right side
-    is that of ``least``, the rows of the least class.  O(R * used * kinds).
+    is that of ``least``, the rows of the least class.  O(R * used * classes).
     """
-    uses, count = model.uses, kinds.count.astype(float)
-    size = np.bincount(places.pattern, weights=count[places.kind], minlength=places.patterns)
+    uses, count = model.uses, row_classes.count.astype(float)
+    size = np.bincount(places.pattern, weights=count[places.row_class], minlength=places.patterns)
     own = model.pattern[uses.column]
     some = np.flatnonzero(y[uses.column] > CROWDED / LINES)
     used, of_used = np.unique(own[some], return_inverse=True)
     member = np.zeros((places.patterns, count.size), bool)
-    member[places.pattern, places.kind] = True
+    member[places.pattern, places.row_class] = True
     member = member[used]
     sets = _sets(member)
     rows = sets @ count
@@ -507,7 +511,7 @@ def crowded(kinds: RowClasses, places: Places, model: Model, least: int, y: np.n
     worst = np.argsort(-broken, kind="stable")[:LINES]
     lines = []
     for s in worst[broken[worst] > CROWDED]:
-        inside = np.bincount(places.pattern, weights=(sets[s] * count)[places.kind], minlength=places.patterns)
+        inside = np.bincount(places.pattern, weights=(sets[s] * count)[places.row_class], minlength=places.patterns)
         lines.append(-_times(uses.rows, (size - inside)[own], m[s]))
     full = np.zeros((len(lines), model.cost.size))
     full[:, uses.column] = np.reshape(lines, (len(lines), uses.column.size))
@@ -520,7 +524,7 @@ def _times(rows: np.ndarray, outside: np.ndarray, m: np.ndarray | float) -> np.n
 
 
 def _sets(member: np.ndarray) -> np.ndarray:
-    """Sets of kinds that may be crowded, bool[s, kinds], from those of the patterns in use."""
+    """Sets of row classes that may be crowded, bool[s, r], from those of the patterns in use."""
     one, other = np.triu_indices(member.shape[0], 1)
     near = (member.astype(float) @ member.T.astype(float))[one, other] > 0
     one, other = one[near], other[near]

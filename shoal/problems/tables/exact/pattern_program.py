@@ -1,6 +1,6 @@
-"""Least loss as an integer program over closed patterns: its size depends on kinds and patterns, not on rows.
+"""Least loss as an integer program over closed patterns: its size depends on row classes and patterns, not on rows.
 
-Groups that publish the same row may be merged, so a partition is how many rows of each kind are published as each
+Groups that publish the same row may be merged, so a partition is how many rows of each class are published as each
 pattern.  A pattern in use holds k rows; at most 1/l of them share a value; l values are present.  A close relative is
 the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013.
 
@@ -151,7 +151,7 @@ class Limits(NamedTuple):
 
 
 def pattern_program(
-    task: Task, costs: Costs, kinds: RowClasses, start: Partition, limits: Limits
+    task: Task, costs: Costs, row_classes: RowClasses, start: Partition, limits: Limits
 ) -> tuple[Partition, int, str | None]:
     """(best partition, whole-number lower bound, limit reached); start is a partition to begin with.
 
@@ -167,11 +167,11 @@ def pattern_program(
         return start, lower, None
     if not found.all:
         return start, lower, "memory"
-    places = places_of(kinds, found, need)
-    if places.kind.size > limits.places:
+    places = places_of(row_classes, found, need)
+    if places.row_class.size > limits.places:
         return start, lower, "memory"
     task.progress(f"deciding over {found.loss.size:,} patterns", None)
-    search = _Search(task, costs, kinds, found, places, deadline)
+    search = _Search(task, costs, row_classes, found, places, deadline)
     search.hold(start, upper)
     search.lower = lower
     stopped = search.run(limits.hopeless)
@@ -195,18 +195,18 @@ class _Search:
     """Bound and best partition in whole numbers; ``step`` divides every cost."""
 
     def __init__(
-        self, task: Task, costs: Costs, kinds: RowClasses, found: Patterns, places: Places, deadline: float
+        self, task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Places, deadline: float
     ) -> None:
-        self.task, self.costs, self.kinds, self.found, self.places = task, costs, kinds, found, places
+        self.task, self.costs, self.row_classes, self.found, self.places = task, costs, row_classes, found, places
         self.deadline, self.need = deadline, task.requirement
-        self.model = model_of(kinds, places, self.need, found.loss / costs.scale)
+        self.model = model_of(row_classes, places, self.need, found.loss / costs.scale)
         self.step = math.gcd(*np.unique(found.loss).tolist()) or 1
         self.lower = 0
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
         self.partition, self.upper = partition, upper
-        self.x = published(self.task, self.costs, self.kinds, self.found, self.places, partition)
+        self.x = published(self.task, self.costs, self.row_classes, self.found, self.places, partition)
 
     def run(self, hopeless: float) -> str | None:
         """None when bound and cost meet, else the limit reached."""
@@ -215,13 +215,15 @@ class _Search:
             return "seconds"
         self.model, price, rows = relaxed
         value, spare = counted(self.model, price)  # does not rest on the solver, nor do the others
-        fewest = least_sizes(self.kinds, self.places, self.need)
+        fewest = least_sizes(self.row_classes, self.places, self.need)
         loss = self.found.loss / self.costs.scale
         use = spare[self.model.uses.column].reshape(-1, self.model.patterns).min(axis=0)
-        pattern, place = paid(self.places, self.kinds.count, fewest, spare)
+        pattern, place = paid(self.places, self.row_classes.count, fewest, spare)
         proofs = [
             (value, pattern + use, place + use[self.places.pattern]),
-            priced(self.kinds, self.places, self.need, loss, price[self.model.owner < 0], shared(self.model, price)),
+            priced(
+                self.row_classes, self.places, self.need, loss, price[self.model.owner < 0], shared(self.model, price)
+            ),
         ]
         for value, _, _ in proofs:
             self._raise(value * self.costs.scale)
@@ -229,17 +231,17 @@ class _Search:
             return None
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
         self._take(self._program(used[self.model.pattern], SUPPORT)(Event()))
-        if self.places.kind.size > FEW and self.upper > hopeless * self.lower:
+        if self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
 
         def within(part: float) -> tuple[np.ndarray, float]:
             """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
             kept, beyond = np.ones(self.model.cost.size, bool), math.inf
             for value, pattern, place in proofs:
-                room = part * ((self.upper - self.step) / self.costs.scale - value)
-                kept &= (pattern <= room + CAREFUL)[self.model.pattern]
-                kept[: self.model.n] &= place <= room + CAREFUL
-                beyond = min(beyond, (value + room) * self.costs.scale)
+                slack = part * ((self.upper - self.step) / self.costs.scale - value)
+                kept &= (pattern <= slack + CAREFUL)[self.model.pattern]
+                kept[: self.model.n] &= place <= slack + CAREFUL
+                beyond = min(beyond, (value + slack) * self.costs.scale)
             return kept, beyond
 
         if self.upper > self.lower:
@@ -290,20 +292,22 @@ class _Search:
         return self.upper <= self.lower
 
     def _broken(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
-        lines, low = crowded(self.kinds, self.places, model, self.need.smallest, y)
-        more, zero = ruled(self.kinds, self.places, model, self.need, y)
+        lines, low = crowded(self.row_classes, self.places, model, self.need.smallest, y)
+        more, zero = ruled(self.row_classes, self.places, model, self.need, y)
         return csr_array(vstack([lines, more])), np.append(low, zero)
 
     def _keep(self, x: np.ndarray) -> None:
         """The rows of every place, if they are a cheaper partition."""
-        if holds(x, self.kinds, self.places, self.need):
-            better = distribute(self.task.histogram.count, self.kinds.of, self.places.kind, self.places.pattern, x)
+        if holds(x, self.row_classes, self.places, self.need):
+            better = distribute(
+                self.task.histogram.count, self.row_classes.of, self.places.row_class, self.places.pattern, x
+            )
             cost = whole_cost(self.costs, self.task, better)
             if cost < self.upper:
                 self.partition, self.upper, self.x = better, cost, x
 
     def _rows(self) -> np.ndarray:
-        return np.zeros(self.places.kind.size) if self.x is None else self.x
+        return np.zeros(self.places.row_class.size) if self.x is None else self.x
 
     def _raise(self, bound: float) -> None:
         """A bound in whole numbers: every cost is a multiple of the step, and floats are not trusted to the last."""
@@ -317,7 +321,7 @@ class _Search:
         """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
         cols, model, begin = np.flatnonzero(kept), self.model, None
         if self.x is not None and not self._rows()[~kept[: model.n]].any():
-            begin = completed(self.kinds, self.places, self.need, self.x)[cols]
+            begin = completed(self.row_classes, self.places, self.need, self.x)[cols]
         gap = 0.98 * self.step / self.costs.scale
 
         def solved(stop: Event) -> Found:
@@ -331,7 +335,7 @@ class _Search:
                 inside = cols[cols < x.size]
                 x[inside] = np.rint(y[: inside.size])
                 found.append(x.astype(np.int64))
-                lines, low = ruled(self.kinds, self.places, lined, self.need, x)
+                lines, low = ruled(self.row_classes, self.places, lined, self.need, x)
                 if not low.size:
                     break
                 lined = lined.with_lines(lines, low)
@@ -403,14 +407,14 @@ def shared(model: Model, price: np.ndarray) -> Shared:
 def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
 
-    count  int64[r] rows of each kind; spare  float64[c] reduced costs of at least 0; k may be float64[q]
+    count  int64[r] rows of each class; spare  float64[c] reduced costs of at least 0; k may be float64[q]
 
     A solution costs the bound and the reduced costs of what it uses.  A pattern in use holds k rows, so at least k
     times a reduced cost of its places is paid; a row in it pays its own and k - 1 of them.
     """
-    n = places.kind.size
+    n = places.row_class.size
     order = np.lexsort((spare[:n], places.pattern))
-    rows, own = count[places.kind][order], places.pattern[order]
+    rows, own = count[places.row_class][order], places.pattern[order]
     start = np.searchsorted(own, np.arange(places.patterns + 1))
     before = np.concatenate([[0], np.cumsum(rows)])
     ahead = before[:-1] - before[start[own]]
@@ -427,43 +431,43 @@ def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarr
 
 
 def published(
-    task: Task, costs: Costs, kinds: RowClasses, found: Patterns, places: Places, partition: Partition
+    task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Places, partition: Partition
 ) -> np.ndarray | None:
     """Rows of each place, int64[n], each group under the cheapest pattern that fits it; None where one has none."""
-    out = np.zeros(places.kind.size, np.int64)
+    out = np.zeros(places.row_class.size, np.int64)
     of_type = task.histogram.types[0]
     member = np.zeros((found.loss.size, costs.types), bool)
     member[np.repeat(np.arange(found.loss.size), np.diff(found.start)), found.member] = True
     best = np.argsort(found.loss, kind="stable")
-    where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.kind, places.pattern, strict=True))}
+    where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.row_class, places.pattern, strict=True))}
     for g in range(partition.groups):
         here = partition.group == g
         fits = np.flatnonzero(member[best][:, np.unique(of_type[partition.cell[here]])].all(axis=1))
         p = int(best[fits[0]])
         for cell, rows in zip(partition.cell[here].tolist(), partition.count[here].tolist(), strict=True):
-            place = where.get((int(kinds.of[cell]), p))
+            place = where.get((int(row_classes.of[cell]), p))
             if place is None:
                 return None
             out[place] += rows
     return out
 
 
-def holds(x: np.ndarray, kinds: RowClasses, places: Places, need: Requirement) -> bool:
+def holds(x: np.ndarray, row_classes: RowClasses, places: Places, need: Requirement) -> bool:
     """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
-    placed = np.bincount(places.kind, weights=x, minlength=kinds.count.size)
-    if (x < 0).any() or (placed != kinds.count).any():
+    placed = np.bincount(places.row_class, weights=x, minlength=row_classes.count.size)
+    if (x < 0).any() or (placed != row_classes.count).any():
         return False
     size = np.bincount(places.pattern, weights=x, minlength=places.patterns)
     if ((size > 0) & (size < need.k)).any():
         return False
     for i, j in enumerate(need.sensitive_columns):
-        held = np.zeros((size.size, int(kinds.value[:, i].max(initial=0)) + 1))
-        np.add.at(held, (places.pattern, kinds.value[places.kind, i]), x)
+        held = np.zeros((size.size, int(row_classes.value[:, i].max(initial=0)) + 1))
+        np.add.at(held, (places.pattern, row_classes.value[places.row_class, i]), x)
         few = (size > 0) & ((held > 0).sum(axis=1) < need.distinct[j])
         if (need.frequency[j] * held.max(axis=1) > size).any() or few.any():
             return False
     return all(
         rule.model.holds(held.astype(np.int64), np.array(rule.table))
         for rule in need.rules
-        for held in rows_of(kinds, places, need, rule, x)[size > 0]
+        for held in rows_of(row_classes, places, need, rule, x)[size > 0]
     )

@@ -36,8 +36,8 @@ Group = dict[int, int]  # type -> rows
 def forest(task: Task) -> Grouping:
     """Groups from a forest of nearest neighbors; at most 3k - 3 times the optimum, for every recoding.
 
-    k-anonymity alone; PolicyError otherwise.  The instance bound: a row pays at least its loss beside its (k-1)-th
-    nearest other row.  O(t^2 d) for t types.
+    k-anonymity alone; PolicyError otherwise.  The instance bound: a row pays at least its loss in a group with its
+    (k-1)-th nearest other row.  O(t^2 d) for t types.
     """
     histogram, k = task.histogram, task.requirement.k
     k_only(task.requirement, "forest")

@@ -1,9 +1,9 @@
 """Global recoding: one level of every column for the whole table, rows starred whole within a budget.
 
-The cheapest choice is found, and proved where it can be.  Without a budget: the generalization lattice of Samarati
-(2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any monotone requirement: above an eligible
-node all are eligible, below an ineligible one none is, and a node can be eligible only if it is on every pair of
-columns.
+The cheapest choice is found, and proved where it can be, by one search over the nodes of the lattice.  Without a budget
+this is the search of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any monotone
+requirement: above an eligible node all are eligible, below an ineligible one none is, and a node can be eligible only
+if it is on every pair of columns.
 
 The search takes the cheapest node not yet decided, walks up a chain from it and bisects: the highest ineligible node of
 the chain decides all below it, the lowest eligible one all that cost more.
@@ -23,7 +23,7 @@ least change of one level."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -70,29 +70,12 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
                 f"{column.kind}; give it a hierarchy, or use 'mondrian'"
             )
     columns = recoding.hierarchies or ()
-    block, top = np.zeros(histogram.cells, bool), np.array([c.ceiling for c in columns], np.int64)
-    if task.spare and top.size:
-        found = decide(task, LOOKS[task.effort.name], MOST_NODES)
-        facts = _facts(task, found.levels, found.cost, found.bound, found.looked_at)
+    found = decide(task, LOOKS[task.effort.name], MOST_NODES)
+    facts = _facts(task, found.levels, found.cost, found.bound, found.looked_at)
+    if task.spare and columns:
         facts["suppressed_rows"] = int(histogram.count[found.block].sum())
         facts["max_suppressed_rows"] = task.spare
-        return found.levels, found.block, facts
-    nodes = Nodes(task)
-    if not nodes.eligible(top):
-        held = [n for n, c in zip(histogram.quasi_names, columns, strict=True) if c.held]
-        if not held and not task.requirement.closed:
-            raise none_found(task)
-        raise InfeasibleError(
-            "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
-            + ", ".join(held)
-        )
-    if not top.size:
-        best, bound = top, 0.0
-    elif prod(int(t) + 1 for t in top) <= MOST_NODES:
-        best, bound = _decide(task, nodes, top)
-    else:
-        best, bound = _descend(nodes, top), 0.0
-    return best, block, _facts(task, best, nodes.cost(best), bound, nodes.made)
+    return found.levels, found.block, facts
 
 
 def _facts(task: Task, levels: np.ndarray, total: float, bound: float, looked_at: int) -> dict[str, object]:
@@ -126,7 +109,7 @@ class Look:
     """A node: what it costs (infinite beyond the budget), a bound on that, and the cells in its block, bool[m].
 
     low  float64 per column and level: what the rows in groups that are too small cost more when starred whole
-    over whether these rows alone pass the budget, here and at every node below
+    over whether the budget is passed here and at every node below
     """
 
     cost: float
@@ -172,16 +155,8 @@ class Nodes:
         """What a node loses when no row is starred whole."""
         return float(sum(total[h] for total, h in zip(self.total, levels, strict=True)))
 
-    def eligible(self, levels: np.ndarray) -> bool:
-        """Whether all groups of a node meet what is asked, without a budget.  O(m log m)."""
-        self.made += 1
-        task, label = self.task, self.label(levels)
-        if not good_groups(task.histogram, task.requirement, np.arange(label.size), label).all():
-            return False
-        return task.admits is None or bool(task.admits(levels).all())
-
     def pair(self, i: int, j: int, a: int, b: int) -> bool:
-        """The same of columns i at level a and j at level b, all others left out."""
+        """Whether all groups meet the requirement with column i at level a and j at level b, all others left out."""
         columns, held = self.columns, self.task.histogram
         left, right = columns[i].node[a][held.quasi[:, i]], columns[j].node[b][held.quasi[:, j]]
         group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
@@ -217,10 +192,15 @@ class Nodes:
         return np.unique(mixed_radix(np.stack(node, 1), sizes), return_inverse=True)[1].reshape(-1)
 
     def look(self, levels: np.ndarray) -> Look:
-        """Cost and block of a node."""
+        """Cost and block of a node.  Without a budget a node with a group that fails is over: so are all below it."""
         self.made += 1
         task, count = self.task, self.task.histogram.count
         label = self.label(levels)
+        if not task.spare:
+            good = bool(good_groups(task.histogram, task.requirement, np.arange(label.size), label).all())
+            good = good and (task.admits is None or bool(task.admits(levels).all()))
+            cost = self.cost(levels) if good else inf
+            return Look(cost, cost, np.zeros(label.size, bool), [], not good)
         rows = np.bincount(label, weights=count)
         small = rows < task.requirement.smallest
         sure = small[label]
@@ -246,8 +226,8 @@ class Nodes:
         """bool[g]: the block, groups that could stay added where it does not meet the models; None: beyond budget."""
         if not bad.any() or self._meets(label, rows, bad):
             return bad
-        room = self.task.spare - rows[bad].sum()
-        fit = np.flatnonzero(~bad & (rows <= room))
+        left = self.task.spare - rows[bad].sum()
+        fit = np.flatnonzero(~bad & (rows <= left))
         fit = fit[np.argsort(price[fit], kind="stable")][:TRIED]
         for g in fit:
             block = bad.copy()
@@ -274,68 +254,6 @@ class Nodes:
         return True
 
 
-def _decide(task: Task, nodes: Nodes, top: np.ndarray) -> tuple[np.ndarray, float]:
-    """The cheapest eligible node and the least cost that is not ruled out."""
-    d = top.size
-    node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
-    total = np.zeros(len(node))
-    for j in range(d):
-        total += nodes.total[j][node[:, j]]
-    undecided = np.ones(len(node), bool)
-    for i, j in combinations(range(d), 2):  # eligible on every pair of columns, or not at all
-        for a in range(int(top[i]) + 1):
-            low, high = 0, int(top[j]) + 1  # the least level of j that is eligible beside level a of i
-            while low < high:
-                middle = (low + high) // 2
-                low, high = (low, middle) if nodes.pair(i, j, a, middle) else (middle + 1, high)
-            undecided &= ~((node[:, i] == a) & (node[:, j] < low))
-    order = np.flatnonzero(undecided)
-    order = order[np.argsort(total[order], kind="stable")]
-    node, total = node[order], total[order]
-    best, least = top, nodes.cost(top)
-    limit = LOOKS[task.effort.name]
-    alive = np.ones(len(node), bool)
-    alive &= total < least
-    at = 0
-    while True:
-        rest = np.flatnonzero(alive[at:])
-        if not rest.size:
-            return best, least
-        at += int(rest[0])
-        seconds = task.effort.seconds
-        late = seconds is not None and clock() - task.started > seconds
-        if nodes.made >= limit or late:
-            return best, float(total[at])
-        chain = nodes.chain(node[at].astype(np.int64), top)
-        low, high = 0, len(chain) - 1  # the top of the chain is eligible
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if nodes.eligible(chain[middle]) else (middle + 1, high)
-        found = nodes.cost(chain[low])
-        if found < least:
-            best, least = chain[low], found
-            alive &= total < least
-        if low > 0:
-            alive &= ~(node <= chain[low - 1]).all(axis=1)
-        task.progress("deciding the lattice", None)
-
-
-def _descend(nodes: Nodes, top: np.ndarray) -> np.ndarray:
-    """From the top down, each time the eligible step that saves most; ends where none is left."""
-    here = top.copy()
-    closed = here == 0
-    while not closed.all():
-        total = nodes.total
-        saved = [total[j][here[j]] - total[j][here[j] - 1] if not closed[j] else -1.0 for j in range(top.size)]
-        j = int(np.argmax(saved))
-        here[j] -= 1
-        if not nodes.eligible(here):
-            here[j] += 1
-            closed[j] = True  # ineligible here, hence ineligible below
-        closed |= here == 0
-    return here
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """The best node: its levels, the cells starred whole bool[m], its cost, and what no node undercuts."""
@@ -356,37 +274,40 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
     """
     nodes = Nodes(task)
     top = np.array([c.ceiling for c in nodes.columns], np.int64)
-    if prod(int(t) + 1 for t in top) > most_nodes:
-        return _descend_within_budget(nodes, top)
+    highest = nodes.look(top)
+    if highest.cost == inf and not task.spare:
+        raise _none_at_the_top(task)
+    if not top.size or prod(int(t) + 1 for t in top) > most_nodes:
+        return _descend(nodes, top, highest)
     node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
     low = np.sum([t[node[:, j]] for j, t in enumerate(nodes.total)], axis=0)
-    total, alive = low.copy(), np.ones(len(node), bool)
+    total, alive = low.copy(), np.ones(len(node), bool) if task.spare else _by_pairs(nodes, node, top)
     best: tuple[np.ndarray, Look] | None = None
     left = inf  # the least bound of nodes decided without being solved
+    close = CLOSE if task.spare else 0.0  # what levels cost is the same sum everywhere
 
-    def take(levels: np.ndarray) -> Look:
+    def take(levels: np.ndarray, found: Look) -> None:
         nonlocal best, left
-        found = nodes.look(levels)
         below = np.flatnonzero(alive)
         below = below[(node[below] <= levels).all(axis=1)]
         if found.over:
             alive[below] = False
-            return found
-        dearer = total[below].copy()
-        for j, extra in enumerate(found.low):
-            dearer += extra[node[below, j]]
-        low[below] = np.maximum(low[below], dearer)
+            return
+        if found.low:
+            dearer = total[below].copy()
+            for j, extra in enumerate(found.low):
+                dearer += extra[node[below, j]]
+            low[below] = np.maximum(low[below], dearer)
         alive[below[(node[below] == levels).all(axis=1)]] = False
         if found.least < found.cost:
             left = min(left, found.least)
         if found.cost < (inf if best is None else best[1].cost):
             best = levels, found
-        return found
 
-    take(top)
+    take(top, highest)
     while True:
         cost = inf if best is None else best[1].cost
-        alive &= low < cost * (1 - CLOSE) if cost < inf else True
+        alive &= low < cost * (1 - close) if cost < inf else True
         rest = np.flatnonzero(alive)
         late = task.effort.seconds is not None and clock() - task.started > task.effort.seconds
         done = not rest.size or nodes.made >= limit or (late and best is not None)
@@ -398,35 +319,80 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
         if done and best is not None:
             bound = min(cost, left, float(low[rest].min()) if rest.size else inf)
             return Found(best[0], best[1].block, cost, bound, nodes.made)
-        start = node[rest[int(np.argmin(low[rest]))]].astype(np.int64)
-        if take(start).over:
-            _climb(nodes, start, top, take)
+        _climb(nodes, nodes.chain(node[rest[int(np.argmin(low[rest]))]].astype(np.int64), top), take)
         task.progress("deciding the lattice", None)
 
 
-def _climb(nodes: Nodes, start: np.ndarray, top: np.ndarray, take) -> None:  # type: ignore[no-untyped-def]
-    """Bisect a chain from a node to the top for the first that keeps the budget; each step raises what is cheapest."""
-    chain = nodes.chain(start, top)[1:]
-    low, high = 0, len(chain) - 1
+def _none_at_the_top(task: Task) -> InfeasibleError:
+    """Even the highest levels allowed do not meet what is asked."""
+    columns = task.recoding.hierarchies or ()
+    held = [n for n, c in zip(task.histogram.quasi_names, columns, strict=True) if c.held]
+    if not held and not task.requirement.closed:
+        return none_found(task)
+    return InfeasibleError(
+        "even at the highest levels allowed some groups do not meet the privacy models; allow higher levels for "
+        + ", ".join(held)
+    )
+
+
+def _by_pairs(nodes: Nodes, node: np.ndarray, top: np.ndarray) -> np.ndarray:
+    """bool[nodes]: those that are eligible on every pair of columns; without a budget no other is eligible at all."""
+    possible = np.ones(len(node), bool)
+    for i, j in combinations(range(top.size), 2):
+        for a in range(int(top[i]) + 1):
+            low, high = 0, int(top[j]) + 1  # the least level of j that is eligible with level a of i
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if nodes.pair(i, j, a, middle) else (middle + 1, high)
+            possible &= ~((node[:, i] == a) & (node[:, j] < low))
+    return possible
+
+
+def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, Look], None]) -> None:
+    """Bisect a chain that ends at the top for the first node that keeps the budget; with one its lower end comes first.
+
+    Of the nodes beyond the budget the highest rules out what the others do; without a budget the lowest eligible one
+    is the cheapest.
+    """
+    budget = bool(nodes.task.spare)
+    low, high, over = 0, len(chain) - 1, None
+    within: list[tuple[np.ndarray, Look]] = []
     while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if take(chain[middle]).over else (low, middle)
+        middle = 0 if budget and not within and over is None else (low + high) // 2
+        found = nodes.look(chain[middle])
+        if found.over:
+            low, over = middle + 1, found
+        else:
+            high = middle
+            within.append((chain[middle], found))
+    for node, found in within if budget else within[-1:]:
+        take(node, found)
+    if over is not None:
+        take(chain[low - 1], over)
 
 
-def _descend_within_budget(nodes: Nodes, top: np.ndarray) -> Found:
-    """From the top down, each time the step that saves most of those that keep the budget and lower the cost."""
-    here, found = top, nodes.look(top)
+def _descend(nodes: Nodes, top: np.ndarray, found: Look) -> Found:
+    """From the top down, each time the step that saves most of those that keep the budget and do not raise the cost."""
+    here = top
     if found.cost == inf:
         raise InfeasibleError(
             f"even the highest levels allowed do not meet the privacy models with {nodes.task.spare} rows starred "
             "whole; allow higher levels"
         )
+    closed = np.zeros(top.size, bool)  # columns whose next level is over, here and at every node below
     while True:
-        steps = [here - (np.arange(here.size) == j) for j in np.flatnonzero(here)]
-        looks = [(nodes.look(s), s) for s in steps]
-        if not looks or min(x.cost for x, _ in looks) >= found.cost:
+        steps = [(here - (np.arange(here.size) == j), j) for j in np.flatnonzero((here > 0) & ~closed).tolist()]
+        best: tuple[float, int, np.ndarray, Look] | None = None
+        for step, j in sorted(steps, key=lambda one: nodes.cost(one[0])):
+            if best is not None and best[0] <= nodes.cost(step):  # stars only add to what levels cost
+                break
+            look = nodes.look(step)
+            closed[j] = look.over
+            if best is None or (look.cost, j) < best[:2]:
+                best = look.cost, j, step, look
+        if best is None or best[0] > found.cost:
             return Found(here, found.block, found.cost, 0.0, nodes.made)
-        found, here = min(looks, key=lambda pair: pair[0].cost)
+        _, _, here, found = best
 
 
 def at_levels(task: Task, levels: Mapping[str, int]) -> Grouping:
@@ -470,7 +436,7 @@ def _refusal(task: Task, levels: np.ndarray) -> str:
     )
     why = f"groups of fewer than k = {task.requirement.smallest}" if plain else "groups that do not meet the models"
     allowed = f", and {task.spare:,} may be starred whole" if task.spare else ""
-    return f"{few:,} of {rows:,} rows would stand in {why}{allowed}{_ways_out(task, levels)}"
+    return f"{few:,} of {rows:,} rows would be in {why}{allowed}{_ways_out(task, levels)}"
 
 
 def _ways_out(task: Task, levels: np.ndarray) -> str:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import ceil, lcm
-from typing import NamedTuple
+from math import ceil
 
 import numpy as np
 
@@ -21,16 +20,14 @@ from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Partition
-from shoal.model.recoding import ColumnRecoding, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.certify import refuse_ceiling
+from shoal.problems.tables.losses import NARROW, WIDE, WholeLosses, pair_losses, whole_losses
 
 SOURCE = "Xiao, Yi, Tao 2010, section 4"
 MOST_PAIRS = 250_000_000
 BLOCK = 4_000_000
 STEP = 64
-NARROW, WIDE = 2**30, 2**56  # largest loss of a pair as an int32; as an int64 that prices cannot overflow
-DENOMINATOR = 10**5  # losses of levels and weights are read as fractions with at most this denominator
 
 
 def matching(task: Task) -> Grouping:
@@ -95,7 +92,7 @@ def matching(task: Task) -> Grouping:
     )
 
 
-def _lower(task: Task, whole: Whole, bound: int, total: int, pairs: int, cost: float) -> float:
+def _lower(task: Task, whole: WholeLosses, bound: int, total: int, pairs: int, cost: float) -> float:
     """The dual in the recoding's unit; the cost itself where the two are equal in whole numbers."""
     if whole.exact and bound == total:
         return cost
@@ -127,79 +124,8 @@ def _refuse(task: Task) -> None:
         )
 
 
-class Whole(NamedTuple):
-    """Losses as whole numbers, in units of 1 / scale.
-
-    exact    whether they are the losses; otherwise every pair's loss is rounded, by half a unit in each column
-    columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the most there is to lose),
-             set [1] (any two values); floats, the losses themselves, where they are not exact
-    most     no pair loses more
-    """
-
-    scale: int
-    exact: bool
-    columns: tuple[np.ndarray, ...]
-    most: int
-
-
-def whole_losses(recoding: Recoding, most: int = WIDE) -> Whole:
-    """Losses of pairs in whole numbers of at most ``most``, exact where one denominator serves all columns."""
-    fractions = [_fractions(column) for column in recoding.columns]
-    known = [found for found in fractions if found is not None]
-    scale = 1
-    for f in (f for found in known for f in found):
-        scale = lcm(scale, f.denominator)
-        if scale > 2 * most * DENOMINATOR:  # digits without end
-            known = []
-            break
-    if len(known) == len(recoding.columns):
-        top = sum(int(max(found, default=Fraction(0)) * scale) for found in known)
-        if top <= most:
-            tables = []
-            for column, found in zip(recoding.columns, known, strict=True):
-                table = np.array([int(f * scale) for f in found], np.int64)
-                tables.append(table.reshape(column.pair_table().shape))
-            return Whole(scale, True, tuple(tables), top)
-    heaviest = max(sum(c.weight for c in recoding.columns), 1e-9)
-    scale = max(int(NARROW / heaviest), 1)
-    return Whole(scale, False, tuple(c.pair_table() for c in recoding.columns), NARROW)
-
-
-def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
-    """The numbers of ``pair_table`` as fractions; None where the floats are none that a person would have written.
-
-    Positions are read as the decimals they print as; weights and losses of levels as fractions of small denominator,
-    0.142857142857 as 1/7, or as decimals.
-    """
-    weight, found = _read(column.weight), column.pair_fractions(_read)
-    if found is None:
-        return None
-    out = [fraction * weight for fraction in found]
-    near = np.abs(np.array([float(f) for f in out]) - column.pair_table().reshape(-1))
-    return out if near.max(initial=0.0) <= 1e-12 * max(float(weight), 1.0) else None
-
-
-def _read(value: float) -> Fraction:
-    small = Fraction(value).limit_denominator(DENOMINATOR)
-    return small if abs(float(small) - value) <= 1e-15 * abs(value) else Fraction(repr(value))
-
-
-def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: Whole | None = None) -> np.ndarray:
-    """[x, y]: what a row loses when code tuples a int[x, d] and b int[y, d] are published together.
-
-    float64, or int64 in the unit of whole numbers where these are given.
-    """
-    tables = [c.pair_table() for c in recoding.columns] if whole is None else whole.columns
-    out = np.zeros((a.shape[0], b.shape[0]), np.float64 if whole is None else np.int64)
-    for j, column in enumerate(recoding.columns):
-        x, y, table = a[:, j], b[:, j], tables[j]
-        part = column.paired(table, x[:, None], y)
-        out += part if whole is None or whole.exact else np.rint(part * whole.scale).astype(np.int64)
-    return out
-
-
 def transported(
-    task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, whole: Whole
+    task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, whole: WholeLosses
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Least total loss of shipping supply to demand; left, right are cells that stand for the types.
 

@@ -89,10 +89,10 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
         return sum(c.weight * float(c.loss[v].sum()) / max(c.size, 1) for c, v in zip(columns, node, strict=True))
 
     top = nodes[-1]
-    room = max(1, work // max(t * d, 1))
-    complete = len(nodes) <= room
+    most = max(1, work // max(t * d, 1))
+    complete = len(nodes) <= most
     # cheap nodes first, but before all of them the one that fits every row
-    nodes = [top, *(n for n in sorted(nodes, key=price)[:room] if n != top)]
+    nodes = [top, *(n for n in sorted(nodes, key=price)[:most] if n != top)]
     lengths, members, losses = [], [], []
     held = 0
     for node in nodes:
@@ -257,7 +257,7 @@ class _Groups(NamedTuple):
                 self.put(here, x, rows)
 
 
-NEAREST = "every row pays at least its loss beside its (k-1)-th nearest other row"
+NEAREST = "every row pays at least its loss in a group with its (k-1)-th nearest other row"
 
 
 def nearest_bound(costs: Costs, k: int) -> int:

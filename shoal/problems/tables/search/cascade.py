@@ -148,13 +148,13 @@ def _passes(
     raised = Raised(histogram.quasi, *lattice.flat)
     loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
-    kinds = int(rows.distinct[0]) if rows.frequency.size else 1
+    distinct = int(rows.distinct[0]) if rows.frequency.size else 1
     left = histogram.count.copy()
     out = Triples.empty(4 * histogram.cells + 16)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in allowances:
-        led = Led(loss, prices, value, kinds, rows.k, allowance)
+        led = Led(loss, prices, value, distinct, rows.k, allowance)
         # Nothing is published at other nodes: rows only become fewer, classes never come nearer to their prices.
         index = np.flatnonzero(floor <= allowance + 1e-9)
         nodes, here = every[index], floor[index]

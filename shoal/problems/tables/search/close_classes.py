@@ -223,7 +223,7 @@ def priced_in(
         grown = program_of(task, rows, block, np.concatenate([close.state[keep][:-1], more]), limit)
         if grown is None:
             break
-        close, wanted = _carried(grown, close, wanted, more, sizes)
+        close, wanted = _transferred(grown, close, wanted, more, sizes)
         last = clock() - priced
     return close
 
@@ -244,7 +244,7 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
     return close
 
 
-def _carried(
+def _transferred(
     grown: Close, close: Close, wanted: np.ndarray, more: np.ndarray, sizes: np.ndarray
 ) -> tuple[Close, np.ndarray]:
     """A new program with the multipliers of the old one, and what its classes want: sets their rows at first."""
@@ -274,8 +274,8 @@ class _Pricing:
         self.loss = np.concatenate([lost.reshape(-1) for lost in self.lattice.loss])
         sizes = np.unique(np.rint(rows.k * GROWTH ** np.arange(60)).astype(np.int64))
         sizes = sizes[sizes <= LARGEST]
-        room = limit.t * sizes - PRICED
-        self.sizes, self.room = sizes[room >= 0], room[room >= 0]
+        excess = limit.t * sizes - PRICED
+        self.sizes, self.excess = sizes[excess >= 0], excess[excess >= 0]
 
     def sets(self, paid: np.ndarray, least: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """What some sets would publish, int64[s, t], and how many rows they have; paid float64[m] by rows of each cell.
@@ -286,7 +286,7 @@ class _Pricing:
 
         value = self.rows.sensitive[self.cells, 0].astype(np.int64)
         order = np.argsort(-paid, kind="stable")
-        asked = SetRequest(paid, order, self.count, value, self.limit.share, self.sizes, self.room, least)
+        asked = SetRequest(paid, order, self.count, value, self.limit.share, self.sizes, self.excess, least)
         nodes = self._drawn(random)
         parts = np.array_split(nodes, max(1, len(nodes) // BATCH))
         with threads(len(parts)) as each:
@@ -548,11 +548,11 @@ def approach(
     Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
     settling no longer helps.
     """
-    told = SearchReport(stopped="steps" if deadline is None else "seconds")
+    report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
         steps = steps_of(task)
     if not group.size or (deadline is None and not steps):
-        return group, told
+        return group, report
 
     def weighed(labels: np.ndarray) -> tuple[tuple[int, float], np.ndarray]:
         return rank(task, rows.partition(labels)), labels
@@ -562,18 +562,18 @@ def approach(
     if deadline is not None and deadline - clock() <= HASTE * plan.pace * group.size:
         plan = AGAIN._replace(hot=1.0)
     spent = plan.pace * group.size
-    while told.rounds < rounds if deadline is None else clock() < deadline:
+    while report.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began
-        if plan is ANEW and told.rounds and left <= spent:  # the next would end after the deadline
+        if plan is ANEW and report.rounds and left <= spent:  # the next would end after the deadline
             plan, spent = AGAIN, AGAIN.pace * group.size
         if left > (spent if plan.stay else HASTE * spent):
-            task.progress("settling", None if deadline else told.rounds / rounds)
+            task.progress("settling", None if deadline else report.rounds / rounds)
             until, now = Until(), plan._replace(sweeps=min(left / spent, 1.0) * plan.sweeps)
             if deadline is not None:
                 until = Until(began + PRICING * left, began + COOLING * left)
                 now = now._replace(priced=LONG if plan.priced else 0)
-            made = weighed(settled(task, rows, best[1], told.rounds, now, until))
+            made = weighed(settled(task, rows, best[1], report.rounds, now, until))
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent
@@ -586,11 +586,11 @@ def approach(
             wait = np.inf
         if near is None:
             near = neighbor_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
-        other = replace(task, seed=task.seed + told.rounds)
+        other = replace(task, seed=task.seed + report.rounds)
         if deadline is None:
             group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
         else:
             group, searched = search(other, rows, best[1], deadline=min(deadline, clock() + wait), near=near)
         best = min(best, weighed(group), key=lambda pair: pair[0])
-        told.steps, told.rounds = told.steps + searched.steps, told.rounds + 1
-    return best[1], told
+        report.steps, report.rounds = report.steps + searched.steps, report.rounds + 1
+    return best[1], report

@@ -132,8 +132,8 @@ def improve(task: Task) -> Grouping:
     if deadline is not None:
         until = clock() + 0.3 * max(deadline - clock(), 0.0)
     bounds = lower_bounds(task, until=until)
-    group, told = search(task, rows, rows.labels(first), deadline=deadline)
-    return certify(task, best(task, rows.partition(group), first), "improve", bounds, told)
+    group, report = search(task, rows, rows.labels(first), deadline=deadline)
+    return certify(task, best(task, rows.partition(group), first), "improve", bounds, report)
 
 
 def steps_of(task: Task) -> int:
@@ -216,12 +216,12 @@ def search(
 
     deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
     """
-    told = SearchReport()
+    report = SearchReport()
     n = group.size
     if steps is None:
         steps = steps_of(task)
     if n == 0 or rows.leaf.shape[1] > 512 or (deadline is None and steps == 0):
-        return group, told
+        return group, report
     count = max(1, round(n / BLOCK))
     workers = min(os.cpu_count() or 1, count)
     most = most_of(rows.k)
@@ -233,20 +233,20 @@ def search(
         while True:
             each, until = max(1, int(SLICE * slow)), None
             if deadline is None:
-                left = steps - told.steps
+                left = steps - report.steps
                 if left <= 0:
                     break
                 each = max(1, min(-(-left // count), ROUND))
             elif clock() >= deadline:
-                told.stopped = "seconds"
+                report.stopped = "seconds"
                 break
-            blocks = deal(rows, group, count, [task.seed, told.rounds, 7])
-            numbers = np.random.SeedSequence([task.seed, told.rounds]).generate_state(count, np.uint32)
+            blocks = deal(rows, group, count, [task.seed, report.rounds, 7])
+            numbers = np.random.SeedSequence([task.seed, report.rounds]).generate_state(count, np.uint32)
             waves = -(-len(blocks) // workers)
             waiting: list[Future[tuple[np.ndarray, int]]] = []
             now = clock()
             turn = 0.0 if deadline is None else min(TURN, max(deadline - now, 0.0) / waves)
-            task.progress("search", None if deadline else told.steps / steps)
+            task.progress("search", None if deadline else report.steps / steps)
             for i, block in enumerate(blocks):
                 if deadline is not None:
                     until = now + turn * (i // workers + 1)
@@ -257,6 +257,6 @@ def search(
             for block, (label, done) in zip(blocks, found, strict=True):
                 group[block] = label + shift
                 shift += int(label.max()) + 1
-                told.steps += done
-            told.rounds += 1
-    return np.unique(group, return_inverse=True)[1].reshape(-1), told
+                report.steps += done
+            report.rounds += 1
+    return np.unique(group, return_inverse=True)[1].reshape(-1), report

@@ -124,10 +124,10 @@ def open_close(
     deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` tuples are tried (by the effort)
     Counted in steps the same on any number of cores.  O(steps rows of a tuple).
     """
-    told = SearchReport(stopped="steps" if deadline is None else "seconds")
+    report = SearchReport(stopped="steps" if deadline is None else "seconds")
     steps = steps_of(task) if steps is None else steps
     if not group.size or (deadline is None and not steps):
-        return group, told
+        return group, report
     count = max(1, round(group.size / BLOCK))
     began, pace = clock(), 5e3 * min(os.cpu_count() or 1, count)
     state, label = classes_of(rows, group)
@@ -138,7 +138,7 @@ def open_close(
         since = clock()
         if deadline is None:
             now = -(-steps // ROUNDS)
-            after = (told.rounds + 1) / ROUNDS
+            after = (report.rounds + 1) / ROUNDS
         else:
             span = min(max(deadline - began, 1e-3) / ROUNDS, LONGEST)
             now = int(pace * min(span, max(deadline - since, 0.0)))
@@ -147,12 +147,12 @@ def open_close(
                 break
         task.progress("open and close", part)
         hot = 0.0 if after > 1.0 - COLD / ROUNDS else heat * HEAT[0] * (HEAT[1] / HEAT[0]) ** part
-        label, done = _round(task, rows, state, label, pool, -(-now // count), hot, told.rounds)
+        label, done = _round(task, rows, state, label, pool, -(-now // count), hot, report.rounds)
         state, label = classes_of(rows, label)
-        told.steps, told.rounds, part = told.steps + done, told.rounds + 1, after
+        report.steps, report.rounds, part = report.steps + done, report.rounds + 1, after
         pace = 0.5 * pace + 0.5 * done / max(clock() - since, 1e-3)
     found = rows.cut(label)
-    return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), told
+    return min((group, found), key=lambda labels: rank(task, rows.partition(labels))), report
 
 
 def classes_of(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,8 +212,8 @@ def _block(
     leaf = np.ascontiguousarray(rows.leaf[cells])
     first, cell = np.append(first, block.size).astype(np.int64), cell.reshape(-1).astype(np.int64)
     names, of = np.unique(label, return_inverse=True)
-    of, room = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
-    tuples = np.zeros((room, leaf.shape[1]), np.int64)
+    of, capacity = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
+    tuples = np.zeros((capacity, leaf.shape[1]), np.int64)
     tuples[: names.size] = state[names]
     tried = Tried(*pool.among(cells))
     words, nodes, listed, done = -(-cells.size // 64), rows.slots.parent.size, LISTED, 0
@@ -338,7 +338,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     none, needed = np.zeros(v, np.int64), np.where(most > 0, np.maximum(program.arcs.l * most, k), 0)
     tail = np.concatenate([cell, node[tight], own, own, np.arange(m)])
     head = np.concatenate([node[pair], own[owner[tight]], none + sink, none + sink, np.full(m, sink)])
-    room = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
+    capacity = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
     cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * fine, none,
                            np.full(m, OUT * fine)])  # fmt: skip
     # What multipliers make rows pay is nearly what the flow makes them pay, so its prices begin there.
@@ -354,7 +354,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     net = Net(
         start=np.searchsorted(np.concatenate([tail, head])[order], np.arange(sink + 2)),
         to=np.concatenate([head, tail])[order].astype(np.int32),
-        left=np.concatenate([room, np.zeros(a, np.int64)])[order],
+        left=np.concatenate([capacity, np.zeros(a, np.int64)])[order],
         price=np.concatenate([cost, -cost])[order],
         back=np.concatenate([place[a:], place[:a]])[order].astype(np.int32),
     )

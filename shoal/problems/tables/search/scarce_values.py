@@ -54,12 +54,12 @@ def alternate(
 
     Counted in steps the rounds are always the same; against the clock lending takes about a seventh of the time.
     """
-    told = SearchReport(stopped="steps" if deadline is None else "seconds")
+    report = SearchReport(stopped="steps" if deadline is None else "seconds")
     n = group.size
     if steps is None:
         steps = steps_of(task)
     if not n or (deadline is None and not steps):
-        return group, told
+        return group, report
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps))
     scarce = _seeds(rows, np.random.default_rng([task.seed, 11]))
@@ -81,12 +81,12 @@ def alternate(
             stop = min(deadline, clock() + max(wait * spent, 1.0))
             group, part = search(here, rows, group, deadline=stop, near=near)
             wait = SHARE if opened else min(2 * wait, 60.0)
-        told.steps += part.steps
-        told.rounds += part.rounds
+        report.steps += part.steps
+        report.rounds += part.rounds
         turn += 1
         if deadline is None and turn == ROUNDS:
             break
-    return group, told
+    return group, report
 
 
 def scarce_start(
@@ -167,11 +167,15 @@ def lend(
         list(pool.map(one, range(0, seeds.size, PART)))
     order = np.lexsort((np.arange(seeds.size), -made.gain))
     order = order[made.many[order] > 0]
-    room = size.size + order.size
-    head, following = np.full(room, -1, np.int64), np.full(n, -1, np.int64)
+    capacity = size.size + order.size
+    head, following = np.full(capacity, -1, np.int64), np.full(n, -1, np.int64)
     head[: size.size] = member[start[:-1]]
     following[member[:-1]] = np.where(np.diff(group[member]) == 0, member[1:], -1)
-    sizes, states, paid = np.zeros(room, np.int64), np.zeros((room, leaf.shape[1]), np.int64), np.zeros(room)
+    sizes, states, paid = (
+        np.zeros(capacity, np.int64),
+        np.zeros((capacity, leaf.shape[1]), np.int64),
+        np.zeros(capacity),
+    )
     sizes[: size.size], states[: size.size], paid[: size.size] = size, state, price
     chained = kernels.Chained(group, head, following, sizes, states, paid)
     return group, int(kernels.carry_out(table, chained, order, made))

@@ -62,7 +62,7 @@ def least(task: Task, name: str, values: dict) -> float:
 
 @pytest.mark.parametrize("most", [class_program.LARGEST, 40])
 @pytest.mark.parametrize("name", MODELS)
-def test_no_tolls_prove_more_than_the_optimum(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_multipliers_prove_more_than_the_optimum(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_program, "LARGEST", most)
     random = np.random.default_rng(3)
     tried = tight = 0
@@ -114,7 +114,7 @@ def test_closeness_proves_more_than_its_size_and_number_of_values() -> None:
     need = requirement([KAnonymity(5), TCloseness(0.2)], histogram.sensitive_names, histogram)
     task = Task(histogram, need, Recoding.stars(histogram), seed=1)
     bounds = lower_bounds(task)
-    assert bounds.best[0] == "tolls"
-    assert bounds.values["tolls"] > 1.1 * max(v for name, v in bounds.values.items() if name != "tolls")
+    assert bounds.best[0] == "multipliers"
+    assert bounds.values["multipliers"] > 1.1 * max(v for name, v in bounds.values.items() if name != "multipliers")
     assert (build(task, 0).arcs.top == np.ceil((0.2 + 2e-9) * histogram.rows)).all()
     assert flow_start(task, Rows.of(task), bounds.multipliers) is None  # what fills classes by frequency alone

@@ -1,0 +1,524 @@
+"""Hands of a series in mode "again": rows of different values, one for each value of a signature, and their classes.
+
+A class is a set of hands published alike.  Everything here keeps two things: a person's signature is never touched, and
+a hand has one row, of a person or made up, for each value of its signature.  What a class loses is its size times the
+loss of its tuple (mean over the columns, from 0, a value, to 1, a star).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from scipy.optimize import linear_sum_assignment
+
+from shoal.model.policy import Policy
+from shoal.publishing.series.increment import Text, Widening, columns_of
+from shoal.publishing.series_folder import Keyed
+
+Tuple = tuple[Text, ...]
+Signature = tuple[str, ...]  # hashes of values, sorted
+
+MADE_UP = 1.0  # a made-up row is held as dear as so many rows starred whole
+DENSEST = 4_000_000  # pairs of people and seats that are weighed at once
+WORK = 150_000_000  # pairs of a hand and a class that the moves may look at
+ROUNDS = 4
+_EPS = 1e-9
+
+
+@dataclass(eq=False)
+class Hand:
+    """A row for each value of a signature; rows: value -> row of the table, of the others nobody's.
+
+    least  loss of the finest tuple that takes all its people in, where that was asked for
+    """
+
+    signature: Signature
+    rows: dict[str, int]
+    least: float | None = None
+
+    def joined(self, rows: dict[str, int]) -> None:
+        """More people, each of a value that was nobody's."""
+        self.rows |= rows
+        self.signature = tuple(sorted({*self.signature, *rows}))
+        self.least = None
+
+    @property
+    def size(self) -> int:
+        """Rows, made-up ones included."""
+        return len(self.signature)
+
+    @property
+    def gaps(self) -> int:
+        """Made-up rows."""
+        return len(self.signature) - len(self.rows)
+
+
+class People:
+    """A table at hand: published values, sensitive value and keyed hash of every row.
+
+    code  int64[rows, columns], numbers of the values;  words: hash -> value
+    known  rows of people who keep a signature
+    """
+
+    def __init__(self, frame: pl.DataFrame, persons: Sequence[str], policy: Policy, keyed: Keyed) -> None:
+        self.persons = persons
+        texts: list[Text] = frame[policy.sensitive[0]].to_list()
+        hashed = {v: keyed.one("value", [v]) for v in set(texts)}
+        self.value = [hashed[v] for v in texts]
+        self.words = {h: v for v, h in hashed.items()}
+        self.known: set[int] = set()
+        self.k = max((m.k for m in policy.privacy if m.short == "k"), default=1)  # type: ignore[attr-defined]
+        self.l = max(m.l for m in policy.privacy if m.short == "l")  # type: ignore[attr-defined]
+        values = {n: frame[n].to_list() for n in policy.grouped}
+        self.columns = [Widening(c, values[c.name]) for c in columns_of(policy, values)]
+        self.code = np.array([c.numbers(values[c.column.name]) for c in self.columns]).T.reshape(len(texts), -1)
+        self.tuple = [tuple(row) for row in self.code.tolist()]
+
+    def fits(self, texts: Tuple, i: int) -> bool:
+        """Whether a published tuple takes in a row."""
+        return all(c.column.fits(t, c.values[v]) for c, t, v in zip(self.columns, texts, self.tuple[i], strict=True))
+
+    def eligible(self, rows: Sequence[int]) -> bool:
+        """Whether rows can be dealt out into hands: none, or enough of them and no value too often."""
+        most = max(Counter(self.value[i] for i in rows).values(), default=0)
+        return not rows or (len(rows) >= max(self.k, self.l) and most * self.l <= len(rows))
+
+    def paired(self, signature: Signature, rows: Sequence[int]) -> list[Hand]:
+        """Hands of people of one signature, as few as there can be; those with equal tuples come together first."""
+        by_tuple: dict[tuple[int, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for i in rows:
+            by_tuple[self.tuple[i]][self.value[i]].append(i)
+        hands: list[Hand] = []
+        left: dict[str, list[int]] = {v: [] for v in signature}
+        for _, held in sorted(by_tuple.items()):
+            whole = min(len(held.get(v, ())) for v in signature)
+            hands += [Hand(signature, {v: held[v].pop() for v in signature}) for _ in range(whole)]
+            for v, some in held.items():
+                left[v] += some
+        for h in range(max(map(len, left.values()))):
+            hands.append(Hand(signature, {v: some[h] for v, some in left.items() if h < len(some)}))
+        return hands
+
+    def dealt(self, members: list[int], order: np.ndarray) -> list[Hand]:
+        """Newcomers of one eligible class in hands of l or more different values.
+
+        No value stands more than floor(n / l) times in n rows; dealt in the order of their values to floor(n / l)
+        hands, equal values come into different hands, and every hand has at least l.
+        """
+        counts = Counter(self.value[i] for i in members)
+        members = sorted(members, key=lambda i: (-counts[self.value[i]], self.value[i], self.tuple[i], order[i]))
+        many = len(members) // self.l
+        found = []
+        for h in range(many):
+            rows = {self.value[i]: i for i in members[h::many]}
+            found.append(Hand(tuple(sorted(rows)), rows))
+        return found
+
+
+@dataclass(eq=False)
+class _Class:
+    """Hands published alike, and its number in the arrays of a seating."""
+
+    number: int
+    hands: list[Hand] = field(default_factory=list)
+
+
+class Seating:
+    """The classes of a part while it is put together.
+
+    text  int64[classes, columns], numbers of the published texts;  size, loss: rows, and loss of one row
+    """
+
+    def __init__(self, people: People) -> None:
+        self.people = people
+        self.classes: dict[int, _Class] = {}
+        self.text = np.zeros((16, len(people.columns)), np.int64)
+        self.size, self.loss, self.alive = np.zeros(16), np.zeros(16), np.zeros(16, bool)
+        self.used = 0
+        self.work = 0
+
+    # classes
+
+    def found(self, hands: list[Hand], texts: Tuple | None = None) -> _Class:
+        """A new class; texts: its tuple, the finest that takes everybody in when None."""
+        if self.used == self.size.size:
+            for name in ("text", "size", "loss", "alive"):
+                held = getattr(self, name)
+                setattr(self, name, np.concatenate([held, np.zeros_like(held)]))
+        one = _Class(self.used, list(hands))
+        self.used += 1
+        self.classes[one.number] = one
+        self.alive[one.number] = True
+        if texts is None:
+            at = self._closure(hands, None)
+        else:
+            at = np.array([c.number(t) for c, t in zip(self.people.columns, texts, strict=True)])
+        self._set(one, at)
+        return one
+
+    def _set(self, one: _Class, texts: np.ndarray) -> None:
+        self.text[one.number] = texts
+        self.size[one.number] = sum(h.size for h in one.hands)
+        self.loss[one.number] = self._lost(texts)
+
+    def _lost(self, texts: np.ndarray) -> float:
+        return sum(float(c.loss[t]) for c, t in zip(self.people.columns, texts, strict=True)) / len(texts)
+
+    def _closure(self, hands: Iterable[Hand], now: np.ndarray | None) -> np.ndarray:
+        """The finest tuple that takes in all people of hands; now: their tuple, kept where there are none."""
+        rows = [i for h in hands for i in h.rows.values()]
+        out = np.zeros(len(self.people.columns), np.int64) if now is None else now.copy()
+        if not rows:
+            return out
+        for j, column in enumerate(self.people.columns):
+            values = np.unique(self.people.code[rows, j]).tolist()
+            at = column.own(values[0])
+            for v in values:
+                at = column.joined_one(at, v)
+            out[j] = at
+        return out
+
+    def _with(self, texts: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+        """A tuple that takes in more rows."""
+        out = texts.copy()
+        for j, column in enumerate(self.people.columns):
+            for v in {self.people.tuple[i][j] for i in rows}:
+                out[j] = column.joined_one(out[j], v)
+        return out
+
+    def _least(self, one: _Class, hand: Hand) -> float:
+        """Loss of a row of a hand, whichever class it is in, or more."""
+        if hand.least is None:
+            hand.least = self._lost(self._closure([hand], self.text[one.number]))
+        return hand.least
+
+    def tighten(self) -> None:
+        """Every class gets the finest tuple that takes its people in."""
+        for one in self.classes.values():
+            self._set(one, self._closure(one.hands, self.text[one.number]))
+
+    def _close(self, one: _Class) -> None:
+        del self.classes[one.number]
+        self.alive[one.number] = False
+
+    def published(self) -> Iterator[tuple[Tuple, list[Hand]]]:
+        """Tuple and hands of every class."""
+        for one in self.classes.values():
+            at = self.text[one.number]
+            yield tuple(c.texts[t] for c, t in zip(self.people.columns, at, strict=True)), one.hands
+
+    # prices
+
+    def _offers(self, rows: Sequence[int], size: int) -> np.ndarray:
+        """float64[classes]: what each class and so many new rows, published with it, lose more than it loses now."""
+        used = slice(0, self.used)
+        after = np.zeros(self.used)
+        for j, column in enumerate(self.people.columns):
+            at = self.text[used, j]
+            for v in {self.people.tuple[i][j] for i in rows}:
+                at = column.joined(at, v)
+            after += column.loss[at]
+        after /= len(self.people.columns)
+        cost: np.ndarray = self.size[used] * (after - self.loss[used]) + size * after
+        cost[~self.alive[used]] = np.inf
+        self.work += self.used
+        return cost
+
+    def _costs(self, classes: np.ndarray, people: Sequence[int]) -> np.ndarray:
+        """float64[people, seats]: what the class of each seat and the newcomer in it lose more."""
+        total = np.zeros((len(people), classes.size))
+        for j, column in enumerate(self.people.columns):
+            texts, at = np.unique(self.text[classes, j], return_inverse=True)
+            values, of = np.unique(self.people.code[people, j], return_inverse=True)
+            wide = np.stack([column.lost(texts, v) for v in values.tolist()])
+            before = column.loss[texts]
+            total += self.size[classes] * (wide[np.ix_(of, at)] - before[at])  # the seat is published in any case
+        return total / len(self.people.columns)
+
+    def _usual(self) -> float:
+        """Mean loss of a row: what a newcomer may expect elsewhere."""
+        many = float((self.size * self.alive).sum())
+        return float((self.size * self.loss * self.alive).sum()) / many if many else 0.0
+
+    # gaps
+
+    def _gaps(self) -> Iterator[tuple[_Class, Hand]]:
+        for one in self.classes.values():
+            for hand in one.hands:
+                if hand.gaps:
+                    yield one, hand
+
+    def take_gaps(self) -> list[Hand]:
+        """Take every hand with a gap out."""
+        found = list(self._gaps())
+        for one, hand in found:
+            self._leave(one, hand)
+        return [hand for _, hand in found]
+
+    def fill(self, fresh: list[int]) -> list[int]:
+        """Seat newcomers where somebody of the same value left, by minimum-cost assignments; who is left."""
+        usual = self._usual()
+        seats: dict[str, list[tuple[_Class, Hand]]] = defaultdict(list)
+        for one, hand in self._gaps():
+            for value in hand.signature:
+                if value not in hand.rows:
+                    seats[value].append((one, hand))
+        by_value: dict[str, list[int]] = defaultdict(list)
+        for i in fresh:
+            by_value[self.people.value[i]].append(i)
+        left: list[int] = []
+        for value, people in by_value.items():
+            waiting = people
+            step = max(DENSEST // max(len(people), 1), 1)
+            for start in range(0, len(seats[value]), step):
+                some = seats[value][start : start + step]
+                if not waiting:
+                    break
+                cost = self._costs(np.array([c.number for c, _ in some]), waiting) - usual
+                rows, columns = linear_sum_assignment(np.minimum(cost, MADE_UP))
+                taken = set()
+                for r, c in zip(rows, columns, strict=True):
+                    if cost[r, c] < MADE_UP:
+                        one, hand = some[c]
+                        hand.joined({value: waiting[r]})
+                        self._set(one, self._with(self.text[one.number], [waiting[r]]))
+                        taken.add(r)
+                waiting = [i for r, i in enumerate(waiting) if r not in taken]
+            left += waiting
+        return left
+
+    def merge(self) -> None:
+        """Two hands of one signature with gaps become one where their people are of different values."""
+        by_signature: dict[Signature, list[tuple[_Class, Hand]]] = defaultdict(list)
+        for one, hand in self._gaps():
+            by_signature[hand.signature].append((one, hand))
+        for signature, some in by_signature.items():
+            if len(signature) == 2:
+                self._match(signature, some)
+                continue
+            while some:  # the fullest hand takes in the cheapest that fits it, as long as one does
+                some.sort(key=lambda p: -p[1].gaps)
+                one, hand = some.pop()
+                fit = [p for p in some if not p[1].rows.keys() & hand.rows.keys()]
+                if not hand.gaps or not fit:
+                    continue
+                price = [self._price_of_merging(one, p) for p in fit]
+                best = int(np.argmin(price))
+                if price[best] < MADE_UP * len(signature):
+                    self._take_in(one, hand, *fit[best])
+                    some = [p for p in some if p[1] is not fit[best][1]] + [(one, hand)]
+
+    def _price_of_merging(self, one: _Class, other: tuple[_Class, Hand]) -> float:
+        texts = self._with(self.text[one.number], [*other[1].rows.values()])
+        more = self.size[one.number] * (self._lost(texts) - self.loss[one.number])
+        return float(more - other[1].size * self.loss[other[0].number])
+
+    def _match(self, signature: Signature, some: list[tuple[_Class, Hand]]) -> None:
+        """The cheapest matching of hands with the first value and hands with the second."""
+        sides = [[p for p in some if v in p[1].rows] for v in signature]
+        if not all(sides):
+            return
+        numbers = [np.array([c.number for c, _ in side]) for side in sides]
+        rows = [[h.rows[v] for _, h in side] for v, side in zip(signature, sides, strict=True)]
+        gain = [2 * self.loss[n] for n in numbers]
+        into_first = self._costs(numbers[0], rows[1]).T - gain[1][None, :]
+        into_second = self._costs(numbers[1], rows[0]) - gain[0][:, None]
+        cost = np.minimum(into_first, into_second)
+        for r, c in zip(*linear_sum_assignment(np.minimum(cost, 2 * MADE_UP)), strict=True):
+            if cost[r, c] < 2 * MADE_UP:
+                if into_first[r, c] <= into_second[r, c]:
+                    self._take_in(*sides[0][r], *sides[1][c])
+                else:
+                    self._take_in(*sides[1][c], *sides[0][r])
+
+    def _take_in(self, one: _Class, hand: Hand, other: _Class, gone: Hand) -> None:
+        """The people of a hand go over into another of the same signature."""
+        hand.joined(gone.rows)
+        self._set(one, self._with(self.text[one.number], [*gone.rows.values()]))
+        self._leave(other, gone)
+
+    # newcomers
+
+    def alike(self, fresh: list[int]) -> list[int]:
+        """Newcomers in hands of their own where a class publishes their very tuple; who is left over.
+
+        Whoever is left over can be dealt out still.
+        """
+        people, l = self.people, self.people.l
+        by_tuple: dict[tuple[int, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for i in fresh:
+            by_tuple[people.tuple[i]][people.value[i]].append(i)
+        counts = Counter(people.value[i] for i in fresh)
+        total = len(fresh)
+        exact = {tuple(self.text[c.number].tolist()): c for c in self.classes.values()}
+        taken: set[int] = set()
+        for held, groups in sorted(by_tuple.items()):
+            there = exact.get(tuple(c.own(v) for c, v in zip(people.columns, held, strict=True)))
+            while there is not None:
+                values = sorted((v for v in groups if groups[v]), key=lambda v: (-counts[v], v))[:l]
+                rest = total - l
+                after = counts - Counter(values)
+                if len(values) < l or 0 < rest < max(people.k, l) or max(after.values(), default=0) * l > rest:
+                    break
+                counts, total = after, rest
+                rows = {v: groups[v].pop() for v in values}
+                taken |= set(rows.values())
+                there.hands.append(Hand(tuple(sorted(rows)), rows))
+                self.size[there.number] += l
+        return [i for i in fresh if i not in taken]
+
+    def squeeze(self, i: int) -> None:
+        """Somebody for whom nobody is left to stand beside: in a hand of newcomers, else beside made-up rows."""
+        value, people = self.people.value[i], self.people
+        open_to = {
+            one.number: hand
+            for one in self.classes.values()
+            for hand in one.hands
+            if not hand.gaps and value not in hand.rows and not people.known & set(hand.rows.values())
+        }
+        signatures = [h.signature for c in self.classes.values() for h in c.hands if value in h.signature]
+        others = [v for v in dict.fromkeys([*people.value, *people.words]) if v != value][: people.l - 1]
+        alone = Hand(min(signatures, key=lambda s: (len(s), s), default=tuple(sorted([value, *others]))), {value: i})
+        offers = self._offers([i], 1)
+        best = min(open_to, key=lambda c: offers[c], default=None)
+        if best is not None and offers[best] < MADE_UP * alone.gaps + float(self._offers([i], alone.size).min()):
+            hand = open_to[best]
+            hand.joined({value: i})
+            self._set(self.classes[best], self._with(self.text[best], [i]))
+            return
+        self._enter(int(np.argmin(self._offers([i], alone.size))), alone)
+
+    # moves
+
+    def _leave(self, one: _Class, hand: Hand) -> None:
+        one.hands.remove(hand)
+        if one.hands:
+            self._set(one, self._closure(one.hands, self.text[one.number]))
+        else:
+            self._close(one)
+
+    def _enter(self, number: int, hand: Hand) -> None:
+        one = self.classes[number]
+        one.hands.append(hand)
+        self._set(one, self._with(self.text[number], [*hand.rows.values()]))
+
+    def _best(self, one: _Class, hand: Hand) -> tuple[float, int]:
+        """The cheapest other class for a hand, and its price; infinite where there is no other."""
+        cost = self._offers([*hand.rows.values()], hand.size)
+        cost[one.number] = np.inf
+        best = int(np.argmin(cost))
+        return float(cost[best]), best
+
+    def improve(self) -> None:
+        """Hands move, classes too small or too dear are dissolved, new ones gathered, as long as less is lost."""
+        self._settle()
+        for _ in range(ROUNDS):
+            before = self.work
+            moved = self._gather()
+            for number in np.argsort(-self.loss[: self.used] * self.alive[: self.used], kind="stable").tolist():
+                if self.work > WORK or number not in self.classes or self.loss[number] <= _EPS:
+                    continue
+                one = self.classes[number]
+                moved += self._spare(one) or self._dissolve(one, forced=False)
+            if not moved or self.work > WORK or self.work == before:
+                break
+
+    def _spare(self, one: _Class) -> int:
+        """Hands that a class can spare leave it where that loses less."""
+        moved = 0
+        for hand in list(one.hands):
+            if self.size[one.number] - hand.size < self.people.k or not self._odd(one, hand):
+                continue
+            rest = self._closure([h for h in one.hands if h is not hand], self.text[one.number])
+            size, loss = self.size[one.number], self.loss[one.number]
+            gain = size * loss - (size - hand.size) * self._lost(rest)
+            price, best = self._best(one, hand)
+            if price < gain - _EPS:
+                self._leave(one, hand)
+                self._enter(best, hand)
+                moved += 1
+        return moved
+
+    def _odd(self, one: _Class, hand: Hand) -> bool:
+        """Whether a hand could lose less elsewhere, or the class without it."""
+        if self._least(one, hand) < self.loss[one.number] - _EPS:
+            return True
+        mine = self.people.code[[*hand.rows.values()]]
+        others = self.people.code[[i for h in one.hands if h is not hand for i in h.rows.values()]]
+        return bool((~(mine[:, None, :] == others[None, :, :]).any(axis=1)).any())
+
+    def _dissolve(self, one: _Class, *, forced: bool) -> int:
+        """All hands of a class go to others where that loses less; how many went."""
+        if not forced:
+            least = sum(h.size * self._least(one, h) for h in one.hands)
+            if least >= self.size[one.number] * self.loss[one.number] - _EPS:
+                return 0
+        found = [self._best(one, hand) for hand in one.hands]
+        price = sum(p for p, _ in found)
+        if not np.isfinite(price) or (not forced and price >= self.size[one.number] * self.loss[one.number] - _EPS):
+            return 0
+        hands = list(one.hands)
+        self._close(one)
+        for hand in hands:
+            cost = self._offers([*hand.rows.values()], hand.size)
+            self._enter(int(np.argmin(cost)), hand)
+        return len(hands)
+
+    def _gather(self) -> int:
+        """New classes of hands that take in the same tuple and that their classes can spare."""
+        by_text: dict[tuple[int, ...], list[tuple[_Class, Hand]]] = defaultdict(list)
+        for one in self.classes.values():
+            if self.loss[one.number] > _EPS and self.size[one.number] > self.people.k:
+                for hand in one.hands:
+                    if hand.rows and self._least(one, hand) < self.loss[one.number] - _EPS:
+                        own = self._closure([hand], self.text[one.number])
+                        by_text[tuple(own.tolist())].append((one, hand))
+        moved = 0
+        for text, some in by_text.items():
+            going: list[tuple[_Class, Hand]] = []
+            gone: Counter[int] = Counter()
+            for one, hand in some:
+                left = self.size[one.number] - gone[one.number] - hand.size
+                if one.number in self.classes and (left >= self.people.k or left == 0):
+                    gone[one.number] += hand.size
+                    going.append((one, hand))
+            if sum(h.size for _, h in going) < self.people.k:
+                continue
+            for one, hand in going:
+                self._leave(one, hand)
+            made = self.found([h for _, h in going], None)
+            self._set(made, np.array(text))
+            moved += len(going)
+        return moved
+
+    def _settle(self) -> None:
+        """No class has fewer than k rows: its hands go to others, or made-up rows come to it, whichever is cheaper."""
+        while True:
+            small = [c for c in self.classes.values() if self.size[c.number] < self.people.k]
+            if not small:
+                return
+            one = min(small, key=lambda c: (self.size[c.number], c.number))
+            price = sum(self._best(one, hand)[0] for hand in one.hands)
+            if not np.isfinite(price) or not self._dissolve(one, forced=True):
+                return
+
+    def enough(self) -> None:
+        """The last class, where it is too small, gets made-up hands of the smallest signature it has."""
+        self._settle()
+        for one in self.classes.values():
+            while self.size[one.number] < self.people.k:
+                least = min((h.signature for h in one.hands), key=lambda s: (len(s), s))
+                one.hands.append(Hand(least, {}))
+                self._set(one, self.text[one.number])
+
+    def drop_small(self) -> list[int]:
+        """Take out what stays too small; its people."""
+        self._settle()
+        small = [c for c in self.classes.values() if self.size[c.number] < self.people.k]
+        for one in small:
+            self._close(one)
+        return [i for c in small for h in c.hands for i in h.rows.values()]

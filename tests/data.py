@@ -1,0 +1,92 @@
+"""Small named tables, areas and points, and a release of every kind that is made of them.
+
+``drawn`` makes a table from a seed, a keyword for each column; ``cycled`` one of three columns that repeat, without
+chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import shoal
+
+NAMES = pl.DataFrame(
+    {"name": ["Adams", "Baker", "Clark", "Davis", "Evans", "", "Zoe"], "people": [5, 2, 2, 4, 3, 2, 0]}
+)
+AGES = pl.DataFrame({"age": [17, 18, 18, 19, 22, 25, 25, 31, 40, 41]})
+
+# Eight areas in a row and one far away, in two states; neighbors by number and by name.
+AREAS = pl.DataFrame(
+    {"id": [*(f"0{i}" for i in range(8)), "11"], "people": [3, 3, 3, 3, 3, 4, 3, 3, 1], "state": ["w"] * 3 + ["e"] * 6}
+)
+PAIRS = [(i, i + 1) for i in range(7)]
+NEIGHBORS = pl.DataFrame([(f"0{a}", f"0{b}") for a, b in PAIRS], schema=["u", "v"], orient="row")
+
+# Twelve points on a line, one far away, and a value of each that half of them share at most.
+X = [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 60.0]
+ILLS = ["flu", "gout", "flu", "cold", "flu", "gout", "cold", "flu", "gout", "cold", "cold", "odd"]
+LINE = pl.DataFrame({"id": [f"person-{i}" for i in range(12)], "x": X, "d": ILLS})
+
+KINDS = ("labels", "intervals", "regions", "tiles", "tiles across 180 degrees", "gather", "cellular")
+
+
+def around_180_degrees(coordinates: str) -> pl.DataFrame:
+    """Sixty places, a half on either side of 180 degrees of longitude, with weights."""
+    rng = np.random.default_rng(4)
+    x = (180 + rng.normal(0, 2, 60)).round(2)
+    return pl.DataFrame({"x": np.where(x > 180, x - 360, x) if coordinates == "geographic" else x,
+                         "y": rng.normal(-17, 1, 60).round(2), "n": rng.integers(1, 4, 60)})  # fmt: skip
+
+
+def clusters(kind: str, center: str = "record", frame: Any = LINE, **more: Any) -> shoal.Crosswalk:
+    """Clusters of at least 3 each, one left out, no value more than half."""
+    codes = np.unique(ILLS, return_inverse=True)[1]
+    solve: Any = getattr(shoal.gathering, kind)
+    found = solve(np.array(X)[:, None], r=3, epsilon=0.1, sensitive=codes, l=2)
+    return shoal.release(found, frame, columns=["x"], sensitive=["d"], center=center, **more)
+
+
+def released(kind: str) -> tuple[shoal.Crosswalk, Any]:
+    """A small release of one of ``KINDS``, and its sources for verify."""
+    if kind == "labels":
+        return shoal.release(shoal.labels.cover(NAMES["people"], 4), NAMES, label="name", count="people"), NAMES
+    if kind == "intervals":
+        return shoal.release(shoal.intervals.cut(AGES["age"], None, 3, "range"), AGES, value="age"), AGES
+    if kind == "regions":
+        found = shoal.regions.merge(PAIRS, AREAS["people"], 6, boundaries=AREAS["state"], seed=1)
+        return shoal.release(found, AREAS, weight="people", edges=PAIRS, boundary="state"), [AREAS, NEIGHBORS]
+    if kind.startswith("tiles"):
+        coordinates = "projected" if kind == "tiles" else "geographic"
+        frame = around_180_degrees(coordinates)
+        tiles = shoal.tiles.split(frame.select("x", "y").to_numpy(), 9, frame["n"].to_numpy(), coordinates=coordinates)
+        return shoal.release(tiles, frame, x="x", y="y", weight="n"), frame
+    return clusters(kind), LINE
+
+
+def drawn(rows: int, seed: int, **columns: tuple[int, int] | Sequence[Any]) -> pl.DataFrame:
+    """A table of values drawn one column after the other: whole numbers from low to below high, or one of some values.
+
+    columns  a pair of whole numbers is a range; of a list or a text one of its items is drawn
+    """
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            name: rng.integers(*of, rows) if isinstance(of, tuple) else rng.choice(list(of), rows)
+            for name, of in columns.items()
+        }
+    )
+
+
+def cycled(n: int) -> pl.DataFrame:
+    """Letters of which some are missing, numbers, and a sensitive letter: a row of each residue, without chance."""
+    return pl.DataFrame(
+        {
+            "a": [None if i % 11 == 0 else "abcdef"[i * i % 6] for i in range(n)],
+            "b": [i * 7 % 13 for i in range(n)],
+            "s": ["pqrs"[i * i * i % 4] for i in range(n)],
+        }
+    )
