@@ -1,4 +1,9 @@
-"""What stands in several files for whoever installs, cites or builds shoal is the same in all of them."""
+"""What stands in several files for whoever installs, cites or builds shoal is the same in all of them.
+
+What the wheel carries: every file of the package, templates of the pages among them.
+
+The versions that ``.ci/oldest`` tries are the least that pyproject.toml allows.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -83,3 +89,34 @@ def test_templates_are_there(name: str) -> None:
 def test_the_changelog_of_a_first_version_is_a_page() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## 0.1.0")[1].split("\n## ")[0]
     assert len(text.splitlines()) <= 30
+
+
+def test_a_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
+    builders = pytest.importorskip("hatchling.builders.wheel")
+    (made,) = builders.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    carried = set(ZipFile(made).namelist())
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "shoal").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert "shoal/report/templates/base.html" in files
+    assert files <= carried
+
+
+# extras that no test of the run of least versions needs
+ELSEWHERE = {"spark", "ibis", "delta", "iceberg", "workbench", "learn", "docs", "dev", "release"}
+
+
+def test_each_least_version_is_the_one_tried() -> None:
+    tried = dict(re.findall(r"^([a-z0-9]+)==(\S+)$", (ROOT / ".ci" / "oldest.txt").read_text("utf-8"), re.M))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    own = [
+        *project["dependencies"],
+        *(line for name in extras if name not in ELSEWHERE | {"test"} for line in extras[name]),
+    ]
+    least = dict(re.match(r"([a-z0-9]+)>=([\d.]+)", line).groups() for line in own)  # type: ignore[union-attr]
+    least |= {"pandas": "2.1"}  # of the tests
+    assert set(tried) == set(least)
+    assert [n for n, v in least.items() if f"{tried[n]}.".split(".")[: v.count(".") + 1] != v.split(".")] == []

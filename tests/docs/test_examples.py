@@ -1,11 +1,18 @@
 """Every Python block of the guide and the README runs, top to bottom, in a fresh namespace per page.
 
 The first ten minutes and the tutorials run with their commands, in ``test_start``.
+
+The example scripts run from end to end.
+
+The notebook and its page are one: the page's blocks, which run with the other pages', are the notebook's cells.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +45,34 @@ def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.name)
+def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert "FAIL" not in capsys.readouterr().out
+    assert (tmp_path / "release.csv").exists()
+
+
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+
+
+def test_the_page_has_every_cell_and_the_notebook_what_each_showed() -> None:
+    held = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert held["nbformat"] == 4
+    code = [c for c in held["cells"] if c["cell_type"] == "code"]
+    assert ["".join(c["source"]) for c in code] == [b.rstrip("\n") for _, b in blocks(ROOT / "docs" / "notebook.md")]
+    page = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
+    assert all("".join(c["source"]).split("\n", 1)[-1] in page for c in held["cells"] if c["cell_type"] == "markdown")
+    assert [c["execution_count"] for c in code] == [*range(1, len(code) + 1)], "run from the top, in order"
+    assert all(c["outputs"] for c in code)
+    assert not any(o["output_type"] == "error" for c in code for o in c["outputs"])
+
+
+def test_no_path_of_a_machine_stands_in_it() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    assert not any(where in text for where in (str(Path.home()), "/tmp/", "/home/", "/Users/"))

@@ -18,6 +18,7 @@ import pytest
 
 from shoal.cli.commands import program
 from tests.commands import run
+from tests.data import drawn
 from tests.docs.test_examples import PAGES, blocks
 from tests.engines.test_arx import TABLE, project
 
@@ -36,16 +37,9 @@ def commands(page: Path) -> list[str]:
 
 def people(rows: int = 300) -> pl.DataFrame:
     """Rows with names, ages, zips, sexes and diseases."""
-    rng = np.random.default_rng(3)
-    return pl.DataFrame(
-        {
-            "name": [f"P{i}" for i in range(rows)],
-            "age": rng.integers(20, 50, rows),
-            "zip": rng.choice(["01230", "01231", "01232"], rows),
-            "sex": rng.choice(["f", "m"], rows),
-            "disease": rng.choice(["flu", "gout", "asthma", "burn"], rows),
-        }
-    )
+    zips, ills = ["01230", "01231", "01232"], ["flu", "gout", "asthma", "burn"]
+    names = pl.DataFrame({"name": [f"P{i}" for i in range(rows)]})
+    return names.hstack(drawn(rows, 3, age=(20, 50), zip=zips, sex="fm", disease=ills))
 
 
 def _people(folder: Path) -> None:

@@ -1,9 +1,13 @@
-"""The guide's pictures: each stands in a page, each page's pictures are there, and the tool draws them again."""
+"""The guide's pictures: each stands in a page, each page's pictures are there, and the tool draws them again.
+
+The tool that opens the pages says what it needs and installs nothing.
+"""
 
 from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -170,3 +174,20 @@ def test_the_tool_draws_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         runpy.run_path(str(ROOT / "tools" / "pictures.py"), run_name="__main__")
     for name in ("labels.svg", "tiles.svg", "labels/fold.svg", "tiles/kd_tree.svg"):
         assert (tmp_path / name).read_text() == (FOLDER / name).read_text()
+
+
+def test_it_says_what_is_missing(tmp_path: Path) -> None:
+    tool = str(ROOT / "tools" / "pages.py")
+    words = [sys.executable, tool, "--modules", str(tmp_path), "--out", str(tmp_path / "out")]
+    env = {"PYTHONPATH": str(ROOT), "PATH": str(tmp_path)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 2
+    for needed in (
+        "apt-get install chromium",
+        "Node",
+        "npm install playwright-core",
+        "npm install axe-core",
+        "Nothing was",
+    ):
+        assert needed in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -18,6 +18,7 @@ import shoal
 from shoal.engines.frames import FrameTable
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.pipeline import prepare
+from tests.data import cycled
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
 
@@ -25,15 +26,7 @@ ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k
 
 
 def people(n: int = 300) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "a": [None if i % 11 == 0 else "abcdef"[i * i % 6] for i in range(n)],
-            "b": [i * 7 % 13 for i in range(n)],
-            "s": ["pqrs"[i * i * i % 4] for i in range(n)],
-            "name": [f"n{i}" for i in range(n)],
-            "row": list(range(n)),
-        }
-    )
+    return cycled(n).with_columns(name=pl.Series([f"n{i}" for i in range(n)]), row=pl.Series(range(n)))
 
 
 def classes(frame: pl.DataFrame) -> list[tuple]:

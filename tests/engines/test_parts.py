@@ -21,6 +21,7 @@ from shoal.engines import atomic as system
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import writing as publishing
 from tests.commands import started
+from tests.data import cycled
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
 
@@ -29,13 +30,7 @@ ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k
 
 
 def people(n: int = 900, carried: bool = True) -> pl.DataFrame:
-    frame = pl.DataFrame(
-        {
-            "a": [None if i % 11 == 0 else "abcdef"[i * i % 6] for i in range(n)],
-            "b": [i * 7 % 13 for i in range(n)],
-            "s": ["pqrs"[i * i * i % 4] for i in range(n)],
-        }
-    )
+    frame = cycled(n)
     return frame.with_columns(note=pl.Series([f"n{i % 40}" for i in range(n)])) if carried else frame
 
 

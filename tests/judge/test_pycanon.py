@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 
-import numpy as np
 import polars as pl
 import pytest
 
 import shoal
+from tests.data import drawn
 
 anonymity = pytest.importorskip("pycanon.anonymity")
 QUASI = ["a", "b"]
 
 
 def table(seed: int) -> pl.DataFrame:
-    random = np.random.default_rng(seed)
     values: list = ["x", "y", "z", "w"][: 2 + seed % 3] if seed != 3 else [0, 1, 2, 3]
-    return pl.DataFrame({"a": random.integers(0, 3, 60), "b": random.choice(["u", "v"], 60),
-                         "s": random.choice(values, 60)})  # fmt: skip
+    return drawn(60, seed, a=(0, 3), b="uv", s=values)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,4 +1,7 @@
-"""Every method against every partition: feasible, within its theorem, bound never above the optimum."""
+"""Every method against every partition: feasible, within its theorem, bound never above the optimum.
+
+The instance bounds: never above the optimum, and each the only one to reach it somewhere.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.catalogue import names
+from shoal.problems.labels import lower_bound
 from shoal.problems.labels.approximations import five_halves_labels, three_parts
-from shoal.problems.labels.instance import instance
-from tests.families.labels import CASES, nearly_full
-from tests.oracles.labels import loads_of
+from shoal.problems.labels.instance import distinct, instance, most_bins
+from tests.families.labels import BOUNDS, CASES, nearly_full
+from tests.oracles.labels import least_largest, loads_of, most_groups
 
 METHODS = ["auto", *names("labels")]
 SIZES = st.lists(st.integers(0, 14), min_size=1, max_size=7)
@@ -136,3 +140,29 @@ def test_floats_and_frames_of_whole_numbers_are_counts():
 def test_settings_that_are_none_are_refused_by_every_method(method, wrong):
     with pytest.raises(shoal.PolicyError, match=rf"{next(iter(wrong))}[= ]"):
         shoal.labels.cover([5, 4, 3, 3], 5, method, **wrong)
+
+
+@pytest.mark.parametrize(("sizes", "k", "optimum", "words"), BOUNDS)
+def test_where_a_bound_bites(sizes, k, optimum, words):
+    assert least_largest(sizes, k) == optimum
+    bound = lower_bound(np.array(sizes), k)
+    assert bound.value == optimum
+    assert words in bound.argument
+    total = sum(sizes)
+    assert max(max(sizes), k, -(-total // (total // k))) < optimum
+
+
+@settings(deadline=None, max_examples=400)
+@given(sizes=st.lists(st.integers(1, 15), min_size=1, max_size=7), k=st.integers(1, 30))
+def test_bounds_hold(sizes, k):
+    assume(sum(sizes) >= k)
+    for unit in (1, 3, 10**25):
+        scaled = np.array([x * unit for x in sizes], dtype=object if unit > 3 else np.int64)
+        assert lower_bound(scaled, k * unit).value <= least_largest(sizes, k) * unit
+    assert most_bins(*distinct(np.array(sizes)), k) >= most_groups(sizes, k)
+
+
+def test_many_distinct_sizes_do_not_overflow():
+    sizes = np.arange(10**12, 10**12 + 3_000_000 * 3, 3)[::-1]
+    k = int(sizes.sum()) // 10
+    assert lower_bound(sizes, k).value >= k

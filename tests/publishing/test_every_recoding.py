@@ -17,6 +17,7 @@ from shoal.model import recoding
 from shoal.model.settings import RECODINGS, RecodingEntry
 from shoal.problems.catalogue import names
 from tests.commands import run
+from tests.data import drawn
 
 TOY = '''
 """Numbers replaced by the highest of the group: "at most 40"; other columns by stars."""
@@ -121,14 +122,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     for name in ("shoal.model.recoding.at_most", "shoal.judge.recodings.at_most"):
         monkeypatch.setitem(sys.modules, name, None)  # put back, that is taken out again, at the end
         monkeypatch.delitem(sys.modules, name)
-    rng = np.random.default_rng(5)
-    people = pl.DataFrame(
-        {
-            "age": rng.integers(20, 32, 40),
-            "town": rng.choice(["Ulm", "Bonn", "Kiel"], 40),
-            "ill": rng.choice(["flu", "cough", "gout"], 40),
-        }
-    )
+    people = drawn(40, 5, age=(20, 32), town=["Ulm", "Bonn", "Kiel"], ill=["flu", "cough", "gout"])
     people.write_csv(tmp_path / "people.csv")
     return tmp_path
 

@@ -18,6 +18,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.recoding.ranges import Grid
 from shoal.model.task import Task
 from shoal.problems.tables import group
+from tests.data import drawn
 from tests.oracles.exact import in_unit, least_loss
 
 
@@ -141,13 +142,7 @@ def test_what_it_does_not_know_is_refused_by_name():
 
 
 def test_a_table_of_two_sensitive_columns_is_released_and_verified(tmp_path):
-    import polars as pl
-
-    random = np.random.default_rng(5)
-    table = pl.DataFrame(
-        {"age": random.integers(20, 26, 80), "zip": random.integers(0, 2, 80),
-         "job": random.integers(0, 4, 80), "illness": random.integers(0, 4, 80)}
-    )  # fmt: skip
+    table = drawn(80, 5, age=(20, 26), zip=(0, 2), job=(0, 4), illness=(0, 4))
     release = shoal.anonymize(
         table, quasi_identifiers=["age", "zip"], sensitive=["job", "illness"], k=3, l=2, method="fewest_tuples", seed=1
     )

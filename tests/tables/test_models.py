@@ -16,6 +16,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import MODELS, Model, requirement
 from shoal.problems.tables import group
 from shoal.problems.tables.groups import good_groups
+from tests import data
 from tests.oracles.models import meets
 from tools.oracle_models import check, drawn, made
 
@@ -181,10 +182,7 @@ def test_what_cannot_serve_a_model_says_so() -> None:
 @pytest.mark.parametrize("publish", ["stars", "ranges", "centers"])
 @pytest.mark.parametrize("models", [{"t": 0.2}, {"k": 4, "entropy_l": 2.5}, {"beta": 1.0, "k": 3}, {"delta": 1.5}])
 def test_a_release_meets_the_model_it_was_asked_for(publish: str, models: dict) -> None:
-    random = np.random.default_rng(3)
-    table = pl.DataFrame(
-        {"x": random.integers(0, 30, 90), "y": random.integers(0, 5, 90), "s": random.choice(list("aaabbcd"), 90)}
-    )
+    table = data.drawn(90, 3, x=(0, 30), y=(0, 5), s="aaabbcd")
     release = shoal.anonymize(
         table, quasi_identifiers=["x", "y"], sensitive=["s"], publish=publish, seed=4, effort="fast", **models
     )

@@ -16,6 +16,7 @@ import shoal
 from shoal.pipeline import anonymize
 from shoal.utility.explore import Exploration, Point, with_bounds, with_frontier
 from tests.commands import run
+from tests.data import drawn
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,7 @@ def test_a_point_is_what_anonymize_gives(people, found):
 
 def test_no_looser_request_costs_more_than_a_stricter_one():
     """A release that keeps more promises is handed on to whoever asks for fewer."""
-    rng = np.random.default_rng(3)
-    frame = pl.DataFrame(
-        {"a": rng.integers(0, 6, 60), "b": rng.choice(list("pqr"), 60), "c": rng.choice(list("xy"), 60),
-         "d": rng.choice(list("uvwz"), 60)}
-    )  # fmt: skip
+    frame = drawn(60, 3, a=(0, 6), b="pqr", c="xy", d="uvwz")
     seen = []
     asked = {"quasi_identifiers": ["a", "b", "c"], "sensitive": ["d"], "publish": "ranges", "seed": 1}
     found = shoal.explore(frame, **asked, k=[2, 3, 4], l=[1, 2], each=seen.append)

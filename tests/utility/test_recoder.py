@@ -12,20 +12,14 @@ import polars as pl
 import pytest
 
 import shoal
+from tests.data import drawn
 
 TREES = {"age": "intervals:5,10,20,40", "zip": "prefixes:3,2"}
 
 
 def people(rows: int, seed: int) -> pl.DataFrame:
-    rng = np.random.default_rng(seed)
-    return pl.DataFrame(
-        {
-            "age": rng.integers(20, 60, rows),
-            "zip": rng.choice(["10115", "10117", "80331", "80333"], rows),
-            "ill": rng.choice(["flu", "gout", "none"], rows),
-            "y": rng.integers(0, 2, rows),
-        }
-    )
+    zips = ["10115", "10117", "80331", "80333"]
+    return drawn(rows, seed, age=(20, 60), zip=zips, ill=["flu", "gout", "none"], y=(0, 2))
 
 
 def fitted(**more: Any) -> shoal.Recoder:
