@@ -96,7 +96,7 @@ ROOMS: dict[str, set[str]] = {
     "publishing/crosswalks/centers.py": MODEL,
     "publishing/judging.py": MODEL | {"polars", "shoal.engines", "shoal.judge", "shoal.problems.catalogue"},
     "publishing/verifying": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.watching"}
-    | {"shoal.problems.catalogue", "shoal.publishing.judging", "shoal.publishing.opening", "shoal.publishing.signing"}
+    | {"shoal.problems.catalogue", "shoal.publishing.judging", "shoal.publishing.opening", "shoal.publishing.documents"}
     | {"shoal.publishing.verifying"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
     "publishing/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},

@@ -43,7 +43,7 @@ from shoal.publishing.columns.replaced import (
     replacement,
 )
 from shoal.publishing.columns.text import ColumnText
-from shoal.publishing.opening import read_census, with_place
+from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
     Sample,
@@ -190,6 +190,7 @@ def prepare(
             "them out"
         )
     scope, engine = scope.as_asked(data, engine, asked)
+    asked = with_regions(asked)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     ShuffleKey.of(secret)  # one that is too short is refused before the work
     clock = Clock(progress)

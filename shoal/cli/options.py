@@ -222,6 +222,8 @@ def value_of(entry: Setting, given: Any) -> Any:
         return entry.meant
     if entry.kind == "names":
         return listed(given)
+    if entry.kind == "ways":
+        return pairs(given.split(","), entry.option, str) if "=" in given else given
     if entry.kind == "mapping":
         return pairs(given, entry.option, _kind(entry))
     if entry.kind == "numbers":

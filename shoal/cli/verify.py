@@ -31,6 +31,8 @@ def verify(
         None, "--record", "The private record, RELEASE.record.json, to compare with release, certificate, and original."
     ),
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, if it is in another place. Repeatable."),
+    areas: Path | None = flag(None, "--areas", "Areas of a column published as regions, if they are in another place."),
+    edges: Path | None = flag(None, "--edges", "Pairs of neighbors among the areas."),
     population: Path | None = flag(None, "--population", "Population of the release."),
     signer: Path | None = flag(None, "--signer", "Public key of the person who must have signed."),
     table: str | None = flag(None, "--table", "Table of an original that is a DuckDB or SQLite file."),
@@ -62,6 +64,8 @@ def verify(
             record=record,
             **text._asdict(),
             hierarchies=pairs(hierarchy, "--hierarchy"),
+            areas=areas,
+            edges=edges,
             population=population,
             signer=signer,
             table=table,
@@ -112,7 +116,7 @@ def keygen(
     as_json: bool = JSON_,
 ) -> None:
     """Make a pair of keys. Sign certificates with the private key, and give the public key to recipients."""
-    from shoal.publishing.signing import make_key
+    from shoal.publishing.documents import make_key
 
     private, public = make_key(key)
     lines = [f"private key  {private}  (keep it; anonymize --sign)", f"public key   {public}  (verify --signer)"]

@@ -10,6 +10,7 @@ booleans, numbers or moments ("True" beside "true", "1.0" beside "1").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -17,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.errors import PolicyError
+from shoal.errors import InputError, PolicyError
+from shoal.model.notation import RangeOf, SetOf, parse
 
 RECOMPUTED, CONSISTENT, STATED = "recomputed", "checked for consistency", "stated"
 
@@ -228,3 +230,20 @@ def _moment(column: pl.Series, day: bool) -> pl.Series:
     text = text.str.replace(r"([+-]\d\d)(\d\d)$", "$1:$2").str.replace(r"(\.\d*?)0+([+-].*)?$", "$1$2")
     text = text.str.replace(r"\.([+-].*)?$", "$1")
     return text.str.replace(r" 00:00:00$", "") if day else text
+
+
+def as_number(text: str) -> float | None:
+    """The finite number that a text is, or None."""
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def parsed(raw: str) -> str | SetOf | RangeOf | None:
+    """A text of a column of sets or ranges; None where it is none that such a column has."""
+    try:
+        return parse(raw)
+    except InputError:
+        return None

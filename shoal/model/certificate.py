@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
-from shoal.model.hierarchy import BUILDERS, Hierarchy
+from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS
 
 
@@ -356,10 +356,11 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
     if not isinstance(asked, dict) or not isinstance(asked.get("quasi_identifiers"), list):
         raise InputError(f"{path.name!r} is no certificate of a release: it records no policy")
     values = {name: value for name, value in asked.items() if value is not None}
-    people = values.pop("population", None)
-    found = [p for p in (path.parent / str(people), Path(str(people))) if people is not None and p.is_file()]
-    if found:
-        values["population"] = str(found[0])
+    for what in ("population", "areas", "edges"):
+        name = values.pop(what, None)
+        found = [p for p in (path.parent / str(name), Path(str(name))) if name is not None and p.is_file()]
+        if found:
+            values[what] = str(found[0])
     if "coordinates" in values:
         values["quasi_identifiers"] = [name for name in values["quasi_identifiers"] if name != place]
     sources = values.get("hierarchies", {})
@@ -369,13 +370,13 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
         name: given[name]
         if name in given
         else source
-        if source in generated
+        if source in (*generated, REGIONS)  # areas are read later, and the next certificate has their hash
         else source_of(name, str(source), path.parent)
         for name, source in sources.items()
         if not ("coordinates" in values and name == place)
     }
     for name, source in values["hierarchies"].items():
-        if isinstance(source, str) and source in generated:
+        if isinstance(source, str) and source in (*generated, REGIONS):
             continue
         said = hashes.get(name)
         if not isinstance(said, dict) or digest(Hierarchy.of(source)) != said.get("sha256"):

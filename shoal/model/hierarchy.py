@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError, within
+from shoal.model.connected import Area, nested_regions
 
 STAR = "*"
 PERIODS: dict[str, Callable[[int, int, int], str]] = {
@@ -129,6 +131,8 @@ def amnesia(text: str, name: str) -> dict[str, Any]:
 
 
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
+_PLAIN = re.compile(r'[^\x00-\x1f\x7f,{}\[\]"\\*]+\Z')
+REGIONS = "regions"  # the word for connected regions of the graph of areas that a policy names
 GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts
 
 
@@ -157,9 +161,10 @@ class Resolved:
 class Hierarchy:
     """The classes to which the values of one column can be generalized; use one of the constructors.
 
-    kind    "rows", "intervals", "prefixes", "dates", or "stars"
+    kind    "rows", "intervals", "prefixes", "dates", "stars", or "regions"
     rows    rows: (value, class at level 1, ..., class at the last level before the root)
-    steps   intervals: the cuts of each level, or one width for each level; prefixes: lengths; dates: names of periods
+    steps   intervals: the cuts of each level, or one width for each level; prefixes: lengths; dates: names of periods;
+            regions: names of the areas, their weights, and the two ends of every pair of neighbors
     origin  intervals of a width: where one of them begins
     fill    prefixes: the character that replaces each character that is left out
     """
@@ -357,6 +362,46 @@ class Hierarchy:
         """The value or a star."""
         return cls("stars")
 
+    @classmethod
+    def regions(
+        cls, areas: Sequence[str], pairs: Sequence[tuple[str, str]], weights: Sequence[int] | None = None
+    ) -> Hierarchy:
+        """Areas, merged two and more at a time with neighbors: every class is a connected set of areas.
+
+        areas    their names, the values of the column
+        pairs    names of neighbors
+        weights  whole numbers from 0, such as people; a class loses its share of them, and an area by itself nothing.
+                 None: every area weighs 1
+
+        A class is written as the set of its areas, such as ``{06001, 06002}``.  Above the last class is the star.
+
+        Examples:
+            >>> tree = Hierarchy.regions(["a", "b", "c"], [("a", "b"), ("b", "c")], [10, 20, 70])
+            >>> tree.resolve(["a", "b", "c"]).labels[1]
+            ('{a, b}', 'c')
+        """
+        names = [str(a) for a in areas]
+        sizes = [1] * len(names) if weights is None else list(weights)
+        known = dict(zip(names, sizes, strict=True))
+        if len(known) < len(names):
+            raise PolicyError("the areas of a graph are not distinct; give one row for each")
+        if any(not _PLAIN.match(name) or name != name.strip() or name == "missing" for name in known):
+            raise PolicyError("the name of an area is empty, or has a comma, bracket, quote or star in it; rename it")
+        if any(isinstance(w, bool) or int(w) != w or w < 0 for w in sizes):
+            raise PolicyError("the weights of areas are whole numbers from 0")
+        ends = sorted({(min(str(a), str(b)), max(str(a), str(b))) for a, b in pairs if str(a) != str(b)})
+        if any(end not in known for pair in ends for end in pair):
+            raise PolicyError("a pair of neighbors names what is no area; drop the pair, or add the area")
+        order = sorted(known)
+        whole = tuple(int(known[name]) for name in order)
+        return cls(REGIONS, steps=(tuple(order), whole, tuple(a for a, _ in ends), tuple(b for _, b in ends)))
+
+    @cached_property
+    def _regions(self) -> list[dict[str, Area]]:
+        """Of every area its region, at the levels above the areas and below the root."""
+        names, weights, first, second = self.steps
+        return nested_regions(names, weights, list(zip(first, second, strict=True)))
+
     @property
     def builder(self) -> str | None:
         """The text from which ``of`` makes the same hierarchy; None for rows, cuts, or an origin of its own."""
@@ -396,6 +441,9 @@ class Hierarchy:
 
     def _leaves(self, levels: Sequence[Sequence[str]], values: Sequence[str | None]) -> np.ndarray:
         """``Resolved.leaves`` for the texts of the present values at every level but the root."""
+        if self.kind == REGIONS:
+            people = [[1] * len(values), *([1 if v is None else at[v].leaves for v in values] for at in self._regions)]
+            return np.array([*people, [max(sum(self.steps[1]), len(self.steps[0]))] * len(values)], np.int64)
         given = list(zip(*self.rows, strict=True)) if self.kind == "rows" else levels
         out = []
         for level, whole in zip(levels, given, strict=True):
@@ -415,6 +463,11 @@ class Hierarchy:
             if lost:
                 raise PolicyError(_uncovered(column, lost, known))
             return [[known[v][i] for v in values] for i in range(len(self.rows[0]) - 1)]
+        if self.kind == REGIONS:
+            every = set(self.steps[0])
+            if lost := [v for v in values if v not in every]:
+                raise PolicyError(_uncovered(column, lost, dict.fromkeys(every)))
+            return [[at[v].text for v in values] for at in self._regions]
         if self.kind == "prefixes":
             longest = max(map(len, values), default=0)
             lengths = self.steps or range(longest - 1, 0, -1)

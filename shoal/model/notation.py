@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.settings import RECODINGS
 
 MISSING = "missing"
@@ -351,6 +351,9 @@ def meanings_of_classes(shown: Sequence[str], source: Any) -> dict[str, Members]
             for label in set(row):
                 below.setdefault(label, set()).add(row[0])
         return {t: Members(named=frozenset(below[t])) if t in below else Members(everything=True) for t in shown}
+    if rule is not None and rule.kind == REGIONS:
+        read = {t: parse(t) for t in shown}
+        return {t: Members(named=frozenset(p.values if isinstance(p, SetOf) else [t])) for t, p in read.items()}
     return {t: _label(t, rule) for t in shown}
 
 

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Effort, Fixed, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
-from shoal.model.hierarchy import GENERATED, is_built
+from shoal.model.hierarchy import GENERATED, REGIONS, is_built
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
@@ -29,6 +29,8 @@ from shoal.model.refusals import (
     refuse_missing,
     refuse_nameless,
     refuse_population,
+    refuse_regions,
+    with_ways,
 )
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
@@ -139,6 +141,9 @@ class Policy:
     preset: str | None
     publish: str
     hierarchies: Mapping[str, Any] = field(hash=False)
+    areas: Any = field(compare=False)
+    edges: str | Path | None = field(compare=False)
+    region_loss: str
     weights: Mapping[str, float] = field(hash=False)
     max_level: Mapping[str, int] = field(hash=False)
     range_step: Mapping[str, float | str] = field(hash=False)
@@ -172,6 +177,7 @@ class Policy:
             if name not in known_names:
                 raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
+        values |= with_ways(values)
         held = {"source": None} | {name: entry.default for name, entry in SETTINGS.items()} | values
         for name, entry in SETTINGS.items():
             if entry.kind == "names" and (held[name], entry.default) != (None, None):
@@ -271,6 +277,7 @@ class Policy:
                     raise PolicyError.unknown(f"quasi-identifier (⟨{what}⟩)", name, self.grouped)
             object.__setattr__(self, what, Fixed(given))
         refuse_hierarchies(self)
+        refuse_regions(self)
         says = "a weight is a positive number, from 0.000001 to 1,000,000; only how weights compare counts"
         plain = {n: number(f"weights[{n!r}]", w, says, lambda x: 1e-6 <= x <= 1e6) for n, w in self.weights.items()}
         object.__setattr__(self, "weights", Fixed(plain))
@@ -328,9 +335,9 @@ class Policy:
     @property
     def files(self) -> tuple[str | Path, ...]:
         """The files it was read from and names, which no output may replace."""
-        given = (h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in GENERATED)
+        given = (h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in (*GENERATED, REGIONS))
         named = [h for h in given if not is_built(h)]
-        people = [self.population] if isinstance(self.population, (str, Path)) else []
+        people = [p for p in (self.population, self.areas, self.edges) if isinstance(p, (str, Path))]
         return (*([] if self.source is None else [self.source]), *named, *people)
 
     @classmethod
@@ -380,10 +387,11 @@ class Policy:
             raise PolicyError(f"{path.name!r} has the setting 'source', which is not one of a policy; take it out")
         given = values.get("hierarchies")
         for name, source in list(given.items()) if isinstance(given, dict) else []:
-            if isinstance(source, str) and source not in GENERATED and not is_built(source):
+            if isinstance(source, str) and source not in (*GENERATED, REGIONS) and not is_built(source):
                 values["hierarchies"][name] = str(path.parent / source)
-        if isinstance(values.get("population"), str):
-            values["population"] = str(path.parent / values["population"])
+        for name in ("population", "areas", "edges"):
+            if isinstance(values.get(name), str):
+                values[name] = str(path.parent / values[name])
         try:
             return cls.of(values, **more, source=path)
         except PolicyError as error:
@@ -399,23 +407,29 @@ class Policy:
 
     def describe(self) -> dict[str, Any]:
         """The request as plain values for the certificate, with hierarchies by the name of their file."""
-        people = self.population
         otherwise = {
             "quasi_identifiers": list(self.grouped),
-            "population": Path(people).name
-            if isinstance(people, (str, Path))
-            else None
-            if people is None
-            else "a table in memory",
+            "population": _table(self.population),
+            "areas": _table(self.areas),
+            "edges": _table(self.edges),
             "privacy": [describe(m) for m in self.privacy],
             "hierarchies": {
-                name: Path(h).name if isinstance(h, (str, Path)) else getattr(h, "builder", None) or type(h).__name__
+                name: REGIONS
+                if getattr(h, "kind", None) == REGIONS
+                else Path(h).name
+                if isinstance(h, (str, Path))
+                else getattr(h, "builder", None) or type(h).__name__
                 for name, h in self.hierarchies.items()
             },
         }
         held = {f.name: getattr(self, f.name) for f in fields(self) if f.name in SETTINGS}
         plain = {name: otherwise[name] if name in otherwise else _plain(value) for name, value in held.items()}
         return {name: value for name, value in plain.items() if SETTINGS[name].is_stated(held[name])}
+
+
+def _table(given: Any) -> str | None:
+    """The name of the file that a table is; a word where it is none."""
+    return Path(given).name if isinstance(given, (str, Path)) else None if given is None else "a table in memory"
 
 
 def _plain(value: Any) -> Any:

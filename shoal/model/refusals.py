@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
-from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.privacy import DeltaPresence
 
 READINGS = {
@@ -42,6 +42,46 @@ def filled_words(cells: Mapping[str, int] | None) -> list[str]:
     filled = ", ".join(f"{count:,} of {name!r}" for name, count in (cells or {}).items() if count)
     words = f"missing values filled with the most frequent one of their column: {filled}; each counts as lost"
     return [words] if filled else []
+
+
+def with_ways(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``publish`` by columns as one word, and the hierarchies that stand for regions; {} where it is a word."""
+    ways = values.get("publish")
+    if not isinstance(ways, Mapping):
+        return {}
+    named = [name for name, way in ways.items() if way == REGIONS]
+    other = {way for way in ways.values() if way != REGIONS} - {"hierarchy", "stars"}
+    if not named or other:
+        raise PolicyError(
+            f"⟨publish={dict(ways)!r}⟩: by columns, a way is 'regions', 'hierarchy', or 'stars'; for one "
+            "way for all columns, say ⟨publish='ranges'⟩"
+        )
+    given = values.get("hierarchies") or {}
+    starred = [name for name, way in ways.items() if way == "stars" and name in given]
+    if both := [name for name in named if name in given and given[name] != REGIONS] + starred:
+        raise PolicyError(f"column {both[0]!r} has a hierarchy, and ⟨publish⟩ says otherwise; leave one of them out")
+    bare = [name for name, way in ways.items() if way == "hierarchy" and name not in given]
+    if bare:
+        raise PolicyError(f"⟨publish⟩ says that {bare[0]!r} has a hierarchy; say which, ⟨hierarchies={{column: ...}}⟩")
+    return {"publish": "hierarchy", "hierarchies": {**given, **dict.fromkeys(named, REGIONS)}}
+
+
+def refuse_regions(asked: Any) -> None:
+    """PolicyError for regions without areas, or areas without regions; asked is a ``Policy``."""
+    own = [n for n, h in asked.hierarchies.items() if h == REGIONS or getattr(h, "kind", None) == REGIONS]
+    if any(name in asked.sensitive for name in own):
+        raise PolicyError("regions are of quasi-identifiers; a sensitive column needs another hierarchy")
+    if asked.areas is None and any(asked.hierarchies[name] == REGIONS for name in own):
+        raise PolicyError(
+            f"column {own[0]!r} is published as regions; name the areas and their neighbors: ⟨areas=FILE⟩ and "
+            "⟨edges=FILE⟩"
+        )
+    if asked.areas is not None and not own:
+        raise PolicyError("⟨areas⟩ have no effect if no column is published as regions: ⟨publish={column: 'regions'}⟩")
+    if asked.areas is None and asked.edges is not None:
+        raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
+    if not isinstance(asked.region_loss, str) or not asked.region_loss:
+        raise PolicyError(f"⟨region_loss={asked.region_loss!r}⟩: name one column of the areas")
 
 
 def refuse_hierarchies(asked: Any) -> None:

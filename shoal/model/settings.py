@@ -19,7 +19,7 @@ from shoal.model.rule_books import RULE_BOOKS
 
 Names = Sequence[str] | str
 Pair = tuple[float, float] | Sequence[float]
-Kind = Literal["names", "mapping", "switch", "whole", "levels", "number", "numbers", "text", "file", "models"]
+Kind = Literal["names", "mapping", "switch", "whole", "levels", "number", "numbers", "text", "file", "models", "ways"]
 EFFORTS = ("fast", "balanced", "thorough")
 
 
@@ -183,12 +183,15 @@ class WayAndMethod(TypedDict, total=False):
     """How it is published and how it is searched for, which ``explore`` varies, too."""
 
     publish: Annotated[
-        str,
+        str | Mapping[str, str],
         Setting(
             "Release",
-            f"Way to publish: {', '.join(RECODINGS)}; the first by default.",
+            f"Way to publish: {', '.join(RECODINGS)}; the first by default. column=regions: connected sets of areas.",
+            'A mapping such as {"zip": "regions"} needs `areas`; the other columns are then published by '
+            "hierarchies, or as value or star.",
             default="stars",
             words=RECODINGS,
+            kind="ways",
             promised=True,
         ),
     ]
@@ -274,6 +277,29 @@ class Measured(TypedDict, total=False):
             "In Python, also rows, a nested dict, or a Hierarchy. For a sensitive column, it defines the distances of "
             "its values, for t-closeness by the hierarchical distance.",
             default={}, flag="--hierarchy", promised=True,
+        ),
+    ]  # fmt: skip
+    areas: Annotated[
+        Any,
+        Setting(
+            "Release",
+            "The areas of columns published as regions: a table with a row for each area, or polygons.",
+            "A path, or what `shoal.engines.geography.read` returns.", stated="asked", kind="file", promised=True,
+        ),
+    ]  # fmt: skip
+    edges: Annotated[
+        str | Path | None,
+        Setting(
+            "Release", "Pairs of neighbors among the areas, a row for each; not needed if the areas are polygons.",
+            stated="asked", kind="file", promised=True,
+        ),
+    ]  # fmt: skip
+    region_loss: Annotated[
+        str,
+        Setting(
+            "Release", "Column of the areas by which a region loses, such as land_m2; population by default.",
+            "Whole numbers. A region loses its share of their sum; an area by itself loses nothing.",
+            default="population", stated="asked", promised=True,
         ),
     ]  # fmt: skip
     max_average_risk: Annotated[

@@ -1,12 +1,23 @@
-"""The files beside what is published, and the one way by which all of them get their names: together, or not at all."""
+"""The files beside what is published, and the one way by which all of them get their names: together, or not at all.
+
+Ed25519 signatures on certificates: who holds the private key vouches for what nobody can recompute.
+
+What made something, and when: alike in every certificate and report."""
 
 from __future__ import annotations
 
+import base64
+import datetime
 import json
+import os
+import platform
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from shoal.engines.atomic import (
     JSON,
@@ -19,8 +30,11 @@ from shoal.engines.atomic import (
     publish_together,
     record_path,
 )
+from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.file import seal
-from shoal.publishing import signing
+from shoal.judge.finding import STATED, Finding
+from shoal.model.certificate import canonical
+from shoal.version import __version__
 
 Content = Callable[[], Mapping[str, Any]]
 
@@ -30,7 +44,7 @@ def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
     made = json.loads(json.dumps(content, default=_plain))
     made["seal"] = seal(made)
     if sign is not None:
-        made = signing.sign(made, sign)
+        made = signed(made, sign)
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -79,7 +93,7 @@ class Documents:
             closed = check_folder(folder, read, overwrite=overwrite)
         closed |= check_outputs([*wanted, *self.wanted()], read, overwrite=overwrite)
         if self.sign is not None:
-            signing.private_key(self.sign)
+            private_key(self.sign)
         return closed
 
     def pieces(self, public: Content, private: Content) -> list[Piece]:
@@ -101,3 +115,124 @@ class Documents:
         """
         publish_together([*pieces, *self.pieces(public, private)], closed=closed)
         return self.certificate
+
+
+ALGORITHM = "Ed25519"
+
+
+def _library() -> Any:
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingDependencyError.needed("cryptography", "a signature", "sign") from None
+    return serialization, ed25519
+
+
+def make_key(path: str | Path) -> tuple[Path, Path]:
+    """Write a new private key (mode 0600, PEM) and beside it the public one, KEY.pub; returns both paths.
+
+    InputError when one of the files is there already: a key is never written over.
+    """
+    serialization, ed25519 = _library()
+    path = Path(path)
+    public = path.with_name(path.name + ".pub")
+    for file in (path, public):
+        if file.exists() or file.is_symlink():
+            raise InputError(f"{str(file)!r} is there already; a key is never written over, name another file")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write a key into; make it first")
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    with open(path, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as secret:
+        secret.write(private)
+    with open(public, "xb") as open_to_all:
+        open_to_all.write(shown)
+    return path, public
+
+
+def signed(record: Mapping[str, Any], key: str | Path) -> dict[str, Any]:
+    """A record with a signature on everything else in it."""
+    private = private_key(key)
+    bare = {k: v for k, v in record.items() if k != "signature"}
+    value = base64.b64encode(private.sign(canonical(bare))).decode()
+    return {**bare, "signature": {"algorithm": ALGORITHM, "value": value}}
+
+
+def signed_by(record: Mapping[str, Any], public: str | Path) -> bool:
+    """Whether a record holds a signature made with the private key that belongs to a public one."""
+    from cryptography.exceptions import InvalidSignature
+
+    key = public_key(public)
+    found = record.get("signature")
+    if not isinstance(found, Mapping) or found.get("algorithm") != ALGORITHM or set(found) != {"algorithm", "value"}:
+        return False
+    try:
+        key.verify(base64.b64decode(str(found["value"]), validate=True), canonical(record, ("signature",)))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
+    """What can be said of a record's signature, with the public key of who must have signed, or without."""
+    if signer is not None:
+        good = signed_by(record, signer)
+        return Finding("signature", good, f"made with the key of {Path(signer).name}" if good else
+                       f"not made with the key of {Path(signer).name}")  # fmt: skip
+    forge = "anyone who can write files can forge a certificate"
+    if "signature" in record:
+        return Finding(
+            "signature", True, f"there, not checked: name the public key (--signer); without it {forge}", STATED
+        )
+    return Finding("signature", True, f"none: {forge}; what is only stated rests on whom the file came from", STATED)
+
+
+def private_key(path: str | Path) -> Any:
+    """The private key in a PEM file; InputError when there is none."""
+    serialization, ed25519 = _library()
+    try:
+        key = serialization.load_pem_private_key(_read(path), password=None)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{Path(path).name!r} holds no private key without a password; shoal keygen KEY makes one"
+        ) from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise InputError(f"{Path(path).name!r} holds a private key of another kind than {ALGORITHM}")
+    return key
+
+
+def public_key(path: str | Path) -> Any:
+    """The public key in a PEM file; InputError when there is none."""
+    serialization, ed25519 = _library()
+    try:
+        key = serialization.load_pem_public_key(_read(path))
+    except ValueError:
+        raise InputError(f"{Path(path).name!r} holds no public key; shoal keygen KEY writes it as KEY.pub") from None
+    if not isinstance(key, ed25519.Ed25519PublicKey):
+        raise InputError(f"{Path(path).name!r} holds a public key of another kind than {ALGORITHM}")
+    return key
+
+
+def _read(path: str | Path) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        raise InputError(f"there is no key file {str(path)!r} that can be read") from None
+
+
+def made_now() -> dict[str, Any]:
+    """{"made_by": versions, "made_at": the moment in UTC, to the second}.
+
+    The moment is SOURCE_DATE_EPOCH where the environment says it, so that the same inputs give the same bytes
+    (reproducible-builds.org).
+    """
+    said = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = float(said) if said.isdecimal() and len(said) < 12 else time.time()
+    return {
+        "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
+        "made_at": datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat(timespec="seconds"),
+    }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.frames import FrameTable
+from shoal.engines.geography import Geography
 from shoal.engines.geography import read as read_areas
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope, kind_of
@@ -23,11 +25,11 @@ from shoal.errors import InputError, PolicyError, VerificationError, within
 from shoal.judge.originals.population import Census
 from shoal.judge.places.areas import NAMED
 from shoal.model.certificate import digest, source_of
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.policy import PLACE
+from shoal.model.hierarchy import REGIONS, Hierarchy
+from shoal.model.policy import PLACE, Policy
 from shoal.publishing.judging import Sources, tables
 
-__all__ = ["kind_of", "like", "opened", "read_census", "sources_of", "with_place"]
+__all__ = ["kind_of", "like", "opened", "read_census", "region_tree", "sources_of", "with_place", "with_regions"]
 
 
 def opened(
@@ -52,6 +54,28 @@ def with_place(table: Table, coordinates: tuple[str, str]) -> Table:
     if not isinstance(table, FrameTable):
         raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
     return table.joined(coordinates, PLACE)
+
+
+def with_regions(asked: Policy) -> Policy:
+    """A policy in which columns published as regions have the tree of the areas that it names."""
+    words = [n for n, h in asked.hierarchies.items() if h == REGIONS]
+    if not words:
+        return asked
+    tree = region_tree(asked.areas, asked.edges, asked.region_loss)
+    return replace(asked, hierarchies={**asked.hierarchies, **dict.fromkeys(words, tree)})
+
+
+def region_tree(areas: Any, edges: str | Path | None, by: str) -> Hierarchy:
+    """The tree of connected regions of areas and their neighbors; by: the column by which regions lose.
+
+    Raises InputError and PolicyError for areas that cannot be read, or have no such column.
+    """
+    with within("the areas"):
+        given = areas if isinstance(areas, Geography) else read_areas(areas, edges)
+        if edges is not None and given is areas:
+            raise PolicyError("areas that were read have their neighbors; leave ⟨edges⟩ out")
+        pairs = [(given.ids[a], given.ids[b]) for a, b in given.edges.tolist()]
+        return Hierarchy.regions(given.ids, pairs, given.whole(by).tolist())
 
 
 def read_census(

@@ -44,7 +44,7 @@ from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
 from shoal.model.hierarchy import GENERATED, Hierarchy, is_built
 from shoal.model.policy import Policy
-from shoal.publishing.signing import made_now
+from shoal.publishing.documents import made_now
 
 __all__ = ["Folder", "held", "is_series", "open_series", "part_name", "part_numbers", "start"]
 

@@ -31,7 +31,7 @@ from shoal.pipeline import prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
 from shoal.publishing.opening import sources_of
 from shoal.publishing.verifying.recheck import read_record
-from shoal.publishing.verifying.verify import Verdict, verify
+from shoal.publishing.verifying.verify import Verdict, verify, with_areas
 from shoal.watching import watched
 
 _Asking = tuple[str, str, int, int]  # way to publish, method, l, k
@@ -401,6 +401,8 @@ def prove(
     separator: str | None = None,
     encoding: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    areas: Any = None,
+    edges: str | Path | None = None,
     signer: str | Path | None = None,
     table: str | None = None,
     query: str | None = None,
@@ -439,13 +441,15 @@ def prove(
         raise InputError(
             f"a bound is proved again from the private record; there is no {kept.name!r}: say ⟨record=FILE⟩"
         )
-    others: dict[str, Any] = {"record": kept, "population": population, "hierarchies": hierarchies, "signer": signer}
+    others: dict[str, Any] = {"record": kept, "population": population, "signer": signer}
+    others |= {"hierarchies": hierarchies, "areas": areas, "edges": edges}
     verdict = verify(release, beside, original, progress=progress, **others, **text, **place)
     known = read_record(kept, private=True)
     stated = verdict.record
     assert stated is not None
     if known.get("kind", "table") == "table":
-        more = {name: given for name, given in (("hierarchies", hierarchies), ("population", population)) if given}
+        trees = with_areas(hierarchies, areas, edges, beside)
+        more = {name: given for name, given in (("hierarchies", trees), ("population", population)) if given}
         asked = Policy.read(kept, **more, **({} if effort == SAME else {"effort": effort}))
         again = prepare(original, asked, **text, **place, progress=progress).certificate
         pairs = {"bound": (stated, again)}

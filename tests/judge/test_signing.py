@@ -13,7 +13,7 @@ import pytest
 import shoal
 from shoal.errors import MissingDependencyError
 from shoal.judge.file import seal
-from shoal.publishing.signing import make_key, sign
+from shoal.publishing.documents import make_key, signed
 from tests.commands import run
 from tests.kept import kept
 
@@ -52,7 +52,7 @@ def test_a_signature_covers_the_certificate(tmp_path: Path) -> None:
         forged = facts | {part: value}
         record.write_text(json.dumps(forged | {"seal": seal(forged)}))
         assert not holds(shoal.verify(out, record, signer=public), "signature")
-    record.write_text(json.dumps(sign(facts | {"made_at": "x"}, tmp_path / "other")))
+    record.write_text(json.dumps(signed(facts | {"made_at": "x"}, tmp_path / "other")))
     assert not holds(shoal.verify(out, record, signer=public), "signature")
 
 

@@ -34,6 +34,9 @@ TRIED: dict[str, tuple[Any, dict[str, Any]]] = {  # a value that is not the defa
     "insensitive": (["note"], {}),
     "strict_roles": (True, {}),
     "coordinates": (["x", "y"], {"publish": "hierarchy"}),
+    "areas": ("towns.csv", {"publish": {"zip": "regions"}}),
+    "edges": ("pairs.csv", {"publish": {"zip": "regions"}, "areas": "towns.csv"}),
+    "region_loss": ("land", {"publish": {"zip": "regions"}, "areas": "towns.csv"}),
     "weights": ({"age": 2.5, "zip": 1.0}, {}),
     "minimality": (0.5, {"sensitive": ["ill"]}),
     "missing": ("apart", {}),
@@ -152,7 +155,9 @@ def test_a_certificate_states_it_and_asks_it_again(name: str, tmp_path: Path, mo
     if entry.stated == "never":
         return
     Path("town.csv").write_text("age,zip\n1,2\n")
-    trees = {n: {"sha256": _digest(t)} for n, t in stated["hierarchies"].items() if t != "tiles"}
+    Path("towns.csv").touch()
+    Path("pairs.csv").touch()
+    trees = {n: {"sha256": _digest(t)} for n, t in stated["hierarchies"].items() if t not in ("tiles", "regions")}
     Path("release.certificate.json").write_text(json.dumps({"policy": stated, "hierarchies": trees}))
     again = Policy.of(recipe("release.certificate.json", GENERATED, PLACE, {}))
     assert again.describe() == policy.describe()

@@ -142,7 +142,7 @@ def test_reports_and_pictures(tmp_path: Path) -> None:
 
 
 def test_signed(tmp_path: Path) -> None:
-    from shoal.publishing.signing import make_key
+    from shoal.publishing.documents import make_key
 
     private, public = make_key(tmp_path / "key")
     made, source = released("labels")

@@ -105,7 +105,7 @@ def test_filled_cells_and_levels_found_for_all_rows(tmp_path: Path) -> None:
 
 def test_a_signed_release_says_so(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    from shoal.publishing.signing import make_key
+    from shoal.publishing.documents import make_key
 
     key, _ = make_key(tmp_path / "key")
     release = shoal.anonymize(FRAME.drop("who"), k=3, **COLUMNS)

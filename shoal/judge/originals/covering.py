@@ -3,9 +3,7 @@
 A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
 published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
 
-The distinct values of an original column, in order and on a line, as its published cells are read against them.
-
-Labels of generated hierarchies (labels, intervals, tiles), read back to the values they stand for."""
+The distinct values of an original column, in order and on a line, as its published cells are read against them."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError
 from shoal.judge import recodings
-from shoal.judge.finding import has_both, pair, reading, shown, with_empty
-from shoal.model.hierarchy import Hierarchy, Resolved
-from shoal.model.notation import NUMBER, RangeOf, SetOf, in_order, parse
+from shoal.judge.finding import has_both, pair, parsed, reading, shown, with_empty
+from shoal.judge.recodings.levels import Graph
+from shoal.model.hierarchy import REGIONS, Hierarchy, Resolved
+from shoal.model.notation import NUMBER, in_order
 from shoal.model.settings import RECODINGS
 
 
@@ -71,14 +69,6 @@ class Values:
         self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
 
 
-def parsed(raw: str) -> str | SetOf | RangeOf | None:
-    """A text of a column of sets or ranges; None where it is none that such a column has."""
-    try:
-        return parse(raw)
-    except InputError:
-        return None
-
-
 def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
     """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
 
@@ -110,15 +100,6 @@ def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
     else:
         return None
     return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
-
-
-def as_number(text: str) -> float | None:
-    """The finite number that a text is, or None."""
-    try:
-        number = float(text) if "_" not in text else math.nan
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _as_day(text: str) -> float | None:
@@ -338,6 +319,13 @@ def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> 
     node, labels = found.node, found.labels
     height, size = node.shape
     out = np.zeros((height, size))
+    if hierarchy.kind == REGIONS:
+        graph = Graph(hierarchy)
+        for level in range(1, height - 1):
+            areas = [graph.members(text) for text in labels[level]]  # none of a missing value
+            out[level] = np.array([graph.lost(own) if own else 0.0 for own in areas])[node[level]]
+        out[-1] = 1.0
+        return out
     whole = len(hierarchy.rows) if hierarchy.rows else len(present)
     out[-1] = 1.0
     for level in range(1, height - 1):
@@ -349,60 +337,3 @@ def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> 
             leaves = below.get(text, 1) if hierarchy.rows else max(int(inside.sum()), 1)
             out[level][inside] = (leaves - 1) / max(whole - 1, 1)
     return out
-
-
-def _between(raw: str, values: Values) -> np.ndarray | None:
-    """``18 .. 25``: values from the one to the other."""
-    low, dots, high = raw.partition(" .. ")
-    a, b = as_number(low), as_number(high)
-    if not dots or a is None or b is None or values.position is None:
-        return None
-    slack = 1e-14 * max(abs(a), abs(b))
-    line = values.position[: values.size - values.missing]
-    return np.flatnonzero((line >= a - slack) & (line <= b + slack))
-
-
-def _alphabetic(raw: str, values: Values) -> np.ndarray | None:
-    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text.
-
-    Where two labels would have one name, all have a number: ``Adams, Baker (group 3)``, also a value by itself.
-    """
-    if raw.endswith(")") and raw not in values.by_text:
-        bare, mark, number = raw[:-1].rpartition(" (group ")
-        if mark and number.isdecimal():
-            several, one = _alphabetic(bare, values), values.by_text.get(bare)
-            own = np.zeros(0, np.int64) if one is None else np.array([one], np.int64)
-            return own if several is None and own.size else several if several is None else np.union1d(several, own)
-    texts = [t for t in values.texts if t is not None]
-    for mark in (" .. ", ", "):
-        pieces = raw.split(mark)
-        for cut in range(1, len(pieces)):
-            low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
-            if mark == " .. ":
-                high = high.rpartition(" and ")[0]
-            if low in values.by_text and high in values.by_text:
-                if mark == ", ":
-                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
-                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
-    return None
-
-
-def _tile(raw: str, values: Values) -> np.ndarray | None:
-    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
-    try:
-        spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
-                 for p in raw.split(" ")]  # fmt: skip
-        (x0, x1), (y0, y1) = spans
-    except ValueError:
-        return None
-    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t])
-    if not places.size:
-        return None
-    x, y = places[:, 0], places[:, 1]
-    along = np.zeros(x.size, bool)
-    for turn in (-360.0, 0.0, 360.0):
-        along |= (x + turn >= x0) & (x + turn <= x1)
-    return np.flatnonzero(along & (y >= y0) & (y <= y1))
-
-
-GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}

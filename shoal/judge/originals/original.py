@@ -17,7 +17,7 @@ from shoal.errors import PolicyError
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_the_zone_of, pair_codes
 from shoal.judge.originals.covering import Column, Reading, column
 from shoal.judge.originals.matching import Shares, Side, assignable, dense, exposure, side
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import LDiversity
 
@@ -348,6 +348,8 @@ def _total(columns: list[Column], said: Stated, hierarchies: Mapping[str, Any]) 
 
 def _called_alike(hierarchy: Hierarchy | str | None, star: str) -> bool:
     """Whether a class below the root of a hierarchy may be called like a star."""
+    if isinstance(hierarchy, Hierarchy) and hierarchy.kind == REGIONS:
+        return False
     if not isinstance(hierarchy, Hierarchy) or hierarchy.kind != "rows":
         return hierarchy is not None
     return any(star in row[1:] for row in hierarchy.rows)

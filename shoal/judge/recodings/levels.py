@@ -1,23 +1,149 @@
-"""Labels of a hierarchy."""
+"""Labels of a hierarchy; regions of a graph of areas, which are connected.
+
+Labels of generated hierarchies (labels, intervals, tiles), read back to the values they stand for."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from shoal.judge.originals.covering import GENERATED
+from shoal.errors import InputError
+from shoal.judge.finding import as_number
+from shoal.model.hierarchy import REGIONS, Hierarchy
+from shoal.model.notation import SetOf, parse
+
+
+class Graph:
+    """Areas and their neighbors as the judge reads them; it knows no tree.
+
+    weight  of every area by its name;  near: the neighbors of each
+    """
+
+    def __init__(self, tree: Hierarchy) -> None:
+        names, weights, first, second = tree.steps
+        self.weight: dict[str, int] = dict(zip(names, weights, strict=True))
+        self.near: dict[str, set[str]] = {name: set() for name in names}
+        for a, b in zip(first, second, strict=True):
+            self.near[a].add(b)
+            self.near[b].add(a)
+
+    def members(self, text: str) -> frozenset[str] | None:
+        """The areas that a text stands for; None where it names anything else, or one of them twice."""
+        try:
+            read = parse(text)
+        except InputError:
+            return None
+        named = [v or "" for v in read.values] if isinstance(read, SetOf) else [text]
+        found = frozenset(named)
+        return found if len(found) == len(named) and found <= self.weight.keys() else None
+
+    def lost(self, members: frozenset[str]) -> float:
+        """0 of one area; else their share of the weight, every unit of it a leaf, at least one for each area."""
+        if len(members) < 2:
+            return 0.0
+        own, whole = (max(sum(self.weight[a] for a in of), len(of)) for of in (members, self.weight.keys()))
+        return (own - 1) / max(whole - 1, 1)
+
+    def connected(self, members: frozenset[str]) -> bool:
+        """Whether one can walk from any of the areas to any other without leaving them.  O(areas and pairs inside)."""
+        walk = [next(iter(members))]
+        seen = set(walk)
+        while walk:
+            ahead = (self.near[walk.pop()] & members) - seen
+            seen |= ahead
+            walk += ahead
+        return len(seen) == len(members)
+
+    def wrong(self, texts: Iterable[str | None], star: str) -> str | None:
+        """What is wrong with the texts of a column, in words that show none; None where all are regions or stars."""
+        for text in texts:
+            if text is None or text in ("", star):
+                continue
+            members = self.members(text)
+            if members is None:
+                return "a published value is no set of areas"
+            if not self.connected(members):
+                return "a published set of areas does not hang together"
+        return None
+
+
+def _between(raw: str, values: Any) -> np.ndarray | None:
+    """``18 .. 25``: values from the one to the other."""
+    low, dots, high = raw.partition(" .. ")
+    a, b = as_number(low), as_number(high)
+    if not dots or a is None or b is None or values.position is None:
+        return None
+    slack = 1e-14 * max(abs(a), abs(b))
+    line = values.position[: values.size - values.missing]
+    return np.flatnonzero((line >= a - slack) & (line <= b + slack))
+
+
+def _alphabetic(raw: str, values: Any) -> np.ndarray | None:
+    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text.
+
+    Where two labels would have one name, all have a number: ``Adams, Baker (group 3)``, also a value by itself.
+    """
+    if raw.endswith(")") and raw not in values.by_text:
+        bare, mark, number = raw[:-1].rpartition(" (group ")
+        if mark and number.isdecimal():
+            several, one = _alphabetic(bare, values), values.by_text.get(bare)
+            own = np.zeros(0, np.int64) if one is None else np.array([one], np.int64)
+            return own if several is None and own.size else several if several is None else np.union1d(several, own)
+    texts = [t for t in values.texts if t is not None]
+    for mark in (" .. ", ", "):
+        pieces = raw.split(mark)
+        for cut in range(1, len(pieces)):
+            low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
+            if mark == " .. ":
+                high = high.rpartition(" and ")[0]
+            if low in values.by_text and high in values.by_text:
+                if mark == ", ":
+                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
+                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
+    return None
+
+
+def _tile(raw: str, values: Any) -> np.ndarray | None:
+    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
+    try:
+        spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
+                 for p in raw.split(" ")]  # fmt: skip
+        (x0, x1), (y0, y1) = spans
+    except ValueError:
+        return None
+    places = np.array([[float(v) for v in t.split(" ")] for t in values.texts if t])
+    if not places.size:
+        return None
+    x, y = places[:, 0], places[:, 1]
+    along = np.zeros(x.size, bool)
+    for turn in (-360.0, 0.0, 360.0):
+        along |= (x + turn >= x0) & (x + turn <= x1)
+    return np.flatnonzero(along & (y >= y0) & (y <= y1))
+
+
+GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}
 
 
 def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | None:
-    """The classes that are called so; of a generated hierarchy, what its names say."""
+    """The classes that are called so; of a generated hierarchy, what its names say; the areas of a region."""
+    tree = column.how.hierarchy
+    if isinstance(tree, Hierarchy) and tree.kind == REGIONS:
+        graph = Graph(tree)
+        members = graph.members(raw)
+        if members is None or not graph.connected(members):
+            return None
+        known = [column.values.by_text[a] for a in members if a in column.values.by_text]
+        return 0, -1, np.array(sorted(known), np.int64), [graph.lost(members)]
     if column.node is not None:
         classes = column.labels.get(raw, [])
         parts = [np.flatnonzero(column.node[level] == number) for level, number in classes]
         losses = [float(column.loss[level][p[0]]) for (level, _), p in zip(classes, parts, strict=True)]
         return (0, -1, np.unique(np.concatenate(parts)), losses) if parts else None
-    if not isinstance(column.how.hierarchy, str):
+    if not isinstance(tree, str):
         return None
     column.certain = False
-    inside = GENERATED[column.how.hierarchy](raw, column.values)
+    inside = GENERATED[tree](raw, column.values)
     return None if inside is None or not inside.size else (0, -1, inside, [0.0, 1.0])

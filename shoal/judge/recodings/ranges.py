@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.judge.finding import Finding, shown
-from shoal.judge.originals.covering import as_number, parsed
+from shoal.judge.finding import Finding, as_number, parsed, shown
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 

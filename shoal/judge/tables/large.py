@@ -26,6 +26,8 @@ import polars as pl
 
 from shoal.errors import InputError, VerificationError
 from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted
+from shoal.judge.finding import shown
+from shoal.judge.recodings.levels import Graph
 from shoal.judge.tables.privacy import judge
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
@@ -442,6 +444,15 @@ class Required(NamedTuple):
     expected: Counts | None = None
     orders: Mapping[str, Sequence[str]] = {}
     trees: Mapping[str, Hierarchy] = {}
+    graphs: Mapping[str, Hierarchy] = {}
+
+
+def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], star: str) -> None:
+    """VerificationError where a column published as regions of a graph shows what is none."""
+    for name, tree in graphs.items():
+        wrong = Graph(tree).wrong(shown(cells[name].unique()), star)
+        if wrong is not None:
+            raise VerificationError(f"column {name!r}: {wrong}")
 
 
 def judge_held(held: Held, asked: Required, form: str) -> Audit:
@@ -460,6 +471,7 @@ def judge_held(held: Held, asked: Required, form: str) -> Audit:
             raise VerificationError(
                 f"column {name!r} has {found} stars in the file, {asked.stars.get(name, 0)} were certified"
             )
+    refuse_unconnected(cells, asked.graphs, asked.star or "")
     with ThreadPoolExecutor(1) as second:
         judged = second.submit(_judged, held, asked)
         if asked.expected is not None:

@@ -21,7 +21,7 @@ from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.places.clusters import published_values
 from shoal.model import certificate
 from shoal.publishing.crosswalks.centers import multiset
-from shoal.publishing.signing import made_now
+from shoal.publishing.documents import made_now
 from shoal.publishing.tables.figures import COLUMN_BINS, ROWS, round_step
 
 

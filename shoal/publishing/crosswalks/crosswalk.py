@@ -36,10 +36,9 @@ from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
-from shoal.publishing.documents import Documents, sealed
+from shoal.publishing.documents import Documents, made_now, sealed
 from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
 from shoal.publishing.opening import kind_of
-from shoal.publishing.signing import made_now
 from shoal.watching import watched
 
 PRIVATE = ("private", "method")  # entries of a record that its certificate file leaves out

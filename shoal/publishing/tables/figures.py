@@ -26,7 +26,7 @@ from shoal.engines.table import Counted
 from shoal.model.loss import View
 from shoal.model.notation import Members, places
 from shoal.publishing.decode import Column, Decoded
-from shoal.publishing.signing import made_now
+from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
 
 PATTERNS = 12

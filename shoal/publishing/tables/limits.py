@@ -21,7 +21,7 @@ import numpy as np
 from shoal.engines.codes import Coded
 from shoal.engines.order import ShuffleKey, dealer
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import AlphaKAnonymity, Model, OfPersons, TCloseness
@@ -120,6 +120,11 @@ def exposed(
         anywhere |= alone
         shares[histogram.quasi_names[j]] = float(alone.mean()) if alone.size else 0.0
     return Exposed(shares, (float(anywhere.mean()) if anywhere.size else 0.0) if shares else None)
+
+
+def graphs_of(policy: Policy) -> dict[str, Hierarchy]:
+    """The graphs of columns published as regions."""
+    return {n: h for n, h in policy.hierarchies.items() if getattr(h, "kind", None) == REGIONS and n in policy.grouped}
 
 
 def trees_of(policy: Policy) -> dict[str, Hierarchy]:

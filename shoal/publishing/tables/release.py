@@ -19,6 +19,7 @@ from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
 from shoal.judge.originals.population import Census, Covered, add_population, outside, reading_of
+from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, largest_share
 from shoal.model.cards import in_one_line
@@ -30,7 +31,7 @@ from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import Exposed, trees_of
+from shoal.publishing.tables.limits import Exposed, graphs_of, trees_of
 from shoal.watching import watched
 
 
@@ -281,6 +282,7 @@ class Release(Generic[Frame]):
             )
             refuse_other(expected.counts(text=() if few is None else names), (cells, counts))
             found = judged.result()
+        refuse_unconnected(cells, graphs_of(policy), policy.star)
         if self.facts.harbor is not None or policy.population is not None or policy.weighed:
             opened = self._opened()
             beside = [n for n in policy.weighed if n in opened.columns]

@@ -27,8 +27,7 @@ from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
 from shoal.model.refusals import missing_words
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.publishing.documents import Documents
-from shoal.publishing.signing import made_now
+from shoal.publishing.documents import Documents, made_now
 from shoal.publishing.tables.limits import trees_of
 from shoal.report.parts import certificate_words
 

@@ -62,7 +62,7 @@ from shoal.judge.tables.large import (
 )
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.tables.limits import graphs_of, trees_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
@@ -314,6 +314,7 @@ def judge_written(
         expected=release._placement.expected.counts(text=text, blank=blank),
         orders=release._placement.orders,
         trees=trees_of(policy),
+        graphs=graphs_of(policy),
     )
     audit = judge_held(held, asked, form)
     if release.facts.harbor is not None:

@@ -16,12 +16,14 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.file import seal, stale
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.finding import shown as texts_of
+from shoal.judge.recodings.levels import Graph
 from shoal.judge.recodings.ranges import range_steps
 from shoal.judge.tables.large import Held, Required, digest_of, is_parquet, judge_held, read_rows
 from shoal.judge.tables.shown import NOT_GIVEN, Published, breach, shown_loss
 from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
-from shoal.model.hierarchy import Hierarchy
+from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.privacy import KAnonymity, KMap
 from shoal.model.refusals import with_filled
 from shoal.publishing.verifying.recheck import Record
@@ -196,6 +198,11 @@ def own_findings(
         findings += [_agrees(record), *_loss(held, record, trees)]
     elif said.loss is not None and said.changed is not None and said.cost is not None:
         findings.append(_consistent(record, said.loss, said.changed, said.cost))
+    for name, tree in trees.items():
+        if isinstance(tree, Hierarchy) and tree.kind == REGIONS and name in policy.quasi_identifiers:
+            wrong = Graph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
+            text = wrong or "every published set of areas hangs together in the graph"
+            findings.append(Finding(f"regions of {name}", wrong is None, text))
     if policy.range_step:
         findings.append(range_steps(held.cells, policy.range_step))
     if policy.max_suppressed:

@@ -37,11 +37,12 @@ from shoal.judge.tables.shown import judge_classes
 from shoal.model.audit import Audit
 from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate, PublicCertificate, digest, read_json, source_of
-from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
-from shoal.publishing.opening import kind_of, opened, read_census
-from shoal.publishing.signing import signature
+from shoal.model.settings import SETTINGS
+from shoal.publishing.documents import signature
+from shoal.publishing.opening import kind_of, opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, own_findings, unchanged_columns
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
@@ -61,7 +62,15 @@ def hierarchies_of(
     for name in given:
         if name not in record.hierarchies:
             raise InputError(f"the certificate names no hierarchy of a column {name!r}")
+    areas = [n for n, (source, _) in record.hierarchies.items() if source == REGIONS and n not in given]
+    given = {**given, **dict.fromkeys(areas, _tree_beside(record, folder))} if areas else given
     for name, (source, expected) in record.hierarchies.items():
+        if source == REGIONS and given[name] is None:
+            if name in needed:
+                raise InputError(f"the areas of {name!r} are neither next to the certificate nor here; name them")
+            text = "the graph of areas is not known, so it is not checked; name it: ⟨areas=FILE⟩ and ⟨edges=FILE⟩"
+            findings.append(Finding(f"hierarchy of {name}", True, text, STATED))
+            continue
         if source not in GENERATED and expected is None:
             findings.append(Finding(f"hierarchy of {name}", False, "the certificate names it without its hash"))
             continue
@@ -85,6 +94,37 @@ def hierarchies_of(
         text = "the one certified" if same else "not the one certified"
         findings.append(Finding(f"hierarchy of {name}", same, text, RECOMPUTED))
     return out, findings
+
+
+def _tree_beside(record: Record, folder: Path) -> Hierarchy | None:
+    """The graph of areas that the certificate names, where its files lie beside it or here."""
+    asked = record.raw["policy"]
+    names = [Path(str(asked[what])).name for what in ("areas", "edges") if asked.get(what) is not None]
+    found = [p for name in names for p in [next(filter(Path.is_file, (folder / name, Path(name))), None)] if p]
+    if not found or len(found) < len(names):
+        return None
+    return region_tree(found[0], found[1] if len(found) > 1 else None, _by(asked))
+
+
+def _by(asked: Mapping[str, Any]) -> str:
+    """The column of the areas by which regions lose."""
+    return str(asked.get("region_loss") or SETTINGS["region_loss"].default)
+
+
+def with_areas(given: Mapping[str, Any] | None, areas: Any, edges: Any, certificate: Path) -> Mapping[str, Any]:
+    """The hierarchies handed over, and the graph of areas for the columns that the certificate has as regions."""
+    if areas is None:
+        if edges is not None:
+            raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
+        return given or {}
+    asked = read_record(certificate).get("policy")
+    asked = asked if isinstance(asked, Mapping) else {}
+    trees = asked.get("hierarchies")
+    names = [str(n) for n, h in trees.items() if h == REGIONS] if isinstance(trees, Mapping) else []
+    if not names:
+        raise InputError("the certificate has no column published as regions; leave the areas out")
+    tree = region_tree(areas, edges, _by(asked))
+    return {**dict.fromkeys(names, tree), **(given or {})}
 
 
 def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
@@ -212,6 +252,8 @@ def verify(
     separator: str | None = None,
     encoding: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    areas: Any = None,
+    edges: str | Path | None = None,
     signer: str | Path | None = None,
     table: str | None = None,
     query: str | None = None,
@@ -229,6 +271,7 @@ def verify(
                  original
     separator, encoding, table, query  of an original, as in ``anonymize``
     hierarchies  for each column, its hierarchy, if the file is not next to the certificate
+    areas, edges  of columns published as regions: the graph, if its files are not next to the certificate
     signer       file of a public key: the certificate must have a signature by the private key that belongs to it
     progress     called with (step, share done or None)
 
@@ -249,11 +292,12 @@ def verify(
         with as_file(str(release), certificate) as held_there:
             return verify(
                 held_there, certificate, original, record=record, population=population, separator=separator,
-                encoding=encoding, hierarchies=hierarchies, signer=signer, table=table, query=query, progress=progress,
+                encoding=encoding, hierarchies=hierarchies, areas=areas, edges=edges, signer=signer, table=table,
+                query=query, progress=progress,
             )  # fmt: skip
     beside_it = certificate_of(lakes.folder_of(release), certificate)
     path = _in_lake(release, beside_it) if lakes.is_lake(release) else Path(release)
-    given = (hierarchies or {}, beside_it.parent)
+    given = (with_areas(hierarchies, areas, edges, beside_it), beside_it.parent)
     named = table is not None or query is not None
     if original is None and named:
         raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ too")

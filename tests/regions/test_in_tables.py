@@ -1,0 +1,269 @@
+"""A column of a table published as connected sets of areas: the tree, its loss and bound, the judge, the way there."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.engines.geography import read
+from shoal.errors import InputError, PolicyError
+from shoal.judge.recodings.levels import Graph
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import SetOf, parse
+from tests.commands import run
+
+# a ring of six areas with a tail:  a-b-c-d-e-f-a, d-g;  and h apart
+PAIRS = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "f"), ("f", "a"), ("d", "g")]
+PEOPLE = {"a": 10, "b": 20, "c": 0, "d": 40, "e": 5, "f": 15, "g": 7, "h": 3}
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[str], list[tuple[str, str]], list[int]]:
+    n = draw(st.integers(1, 9))
+    names = [f"{i:02}" for i in range(n)]
+    pairs = [p for p in itertools.combinations(names, 2) if draw(st.booleans())]
+    return names, pairs, [draw(st.integers(0, 9)) for _ in names]
+
+
+def hangs_together(members: set[str], pairs: list[tuple[str, str]]) -> bool:
+    """Whether a set is one component, by joining ends of pairs until nothing changes."""
+    label = {m: m for m in members}
+    for _ in members:
+        for a, b in pairs:
+            if a in members and b in members:
+                label[a] = label[b] = min(label[a], label[b])
+    return len(set(label.values())) <= 1
+
+
+def shown(text: str) -> set[str]:
+    found = parse(text)
+    return set(found.values) if isinstance(found, SetOf) else {text}  # type: ignore[arg-type]
+
+
+@given(graphs())
+def test_every_class_is_connected_holds_its_areas_and_weighs_their_share(given: Any) -> None:
+    names, pairs, weights = given
+    tree = Hierarchy.regions(names, pairs, weights)
+    found, graph = tree.resolve(names), Graph(tree)
+    whole = max(sum(weights), len(names))
+    assert len(found.node) <= 3 + 4 * len(names).bit_length()
+    for level in range(1, len(found.node) - 1):
+        assert len(set(found.labels[level])) > 1 or len(names) == 1
+        for i, name in enumerate(names):
+            members = shown(found.labels[level][found.node[level][i]])
+            assert name in members
+            assert hangs_together(members, pairs)
+            people = sum(w for n, w in zip(names, weights, strict=True) if n in members)
+            leaves = 1 if len(members) == 1 else max(people, len(members))
+            assert found.leaves[level][i] == leaves
+            assert graph.lost(frozenset(members)) == pytest.approx((leaves - 1) / max(whole - 1, 1))
+
+
+@given(graphs(), st.data())
+def test_the_judge_tells_which_sets_hang_together(given: Any, data: st.DataObject) -> None:
+    names, pairs, weights = given
+    members = set(data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))
+    graph = Graph(Hierarchy.regions(names, pairs, weights))
+    assert graph.connected(frozenset(members)) == hangs_together(members, pairs)
+
+
+def test_the_judge_says_what_is_wrong() -> None:
+    graph = Graph(Hierarchy.regions([*PEOPLE], PAIRS))
+    assert graph.wrong(["a", "{a, b}", "*", None, "{d, g}"], "*") is None
+    assert graph.wrong(["{a, c}"], "*") == "a published set of areas does not hang together"
+    for text in ("x", "{a, x}", "{a, a}", "{a", "[a, b]"):
+        assert graph.wrong([text], "*") == "a published value is no set of areas"
+
+
+def test_a_star_of_areas_has_few_levels() -> None:
+    tree = Hierarchy.regions([str(i) for i in range(300)], [("0", str(i)) for i in range(1, 300)])
+    assert len(tree.resolve(["0", "1"]).node) < 5
+
+
+def partitions(rows: list[int], k: int) -> Any:
+    """Every partition of rows into groups of at least k."""
+    if not rows:
+        yield []
+        return
+    first, rest = rows[0], rows[1:]
+    for size in range(k - 1, len(rest) + 1):
+        for others in itertools.combinations(rest, size):
+            left = [r for r in rest if r not in others]
+            for more in partitions(left, k):
+                yield [[first, *others], *more]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_is_never_above_the_cheapest_partition_of_all(seed: int) -> None:
+    chance = random.Random(seed)
+    names, k = [*PEOPLE], 2
+    table = pl.DataFrame(
+        {"zip": [chance.choice(names) for _ in range(7)], "sex": [chance.choice("mf") for _ in range(7)]}
+    )
+    tree = Hierarchy.regions(names, PAIRS, [PEOPLE[n] for n in names])
+    release = shoal.anonymize(table, quasi_identifiers=["zip", "sex"], k=k, publish="hierarchy",
+                              hierarchies={"zip": tree}, seed=1)  # fmt: skip
+    found, levels = tree.resolve(names), len(tree.resolve(names).node)
+
+    def lost(group: list[int]) -> float:
+        zips = {table["zip"][r] for r in group}
+        at = next(h for h in range(levels) if len({found.node[h][names.index(z)] for z in zips}) == 1)
+        own = 0.0 if len(zips) == 1 else 1.0
+        if own and at < levels - 1:
+            own = Graph(tree).lost(frozenset(shown(found.labels[at][found.node[at][names.index(min(zips))]])))
+        return len(group) * (own + (len({table["sex"][r] for r in group}) > 1))
+
+    least = min(sum(map(lost, p)) for p in partitions(list(range(7)), k)) / 14
+    assert release.certificate.lower_bound <= least + 1e-9
+    assert release.certificate.cost >= least - 1e-9
+    assert release.certificate.cost == pytest.approx(least)  # so small a table is solved
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A table, its areas and their neighbors as files."""
+    chance = random.Random(5)
+    rows = [(chance.choice([*PEOPLE]), chance.choice("mf"), chance.randint(20, 60)) for _ in range(60)]
+    pl.DataFrame(rows, schema=["zip", "sex", "age"], orient="row").write_csv(tmp_path / "people.csv")
+    pl.DataFrame({"id": [*PEOPLE], "population": [*PEOPLE.values()], "land": range(8)}).write_csv(
+        tmp_path / "towns.csv"
+    )
+    pl.DataFrame(PAIRS, schema=["u", "v"], orient="row").write_csv(tmp_path / "pairs.csv")
+    return tmp_path
+
+
+ASKED: dict[str, Any] = {"quasi_identifiers": ["zip", "sex", "age"], "k": 3, "seed": 4}
+
+
+def released(place: Path, **more: Any) -> Any:
+    own = {"publish": {"zip": "regions"}, "hierarchies": {"age": "intervals:5,10,20"}, "effort": "fast"}
+    files = {"areas": place / "towns.csv", "edges": place / "pairs.csv"}
+    return shoal.anonymize(place / "people.csv", **{**ASKED, **own, **files, **more})
+
+
+def test_files_go_the_whole_way_and_verify_asks_the_graph(place: Path) -> None:
+    release = released(place)
+    graph = Graph(release.policy.hierarchies["zip"])
+    assert graph.wrong(release.table["zip"].unique(), "*") is None
+    assert any("{" in text for text in release.table["zip"])
+    beside = release.write(place / "release.csv")
+    alone = released(place, k=12, quasi_identifiers=["zip"], insensitive=["sex", "age"], hierarchies={})
+    assert any("{" in text for text in alone.table["zip"])
+    lost = json.loads(alone.write(place / "zips.csv").read_text())["loss"]["ncp"]
+    assert lost == pytest.approx(alone.certificate.cost)
+    stated = json.loads(beside.read_text())["policy"]
+    assert (stated["hierarchies"]["zip"], stated["areas"], stated["edges"]) == ("regions", "towns.csv", "pairs.csv")
+    verdict = shoal.verify(place / "release.csv", original=place / "people.csv", record=place / "release.record.json")
+    assert verdict.holds, str(verdict)
+    said = {f.check: f for f in verdict.findings}
+    assert said["hierarchy of zip"].how == "recomputed"
+    assert said["regions of zip"].holds
+    assert said["cost"].how == "recomputed"
+    page = release.report(place / "report.html")
+    assert "regions" in Path(page).read_text()
+    again = shoal.Policy.read(beside)
+    assert again.describe() == shoal.Policy.of(release.policy, areas=place / "towns.csv").describe() | {
+        "seed": again.seed
+    }
+    twice = shoal.prove(place / "release.csv", original=place / "people.csv", effort="same")
+    assert twice.holds, str(twice)
+
+
+def test_another_graph_or_another_set_of_areas_does_not_hold(place: Path) -> None:
+    release = released(place)
+    release.write(place / "release.csv")
+    pl.DataFrame(PAIRS[:1], schema=["u", "v"], orient="row").write_csv(place / "few.csv")
+    areas = {"areas": place / "towns.csv", "edges": place / "few.csv"}
+    said = {f.check: f.holds for f in shoal.verify(place / "release.csv", **areas).findings}
+    assert (said["hierarchy of zip"], said["regions of zip"]) == (False, False)
+    away = place / "away"
+    away.mkdir()
+    for name in ("release.csv", "release.certificate.json"):
+        (away / name).write_bytes((place / name).read_bytes())
+    alone = shoal.verify(away / "release.csv")
+    assert alone.holds
+    assert next(f.how for f in alone.findings if f.check == "hierarchy of zip") == "stated"
+    with pytest.raises(InputError, match="name them"):
+        shoal.verify(away / "release.csv", original=place / "people.csv")
+    with pytest.raises(PolicyError, match="name the areas"):
+        shoal.verify(away / "release.csv", edges=place / "pairs.csv")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb"])
+def test_frames_and_a_graph_in_memory(place: Path, kind: str) -> None:
+    given = read(place / "towns.csv", place / "pairs.csv")
+    frame: Any = pl.read_csv(place / "people.csv")
+    frame = frame.to_pandas() if kind == "pandas" else frame
+    if kind == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        frame = duckdb.sql(f"FROM '{place / 'people.csv'}'")
+    release = shoal.anonymize(
+        frame, **ASKED, publish={"zip": "regions", "sex": "stars"}, areas=given, region_loss="land", effort="fast"
+    )
+    tree = release.policy.hierarchies["zip"]
+    assert dict(zip(*tree.steps[:2], strict=True)) == dict(zip(PEOPLE, range(8), strict=True))
+    release.check()
+    release.write(place / "release.parquet")
+    assert shoal.verify(place / "release.parquet", areas=given).holds
+
+
+def test_policy_file_and_command_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    Path("policy.toml").write_text(
+        'quasi_identifiers = ["zip", "sex", "age"]\nk = 3\nseed = 4\neffort = "fast"\nareas = "towns.csv"\n'
+        'edges = "pairs.csv"\n[publish]\nzip = "regions"\n[hierarchies]\nage = "intervals:5,10,20"\n'
+    )
+    assert shoal.anonymize("people.csv", shoal.Policy.read("policy.toml")).certificate.cost == pytest.approx(
+        released(place).certificate.cost
+    )
+    words = ["anonymize", "people.csv", "-o", "out.csv", "--quasi", "zip,sex,age", "--k", "3", "--publish",
+             "zip=regions", "--areas", "towns.csv", "--edges", "pairs.csv", "--effort", "fast"]  # fmt: skip
+    done = run(*words)
+    assert done.returncode == 0, done.said
+    for more in ([], ["--areas", "towns.csv", "--edges", "pairs.csv"]):
+        done = run("verify", "out.csv", "--original", "people.csv", *more)
+        assert done.returncode == 0, done.said
+        assert "regions of zip" in done.said
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"publish": {"zip": "regions"}}, "name the areas"),
+        ({"publish": {"zip": "ranges"}, "areas": "x"}, "by columns, a way is"),
+        ({"publish": {"zip": "regions", "age": "ranges"}, "areas": "x"}, "by columns, a way is"),
+        ({"publish": {"town": "regions"}, "areas": "x"}, "town"),
+        ({"publish": {"zip": "regions", "age": "hierarchy"}, "areas": "x"}, "say which"),
+        ({"publish": {"zip": "regions"}, "hierarchies": {"zip": "prefixes:3"}, "areas": "x"}, "otherwise"),
+        ({"areas": "x"}, "no effect"),
+        ({"edges": "x"}, "name the areas"),
+        ({"publish": {"zip": "regions"}, "areas": "x", "region_loss": ""}, "name one column"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(more: dict[str, Any], words: str) -> None:
+    with pytest.raises(PolicyError, match=words):
+        shoal.Policy(**ASKED, **more)
+
+
+def test_a_graph_that_does_not_fit_is_refused(place: Path) -> None:
+    with pytest.raises(PolicyError, match="lives"):
+        released(place, region_loss="lives")
+    pl.DataFrame({"zip": ["a", "a", "x", "b"]}).write_csv(place / "people.csv")
+    with pytest.raises(PolicyError, match="does not cover 1 of the column's values"):
+        released(place, quasi_identifiers=["zip"], hierarchies={})
+    for names in (["a", "a"], ["a, b"], [""], ["missing"], ["*"], [" a"]):
+        with pytest.raises(PolicyError, match="area"):
+            Hierarchy.regions(names, [])
+    with pytest.raises(PolicyError, match="no area"):
+        Hierarchy.regions(["a"], [("a", "b")])
+    with pytest.raises(PolicyError, match="whole numbers"):
+        Hierarchy.regions(["a"], [], [-1])
