@@ -150,16 +150,16 @@ class Network(NamedTuple):
 
     def _connected(self, members: set[int]) -> bool:
         have = np.array(sorted(members))
-        beside = self._beside(have)
+        near = self._neighbors(have)
         seen = np.zeros(have.size, bool)
         new = seen.copy()
         new[0] = True
         while new.any():
             seen |= new
-            new = beside[new].any(axis=0) & ~seen
+            new = near[new].any(axis=0) & ~seen
         return bool(seen.all())
 
-    def _beside(self, some: np.ndarray) -> np.ndarray:
+    def _neighbors(self, some: np.ndarray) -> np.ndarray:
         """bool[s, s]: which of some areas are neighbors: the way leads straight to the second."""
         straight = np.isclose(self.apart[np.ix_(some, some)], self.weight[some][:, None] + self.weight[some])
         return np.asarray(straight & (self.ahead[np.ix_(some, some)] == some) & ~np.eye(some.size, dtype=bool))
