@@ -344,8 +344,8 @@ def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, numb
         return "the ledger speaks of another part"
     if before is None:
         return None
-    if mode == "views" and persons.height:
-        return "a view speaks of people whom the first part does not"
+    if mode == "views":
+        return "a view speaks of people whom the first part does not" if persons.height else None
     both = before.join(persons, on="person", suffix="_now")
     if mode == "increment":
         return None if both.is_empty() else "a person is published a second time"
