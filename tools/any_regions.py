@@ -30,7 +30,7 @@ from shoal.model.arguments import Effort
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.bounds import total
-from shoal.problems.tables.bounds.boxes import Pairs, around_centers, columns_of_boxes, nearest_cells, sweeps_of
+from shoal.problems.tables.bounds.boxes import Pairs, center_index, columns_of_boxes, nearest_cells, sweeps_of
 
 
 def cheapest(ids: list[str], edges: np.ndarray, people: np.ndarray) -> np.ndarray:
@@ -60,9 +60,9 @@ def bound_of_any(release: Any, lost: np.ndarray, ids: list[str], seconds: float)
     losses = pairs.cells.losses.copy()
     losses[at : at + n * n] = lost[np.ix_(own, own)].reshape(-1)
     cells = pairs.cells._replace(losses=losses)
-    around, sort = around_centers(cells, False)
+    around, sort = center_index(cells, False)
     cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
-    pairs = replace(pairs, cells=cells, around=around, order=pairs.order[sort])
+    pairs = replace(pairs, cells=cells, index=around, order=pairs.order[sort])
     near = nearest_cells(pairs, K - 1, until)
     if near is None:
         return 0.0
