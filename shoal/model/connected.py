@@ -1,9 +1,18 @@
-"""A tree of connected regions: areas merged with neighbors, and these again, until a component is one region."""
+"""A tree of connected regions: areas merged with neighbors, and these again, until a component is one region.
+
+The cheapest connected sets with some areas in them: Steiner trees with weights of nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import NamedTuple
+
+import numpy as np
+
+FEW = 7  # areas for which the cheapest connected set is found
+LIKELY = (0.25, 4.0)  # factors of weights that chance changes
+ROOTS = 8  # areas from which sets are grown
 
 
 class Area(NamedTuple):
@@ -14,20 +23,22 @@ class Area(NamedTuple):
 
 
 def nested_regions(
-    names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]]
+    names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]], seed: int | None = None
 ) -> list[dict[str, Area]]:
     """Of every area its region, level by level, each a union of regions of the level before; all of them connected.
 
     At every level the lightest region joins its lightest neighbor that has not joined another.  A region without such
     a neighbor stays as it is.  If fewer than a fifth of the regions go that way, those that stayed join, too, so that
-    there are O(log n) levels.  A last level of one region is left out: it is the root.  O((n + pairs) log n).
+    there are O(log n) levels.  A last level of one region is left out: it is the root.  With a seed, weights are
+    changed by chance before they are compared.  O((n + pairs) log n).
     """
     place = {name: i for i, name in enumerate(names)}
     ends = [(place[a], place[b]) for a, b in pairs]
-    region = list(range(len(names)))
+    region, chance = list(range(len(names))), Random(seed)
     out: list[dict[str, Area]] = []
     while True:
-        merged = _merged(region, weights, ends)
+        told = weights if seed is None else [w * chance.uniform(*LIKELY) for w in weights]
+        merged = _merged(region, told, ends)
         if merged is None:
             break
         region = merged
@@ -44,13 +55,13 @@ def nested_regions(
 def _area(members: Sequence[str], weight: int) -> Area:
     if len(members) == 1:
         return Area(members[0], 1)
-    return Area("{" + ", ".join(sorted(members)) + "}", max(weight, len(members)))
+    return Area("{" + ", ".join(sorted(members)) + "}", weight)
 
 
-def _merged(region: Sequence[int], weights: Sequence[int], ends: Sequence[tuple[int, int]]) -> list[int] | None:
+def _merged(region: Sequence[int], weights: Sequence[float], ends: Sequence[tuple[int, int]]) -> list[int] | None:
     """The next level, a number for each area; None where no region has a neighbor."""
     near: dict[int, set[int]] = {r: set() for r in region}
-    weight = dict.fromkeys(near, 0)
+    weight = dict.fromkeys(near, 0.0)
     for i, r in enumerate(region):
         weight[r] += weights[i]
     for a, b in ends:
@@ -70,3 +81,118 @@ def _merged(region: Sequence[int], weights: Sequence[int], ends: Sequence[tuple[
             if near[r]:
                 into[r] = into[min((o for o in near[r] if o in into), key=lambda o: (weight[o], o))]
     return [into.get(r, r) for r in region] if into else None
+
+
+class Network(NamedTuple):
+    """Areas, and the cheapest connected sets with any two of them.
+
+    weight  float64[n]     of every area
+    apart   float64[n, n]  weight of the cheapest connected set with both areas; inf where there is none
+    ahead   int32[n, n]    the area after the first on the way to the second, in that set
+    """
+
+    weight: np.ndarray
+    apart: np.ndarray
+    ahead: np.ndarray
+
+    @classmethod
+    def of(cls, weight: np.ndarray, ends: Sequence[tuple[int, int]]) -> Network:
+        """Floyd and Warshall with weights of nodes.  O(n^3)."""
+        n = weight.size
+        apart, ahead = np.full((n, n), np.inf), np.tile(np.arange(n, dtype=np.int32), (n, 1))
+        for a, b in ends:
+            apart[a, b] = apart[b, a] = weight[a] + weight[b]
+        apart[np.arange(n), np.arange(n)] = weight
+        for k in range(n):
+            over = apart[:, k, None] + (apart[k] - weight[k])
+            better = over < apart
+            apart[better] = over[better]
+            ahead = np.where(better, ahead[:, k, None], ahead)
+        return cls(weight, apart, ahead)
+
+    def way(self, a: int, b: int) -> set[int]:
+        """The cheapest connected set with two areas."""
+        out = {a}
+        while a != b:
+            a = int(self.ahead[a, b])
+            out.add(a)
+        return out
+
+    def cheapest(self, ends: Sequence[int]) -> set[int]:
+        """A connected set with some areas, two or more with ways between them; the cheapest if they are ``FEW``.
+
+        Up to ``FEW``: Dreyfus and Wagner (1971), over areas that can lie in a cheapest set.  O(3^t n + 2^t n^2).
+        Beyond: the next area by the cheapest way, again and again, from each area in turn (Takahashi and Matsuyama
+        1980); then areas that the set does not need are left out, the heaviest first.
+        """
+        found = min((self._grown(ends, a) for a in ends[:ROOTS]), key=self.total)
+        if len(ends) < 3 or len(ends) > FEW:
+            return found
+        least = self._least(ends, self.total(found))
+        return least if self.total(least) < self.total(found) else found
+
+    def total(self, members: set[int]) -> float:
+        """The weight of a set."""
+        return float(self.weight[sorted(members)].sum())
+
+    def _grown(self, ends: Sequence[int], root: int) -> set[int]:
+        out, left = {root}, [e for e in ends if e != root]
+        while left:
+            have = np.array(sorted(out))
+            ways = self.apart[np.ix_(have, np.array(left))] - self.weight[have][:, None]
+            a, b = np.unravel_index(int(np.argmin(ways)), ways.shape)
+            out |= self.way(int(have[a]), left[b])
+            left = [e for e in left if e not in out]
+        for area in sorted(out - set(ends), key=lambda a: (-self.weight[a], a)):
+            if self._connected(out - {area}):
+                out.discard(area)
+        return out
+
+    def _connected(self, members: set[int]) -> bool:
+        have = np.array(sorted(members))
+        beside = self._beside(have)
+        seen = np.zeros(have.size, bool)
+        new = seen.copy()
+        new[0] = True
+        while new.any():
+            seen |= new
+            new = beside[new].any(axis=0) & ~seen
+        return bool(seen.all())
+
+    def _beside(self, some: np.ndarray) -> np.ndarray:
+        """bool[s, s]: which of some areas are neighbors: the way leads straight to the second."""
+        straight = np.isclose(self.apart[np.ix_(some, some)], self.weight[some][:, None] + self.weight[some])
+        return np.asarray(straight & (self.ahead[np.ix_(some, some)] == some) & ~np.eye(some.size, dtype=bool))
+
+    def _least(self, ends: Sequence[int], most: float) -> set[int]:
+        """Dreyfus and Wagner: for every set of ends and every area, the cheapest connected set with all of them."""
+        some = np.flatnonzero((self.apart[list(ends)] <= most * (1 + 1e-9)).all(axis=0))
+        at, weight, apart = {int(a): i for i, a in enumerate(some)}, self.weight[some], self.apart[np.ix_(some, some)]
+        *first, root = (at[e] for e in ends)
+        whole = (1 << len(first)) - 1
+        cost, split, source = {}, {}, {}
+        for mask in range(1, whole + 1):
+            low = mask & -mask
+            if mask == low:
+                cost[mask] = apart[first[low.bit_length() - 1]]
+                continue
+            parts = [s for s in range(1, mask) if s & mask == s and s & low and s != mask]
+            sums = np.array([cost[s] + cost[mask ^ s] for s in parts]) - weight
+            best = np.argmin(sums, axis=0)
+            own = sums[best, np.arange(some.size)]
+            over = (own - weight)[:, None] + apart
+            source[mask] = np.argmin(over, axis=0)
+            cost[mask] = over[source[mask], np.arange(some.size)]
+            split[mask] = np.array(parts)[best]
+        out: set[int] = set()
+        todo = [(whole, root)]
+        while todo:
+            mask, v = todo.pop()
+            if mask not in split:
+                out |= self.way(int(some[first[mask.bit_length() - 1]]), int(some[v]))
+                continue
+            u = int(source[mask][v])
+            out |= self.way(int(some[u]), int(some[v]))
+            part = int(split[mask][u])
+            todo += [(part, u), (mask ^ part, u)]
+        return out

@@ -371,7 +371,7 @@ class Hierarchy:
         areas    their names, the values of the column
         pairs    names of neighbors
         weights  whole numbers from 0, such as people; a class loses its share of them, and an area by itself nothing.
-                 None: every area weighs 1
+                 Every area weighs 1 at least.  None: 1 each
 
         A class is written as the set of its areas, such as ``{06001, 06002}``.  Above the last class is the star.
 
@@ -393,7 +393,7 @@ class Hierarchy:
         if any(end not in known for pair in ends for end in pair):
             raise PolicyError("a pair of neighbors names what is no area; drop the pair, or add the area")
         order = sorted(known)
-        whole = tuple(int(known[name]) for name in order)
+        whole = tuple(max(int(known[name]), 1) for name in order)
         return cls(REGIONS, steps=(tuple(order), whole, tuple(a for a, _ in ends), tuple(b for _, b in ends)))
 
     @cached_property
@@ -442,8 +442,11 @@ class Hierarchy:
     def _leaves(self, levels: Sequence[Sequence[str]], values: Sequence[str | None]) -> np.ndarray:
         """``Resolved.leaves`` for the texts of the present values at every level but the root."""
         if self.kind == REGIONS:
-            people = [[1] * len(values), *([1 if v is None else at[v].leaves for v in values] for at in self._regions)]
-            return np.array([*people, [max(sum(self.steps[1]), len(self.steps[0]))] * len(values)], np.int64)
+            people = [
+                [1] * len(values),
+                *([1 if v is None else at[v].leaves for v in values] for at in self._regions),
+            ]
+            return np.array([*people, [sum(self.steps[1])] * len(values)], np.int64)
         given = list(zip(*self.rows, strict=True)) if self.kind == "rows" else levels
         out = []
         for level, whole in zip(levels, given, strict=True):

@@ -44,7 +44,7 @@ class Graph:
         """0 of one area; else their share of the weight, every unit of it a leaf, at least one for each area."""
         if len(members) < 2:
             return 0.0
-        own, whole = (max(sum(self.weight[a] for a in of), len(of)) for of in (members, self.weight.keys()))
+        own, whole = (sum(max(self.weight[a], 1) for a in of) for of in (members, self.weight.keys()))
         return (own - 1) / max(whole - 1, 1)
 
     def connected(self, members: frozenset[str]) -> bool:

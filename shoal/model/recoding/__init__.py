@@ -15,10 +15,11 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
-from shoal.model.recoding.levels import FORBIDDEN, Levels
+from shoal.model.recoding.levels import AREAS, FORBIDDEN, Levels, Regions
 from shoal.model.recoding.ranges import Grid, Ranges, Sets
 
 __all__ = [
+    "AREAS",
     "FORBIDDEN",
     "ColumnRecoding",
     "Grid",
@@ -27,6 +28,7 @@ __all__ = [
     "Published",
     "Ranges",
     "Recoding",
+    "Regions",
     "Sets",
     "Shown",
     "Slot",

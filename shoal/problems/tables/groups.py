@@ -89,7 +89,7 @@ def good_groups(
 
 
 SLOT_KINDS = {"tree": 0, "set": 2, "line": 3}  # of slots, in the kernels; 1 is a tree too large for a table of pairs
-SMALL_TREE = 400  # nodes
+SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 
 

@@ -23,10 +23,10 @@ from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.covering import reader
 from shoal.model.certificate import tight
-from shoal.model.hierarchy import GENERATED
+from shoal.model.hierarchy import GENERATED, REGIONS
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
-from shoal.model.recoding import ColumnRecoding, Grid, Levels, Published, Ranges, Recoding
+from shoal.model.recoding import AREAS, ColumnRecoding, Grid, Levels, Published, Ranges, Recoding, Regions
 from shoal.model.settings import RECODINGS
 from shoal.model.task import Grouping
 from shoal.publishing.columns.text import ColumnText, column_texts
@@ -183,7 +183,8 @@ def recodings(
             found = Hierarchy.of(source).resolve(values, column.name)
             if given:
                 _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
-            columns.append(Levels.tree(found.node, weight, ceiling, found.leaves))
+            tree = Levels.tree(found.node, weight, ceiling, found.leaves)
+            columns.append(_regions(asked, column.name, Hierarchy.of(source), values, tree))
             labels.append(found.labels[1:])
             continue
         step = asked.range_step.get(column.name)
@@ -200,6 +201,14 @@ def recodings(
         columns.append(plain if ceiling is None else replace(plain, ceiling=min(ceiling, 1)))
     stars_only = asked.publish == "stars" and not asked.weights
     return Recoding(tuple(columns), "stars" if stars_only else "ncp"), labels
+
+
+def _regions(asked: Policy, name: str, hierarchy: Any, values: list[str | None], tree: Levels) -> ColumnRecoding:
+    """Any connected sets of a graph's areas, or the classes of its tree where levels are asked or there are many."""
+    levels = asked.global_recoding or asked.coarsen or name in asked.max_level
+    if hierarchy.kind != REGIONS or levels or len(hierarchy.steps[0]) > AREAS:
+        return tree
+    return Regions.of(hierarchy, values, tree)
 
 
 def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.clock import clock
-from shoal.model.recoding import Levels, Ranges, Sets
+from shoal.model.recoding import Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.groups import ancestors
 from shoal.problems.threads import cores, each, flag
@@ -102,6 +102,8 @@ class Pairs:
                 else:
                     kind[-1] = 1
                     flat = column.position[values] * (column.weight / column.span)
+            elif isinstance(column, Regions):
+                flat = (column.near[np.ix_(values, values)] * column.weight).reshape(-1)
             elif not isinstance(column, Levels) or n > LARGE:
                 # one price for every pair of different values; for large trees the least loss of any node above a leaf
                 kind[-1] = 2
