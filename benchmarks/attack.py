@@ -3,6 +3,7 @@
 python benchmarks/attack.py adult
 python benchmarks/attack.py census
 python benchmarks/attack.py scale
+python benchmarks/attack.py scale 1000000
 python benchmarks/attack.py consistency
 python benchmarks/attack.py totals
 python benchmarks/attack.py worlds
@@ -44,6 +45,7 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"k": 5, "l": 2, "publish": "ranges"},
 )
 
+SCALES = (30_000, False), (30_000, True), (1_000_000, False), (1_000_000, True)  # whether there is more to attack with
 DECOYS = (
     ("adult", 2, 2, 0.5), ("adult", 5, 2, 0.5), ("census", 2, 2, 0.5),
     ("adult, values dealt at random", 2, 2, 0.5), ("adult, values dealt at random", 5, 2, 0.5),
@@ -116,12 +118,12 @@ def lines(name: str) -> list[dict[str, Any]]:
     return out
 
 
-def scale() -> list[dict[str, Any]]:
+def scale(least: int = 0) -> list[dict[str, Any]]:
     """Adult drawn with repetition, a district beside: how long the whole command takes, with its page."""
     table, quasi, sensitive = table_of("adult")
     out = []
     with tempfile.TemporaryDirectory() as folder:
-        for rows, more in ((30_000, False), (30_000, True), (1_000_000, False)):
+        for rows, more in (one for one in SCALES if one[0] >= least):
             rng = np.random.default_rng(rows)
             drawn = table.select(*quasi, sensitive)[rng.integers(0, table.height, rows)]
             drawn = drawn.with_columns(pl.Series("district", rng.integers(0, 40, rows).astype(str)))
@@ -350,7 +352,7 @@ def spans() -> list[dict[str, Any]]:
 if __name__ == "__main__":
     asked = sys.argv[1] if len(sys.argv) > 1 else "adult"
     if asked == "scale":
-        record("Attacks: how long they take", "python benchmarks/attack.py scale", scale(), [
+        record("Attacks: how long they take", "python benchmarks/attack.py scale", scale(*map(int, sys.argv[2:])), [
             "The whole command from files to the page; with the original: linkage at three rates of error, inference, "
             "minimality, downcoding, files. "
             "Of the processor: seconds of one core. The goal is of the clock on the wall.",

@@ -488,7 +488,8 @@ def _context(counted: Counted, grouping: Grouping, asked: Policy) -> bytes:
     The partition too: two searches in seconds may end apart, and laid side by side in one order their rows would be
     told by both groups.
     """
-    described = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
+    request = {name: value for name, value in asked.describe().items() if name != "judge"}  # whoever judges the rows
+    described = json.dumps(request, sort_keys=True, default=str).encode()
     shared = grouping.partition
     held = (np.sort(counted.histogram.count), shared.cell, shared.group, shared.count)
     return described + b"".join(np.asarray(a).astype("<i8").tobytes() for a in held)

@@ -84,22 +84,31 @@ def main() -> None:
         for i, part in enumerate(frame.iter_slices(asked.rows // 8)):
             part.write_parquet(root / "in" / f"p{i}.parquet")
         killed: list[int] = []
+        begun = threading.Event()
 
         def kill() -> None:
+            begun.wait()
             for _ in range(asked.kills):
                 time.sleep(1.0)
                 for process in executors()[:1]:
                     os.kill(process, signal.SIGKILL)
                     killed.append(process)
 
+        def told(what: str, _: float | None) -> None:
+            if "on the workers" in what:
+                begun.set()
+
         def made() -> Any:
-            return prepare(session.read.parquet(str(root / "in")), **how, judge="engine" if asked.shards else "here")
+            judge = "engine" if asked.shards else "here"
+            return prepare(session.read.parquet(str(root / "in")), **how, judge=judge, progress=told)
 
         thread = threading.Thread(target=kill)
         release = None if asked.shards else made()
         clock = time.perf_counter()
         thread.start()
-        release = made() if release is None else release
+        if release is None:
+            release = made()
+        begun.set()
         record = release.write(root / "out")
         spent = time.perf_counter() - clock
         thread.join()

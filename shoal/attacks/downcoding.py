@@ -106,12 +106,12 @@ def _guessed(
     }
 
 
-def _given(reading: Reading, other: int, own: np.ndarray, beside: np.ndarray, once: np.ndarray) -> np.ndarray:
+def _given(reading: Reading, other: int, own: np.ndarray, other_codes: np.ndarray, once: np.ndarray) -> np.ndarray:
     """float64[cells of the other column, values]: log of the share of a value's people whom each cell holds."""
     s, wide, far = reading.spreads[other], len(once), len(reading.shares[other])
-    kept = beside >= 0
+    kept = other_codes >= 0
     table = np.zeros((far + 1, wide))
-    np.add.at(table, (beside[kept] + 1, own[kept]), 1.0)
+    np.add.at(table, (other_codes[kept] + 1, own[kept]), 1.0)
     upto = np.cumsum(table, axis=0)
     held = np.zeros((s.size.size, wide))
     np.add.at(held, s.cell, upto[s.stop] - upto[s.start])

@@ -28,7 +28,7 @@ import polars as pl
 
 from shoal.attacks import public_files
 from shoal.attacks.linkage import same_order
-from shoal.attacks.public_files import told
+from shoal.attacks.public_files import figure_keys
 from shoal.attacks.reading import Finding, People, Reading, wilson
 from shoal.engines.codes import as_text, encode
 
@@ -196,7 +196,7 @@ def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, fou
         if name.startswith(_OWN_KEYS):  # what writers say of columns and of themselves
             continue
         text = value.decode("utf-8", "replace")
-        figures = sorted(set(told(_parsed(text))))
+        figures = sorted(set(figure_keys(_parsed(text))))
         found.said.append(f"metadata {name!r}" + (f" with {', '.join(figures)} of the original" if figures else ""))
     for one in schema:
         for key, value in (one.metadata or {}).items():

@@ -340,14 +340,14 @@ def found(reading: Reading, register: People, original: People | None, column: s
 
     register  everybody's quasi-identifiers;  original: to check the claims, None without it
     """
-    told = claims(reading, register, column) if reading.l > 1 else None
-    if told is None:
+    by_tuple = claims(reading, register, column) if reading.l > 1 else None
+    if by_tuple is None:
         return []
     truth = None
     if original is not None and column in original.sensitive:
-        tuples, values = len(register.tuples[0]), told.after.shape[1]
-        truth = _composition(register, original, told.number, tuples, values, column)[told.asked]
-    return _findings(reading, column, told, truth)
+        tuples, values = len(register.tuples[0]), by_tuple.after.shape[1]
+        truth = _composition(register, original, by_tuple.number, tuples, values, column)[by_tuple.asked]
+    return _findings(reading, column, by_tuple, truth)
 
 
 def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
@@ -396,16 +396,16 @@ def _composition(
 def _findings(
     reading: Reading,
     column: str,
-    told: Claims,
+    by_tuple: Claims,
     truth: np.ndarray | None,
 ) -> list[Finding]:
-    people, speaks, before, after = told.people, told.speaks, told.before, told.after
+    people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
     speaking = int(people[speaks].sum())
     details: dict[str, object] = {
         "people_whose_tuple_is_not_wholly_published": int(people.sum()),
         "people_of_whom_minimality_speaks": speaking,
         "people_claimed_by_the_compatible_rows": int(people[before.max(axis=1) > 1 / reading.l + 1e-9].sum()),
-        **told.rates,
+        **by_tuple.rates,
     }
     if truth is not None and speaking:
         weight = truth[speaks] / speaking

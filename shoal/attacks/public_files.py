@@ -122,18 +122,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def slack(told: float) -> float:
+def slack(share: float) -> float:
     """How far from the truth a share may be that is told with so many digits."""
-    digits = len(repr(float(told)).partition(".")[2])
+    digits = len(repr(float(share)).partition(".")[2])
     return float(0.5 * 10.0**-digits + 1e-12) if digits < 12 else 1e-12
 
 
 def _holds(figure: tuple[str, tuple[int, ...], float, float], rows: Sequence[Row], reading: Reading) -> bool:
-    what, columns, told, off = figure
+    what, columns, stated, off = figure
     if what == "rows":
-        return abs(len(rows) - told) <= off
+        return abs(len(rows) - stated) <= off
     if what[0] == "=":
-        return abs(sum(r[columns[0]] == int(what[1:]) for r in rows) - told) <= off
+        return abs(sum(r[columns[0]] == int(what[1:]) for r in rows) - stated) <= off
     count = Counter(tuple(r[c] for c in columns) for r in rows)
     if what == "classes":
         mine = float(len(count))
@@ -146,7 +146,7 @@ def _holds(figure: tuple[str, tuple[int, ...], float, float], rows: Sequence[Row
     else:
         pairs = len(rows) * (len(rows) - 1)
         mine = 1 - sum(n * (n - 1) for n in count.values()) / pairs if pairs else 0.0
-    return abs(mine - told) <= off
+    return abs(mine - stated) <= off
 
 
 PRIVATE = frozenset(
@@ -198,7 +198,7 @@ def is_private(path: Path) -> bool:
     return ".internal." in path.name or path.name.endswith((".record.json", ".policy.toml"))
 
 
-def told(figures: Any, under: str = "") -> Iterator[str]:
+def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
     """Where figures of the original stand in a JSON value: "before.separation"."""
     if isinstance(figures, Mapping):
         for key, held in figures.items():
@@ -207,16 +207,16 @@ def told(figures: Any, under: str = "") -> Iterator[str]:
             if key in PRIVATE:
                 yield f"{under}{key}"
             else:
-                yield from told(held, f"{under}{key}.")
+                yield from figure_keys(held, f"{under}{key}.")
     elif isinstance(figures, list):
         for held in figures:
-            yield from told(held, under)
+            yield from figure_keys(held, under)
 
 
 def found_next_to_it(reading: Reading, path: Path) -> list[Finding]:
     """Whether a public file beside the release tells figures of the original, and which hidden cells they pin down."""
     files = neighbors(path)
-    leaks = {(one.name, key) for one, held in files if not is_private(one) for key in told(held)}
+    leaks = {(one.name, key) for one, held in files if not is_private(one) for key in figure_keys(held)}
     internal = {one.name for one, held in files if not is_private(one) and isinstance(held, Mapping)
                 and held.get("internal")}  # fmt: skip
     leaking = bool(leaks or internal)

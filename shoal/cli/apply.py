@@ -58,7 +58,7 @@ def apply(
     new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet or Excel."),
     output: Path = flag(..., "-o", "--output", "The release; its certificate is written next to it."),
     certificate: Path | None = flag(None, "--certificate", "The certificate's file."),
-    beside: OutputFiles = OutputFiles(),
+    kept: OutputFiles = OutputFiles(),
     order: Order = Order(),
     after: After = After(),
     force: bool = FORCE,
@@ -73,13 +73,13 @@ def apply(
 
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
-    papers, read = Documents.next_to(output, certificate, not beside.no_record), [recoder, new, order.secret]
+    papers, read = Documents.next_to(output, certificate, not kept.no_record), [recoder, new, order.secret]
     trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
     force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
     papers.check([(output, TABLE)], read, overwrite=force)
     paper, record = papers.certificate, papers.record
     secret = None if order.secret is None else read_secret(order.secret)
-    bound = "none" if beside.no_bound else None
+    bound = "none" if kept.no_bound else None
     with working("applying the recoding"):
         release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
         release.write(output, paper, record=record is not None, bound=bound)

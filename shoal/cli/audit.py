@@ -93,8 +93,8 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
     lines.append("sizes of groups      " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
-    for told in found.get("composition", ()):
-        lines += composition_lines(told)
+    for composed in found.get("composition", ()):
+        lines += composition_lines(composed)
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
@@ -104,24 +104,24 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def composition_lines(told: dict[str, Any]) -> list[str]:
+def composition_lines(composed: dict[str, Any]) -> list[str]:
     """What releases tell together, for people."""
-    of = f" of {told['sensitive']}" if told["sensitive"] else ""
-    alone = told["rows_alone"]
+    of = f" of {composed['sensitive']}" if composed["sensitive"] else ""
+    alone = composed["rows_alone"]
     if alone is not None:
         lines = [f"with earlier ones    {alone['rows']:,} rows may be about somebody who is in an earlier release"]
         if alone["tell"] is not None:
             lines.append(f"  one value left{of}: surely for {alone['tell']:,} of them, for {alone['may_tell']:,} maybe")
         return lines
-    maybe = "may be" if "assumed" in told["placed"] else "are"
-    lines = [f"with earlier ones    {told['people']:,} people {maybe} in several releases{of and ';' + of}"]
+    maybe = "may be" if "assumed" in composed["placed"] else "are"
+    lines = [f"with earlier ones    {composed['people']:,} people {maybe} in several releases{of and ';' + of}"]
     for key, who in (("known", "groups known"), ("unknown", "a register")):
-        learned = told[key]
+        learned = composed[key]
         if learned is not None:
-            lines.append(f"  {who:<18} " + "; ".join(_learned(learned, told["k"], told["l"])))
-    if told["unplaced"]:
+            lines.append(f"  {who:<18} " + "; ".join(_learned(learned, composed["k"], composed["l"])))
+    if composed["unplaced"]:
         lines.append(
-            f"  {told['unplaced']:,} people have no published row that covers theirs, so are left out of the first"
+            f"  {composed['unplaced']:,} people have no published row that covers theirs, so are left out of the first"
         )
     return lines
 

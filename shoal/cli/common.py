@@ -20,7 +20,7 @@ from shoal.errors import Mention, Sentence, ShoalError
 from shoal.model.settings import entry_of
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
-from shoal.watching import Progress as Told
+from shoal.watching import Progress as Estimate
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
@@ -225,11 +225,13 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
 
-        told = Told(what)
+        estimate = Estimate(what)
 
         def said(share: float | None) -> None:
-            told(what, share)
-            more = "compiling, once per machine" if share is None else f"{share:.0%} of the search done{told.left()}"
+            estimate(what, share)
+            more = (
+                "compiling, once per machine" if share is None else f"{share:.0%} of the search done{estimate.left()}"
+            )
             progress.update(task, description=f"{what}; {more}")
 
         with compiling(lambda: said(None)), listening(said):

@@ -64,17 +64,17 @@ class _DuckDB:
         found = native.query(f"__shoal_{secrets.token_hex(8)}", "select * from arrow")
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
 
-    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         return slices(native, tell)
 
     def ordered(self, native: Any, by: str) -> Any:
         return native.order(quoted(by))
 
     def in_order(
-        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
     ) -> Iterator[pl.DataFrame]:
         """Not by ``ordered``: DuckDB sorts all rows whole, which takes several times as long as to copy them."""
-        return laid_in_order(batches(native, tell), by, rows, room, Bounds.within(_limit(native)))
+        return laid_in_order(batches(native, tell), by, rows, scratch, Bounds.within(_limit(native)))
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         return {}

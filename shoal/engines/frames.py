@@ -146,7 +146,7 @@ class FrameTable:
         """How some columns single rows out.  O(n log n) per column."""
         return singled_in_memory(self.polars(columns))
 
-    def slices(self, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """The whole table, which fits into memory already."""
         yield self.polars(self.columns)
         tell(self.rows)

@@ -211,11 +211,11 @@ class _Ibis:
         return native.order_by(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
     ) -> Iterator[pl.DataFrame]:
-        return self.slices(self.ordered(native, by).drop(by), room, tell)
+        return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
-    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         done, kinds = 0, _schema(native)
         try:
             for frame in _batches(native):

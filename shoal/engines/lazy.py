@@ -80,13 +80,13 @@ class Dialect(Protocol):
         ...
 
     def in_order(
-        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
     ) -> Iterator[pl.DataFrame]:
         """The slices of ``ordered``, without the column of numbers; rows: how many there are in all."""
         ...
 
-    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """All rows in slices that fit into memory, at least one; room: a folder for what is on its way."""
+    def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+        """All rows in slices that fit into memory, at least one; scratch: a folder for what is on its way."""
         ...
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
@@ -386,9 +386,9 @@ class LazyTable:
         found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
         return found
 
-    def slices(self, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Every row in slices, as the engine hands them out."""
-        return self.dialect.slices(self.native, room, tell)
+        return self.dialect.slices(self.native, scratch, tell)
 
     def parts(self, folder: Path) -> dict[str, int]:
         """Every row written by the engine itself, where it can do so without a pass through this process."""
@@ -419,10 +419,10 @@ class Numbered(NamedTuple):
     group: str
     published: Mapping[str, str]
 
-    def slices(self, names: Sequence[str], room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, names: Sequence[str], scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Some columns of all rows in slices, at least one."""
-        values = pl.concat(self.dialect.slices(self.values, room, lambda _: None)).sort(self.group)
-        for rows in self.dialect.in_order(self.native, self.at, self.rows, room, tell):
+        values = pl.concat(self.dialect.slices(self.values, scratch, lambda _: None)).sort(self.group)
+        for rows in self.dialect.in_order(self.native, self.at, self.rows, scratch, tell):
             at, own = rows[self.group], self.published
             yield pl.DataFrame([values[own[n]].gather(at).alias(n) if n in own else rows[n] for n in names])
 

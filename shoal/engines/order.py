@@ -159,12 +159,12 @@ class Bounds(NamedTuple):
 
 
 def laid_in_order(
-    frames: Iterator[pl.DataFrame], by: str, rows: int, room: Path, bounds: Bounds
+    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: Bounds
 ) -> Iterator[pl.DataFrame]:
     """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
 
     frames  at least one;  rows  how many there are in all, about
-    room    a folder in which runs lie that do not fit into memory, for as long as it takes
+    scratch    a folder in which runs lie that do not fit into memory, for as long as it takes
 
     Rows are gathered into runs, and a run is laid in order.  What all runs hold between two numbers is a slice, once it
     is laid in order again.  So the order is one of the numbers alone, whatever came first, no sort of all rows is made,
@@ -172,7 +172,7 @@ def laid_in_order(
     """
     pieces = max(1, min(rows // _FINE, _EDGES))
     edges = np.array([i * 2**64 // pieces for i in range(1, pieces)], np.uint64)
-    staging = folder_next_to(room / "order")
+    staging = folder_next_to(scratch / "order")
     runs: list[_Run] = []
     try:
         held = taken = 0

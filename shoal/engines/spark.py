@@ -64,9 +64,9 @@ class _Spark:
         return native.repartition(by).sortWithinPartitions(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, room: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
     ) -> Iterator[pl.DataFrame]:
-        return self.slices(self.ordered(native, by).drop(by), room, tell)
+        return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         """What executors write is what leaves, but for columns whose fields may tell of levels that no row holds.
@@ -89,12 +89,12 @@ class _Spark:
             shutil.rmtree(staging, ignore_errors=True)
         return rows
 
-    def slices(self, native: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """The parts that executors wrote, each taken away once it has been read.
 
         Moments with a zone go as whole numbers: the form of old in which they would be written knows no zone.
         """
-        staging, done = folder_next_to(room / "staging"), 0
+        staging, done = folder_next_to(scratch / "staging"), 0
         kinds = nw.from_native(native).collect_schema()
         zoned = {n for n, kind in kinds.items() if isinstance(kind, nw.Datetime) and kind.time_zone}
         own = {name: self.sql.name(name) for name in native.columns}

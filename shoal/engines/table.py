@@ -358,10 +358,10 @@ class Table(Protocol):
         """Some columns in memory, every row."""
         ...
 
-    def slices(self, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Every row in slices that fit into memory, at least one; ``tell`` hears how many rows have passed.
 
-        room  a folder in which an engine may leave what is on its way
+        scratch  a folder in which an engine may leave what is on its way
         """
         ...
 

@@ -265,13 +265,12 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         )
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
-        wrong = _beside(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
+        wrong = _ledger_fault(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
         wrong = wrong or _went_on(before, persons, about["mode"], i)
         if wrong is not None:
             return [Finding("persons", False, f"part {i}: {wrong}")]
-        if before is not None:
-            persons = pl.concat([before.join(persons, on="person", how="anti"), persons])
-        before = persons
+        now = persons if about["mode"] == "again" else persons.select("person")  # all that the others are asked of
+        before = now if before is None else pl.concat([before.join(now, on="person", how="anti"), now])
         sealed = hashlib.sha256((folder / "ledger.json").read_bytes()).hexdigest()
     text = {
         "increment": "every person is in one part, in a class whose rows the ledger states",
@@ -281,7 +280,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     return [Finding("persons", True, text[about["mode"]])]
 
 
-def _beside(
+def _ledger_fault(
     path: Path,
     content: Mapping[str, Any],
     persons: pl.DataFrame,
@@ -308,8 +307,9 @@ def _beside(
             of_value[v] = _hash(key, "value", v)
         stands[of_tuple[t]][of_value[v]] += count
     known: dict[str, Counter[str]] = defaultdict(Counter)
-    for t, v, possible in persons.select("tuple", "value", "possible").rows():
-        known[t][v] += 1
+    lines = persons.group_by("tuple", "value", "possible").len().rows()
+    for t, v, possible, n in lines:
+        known[t][v] += n
         if v not in possible.split():
             return "a person's value is none of those that remain possible"
     if about["mode"] in ("increment", "views"):
@@ -327,7 +327,7 @@ def _beside(
             units[t][v] += n
     if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in units.items()}:
         return "the table holds other rows than the groups of the ledger"
-    for (t, possible, _), n in Counter(persons.select("tuple", "possible", "value").rows()).items():
+    for t, _, possible, n in lines:
         if n > copies.get((t, possible), 0):
             return "a value occurs more often in a group than the others"
     return None

@@ -43,7 +43,7 @@ def quick(kernel: Any, steps: float) -> Callable[..., Any]:
         return kernel  # type: ignore[no-any-return]
     name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"
     if name not in _spent:
-        _files[name] = _beside(kernel)
+        _files[name] = _seconds_file(kernel)
         _spent[name] = _kept(_files[name])
     seconds, taken = _spent[name]
     foreseen = steps * (seconds / taken if taken else PACE)
@@ -70,7 +70,7 @@ def _compiled(kernel: Any) -> bool:
     return bool(kernel.overloads) or (on_disk is not None and bool(on_disk._load_index()))
 
 
-def _beside(kernel: Any) -> Path | None:
+def _seconds_file(kernel: Any) -> Path | None:
     """Where the seconds of a kernel are kept: beside its compiled code, under a name that its text is part of."""
     on_disk = getattr(kernel._cache, "_cache_file", None)
     return None if on_disk is None else Path(on_disk._index_path).with_suffix(".seconds")

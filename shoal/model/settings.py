@@ -407,8 +407,11 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     ]
     shards: Annotated[
         int | None,
-        Setting("Search", "Cut the cells of a large table into at most this many shards.", stated="asked"),
-    ]
+        Setting(
+            "Search", "Cut the cells of a large table into at most this many shards.",
+            "With Spark, the workers search them.", stated="asked",
+        ),
+    ]  # fmt: skip
     seed: Annotated[
         int | None,
         Setting(

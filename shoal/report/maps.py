@@ -377,7 +377,7 @@ def draw_tiles(
 
 
 def _plot_tiles(path: Path, sheet: _Sheet, title: str, note: str) -> None:
-    figure, axes = framed(path, sheet.focus, 8.0, (title, note), beside=1.9)
+    figure, axes = framed(path, sheet.focus, 8.0, (title, note), margin=1.9)
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
 

@@ -47,7 +47,7 @@ def page(figures: Mapping[str, Any]) -> str:
     sections = [
         ("Who decided", decision(figures, _why(figures))),
         ("What holds", _holds(figures)),
-        ("Privacy after" if later(figures) else "Privacy before and after", _before_after(figures)),
+        ("Privacy after" if from_release_alone(figures) else "Privacy before and after", _before_after(figures)),
         ("The request", asked(figures)),
         ("The certificate", _certificate(figures)),
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
@@ -94,7 +94,7 @@ def _choices(explored: Mapping[str, Any]) -> Markup:
     return paragraph(said, "soft") + drawn + choices(explored["points"])
 
 
-def later(figures: Mapping[str, Any]) -> bool:
+def from_release_alone(figures: Mapping[str, Any]) -> bool:
     """Whether they are told from a release and its certificate alone."""
     return not figures["before"]
 
@@ -245,7 +245,7 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
         for c in figures["columns"]
     ]
     head = ["column", "different values before", "after", "values changed", "of rows", "of them hidden", "mean loss"]
-    known = not later(figures)
+    known = not from_release_alone(figures)
     if not known:
         head, lines = [head[0], *head[2:-1]], [(line[0], *line[2:-1]) for line in lines]
     measures = [
@@ -298,7 +298,7 @@ def _distributions(figures: Mapping[str, Any]) -> Markup:
         "whose value was hidden. " + apart
     )
     drawn = [part("parts.html", "titled", c["name"], _bars(c, rows)) for c in figures["columns"]]
-    return paragraph(apart if later(figures) else said, "soft") + Markup().join(drawn)
+    return paragraph(apart if from_release_alone(figures) else said, "soft") + Markup().join(drawn)
 
 
 def _bars(column: Mapping[str, Any], rows: int) -> Markup:

@@ -189,10 +189,10 @@ def public_words(certificate: Mapping[str, Any]) -> str:
     return text if factor is None else f"{text} Of every table, at most {factor:g} times the least is promised."
 
 
-def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True, begins: str = "It costs") -> str:
+def proved(certificate: Mapping[str, Any], subject: str, comparable: bool = True, begins: str = "It costs") -> str:
     """A certificate in words.
 
-    others      whom the bound speaks of: "every release of this kind"
+    subject      whom the bound speaks of: "every release of this kind"
     comparable  this answer is one of them;  begins: the first words
     """
     c = certificate
@@ -203,7 +203,7 @@ def proved(certificate: Mapping[str, Any], others: str, comparable: bool = True,
         return text + "; nothing is proved about how little would do."
     if c["ratio"] <= 1 + ROUNDING:
         return text + ", and that is the least possible up to rounding, proved."
-    text += f"; {others} costs at least {shown(c['lower_bound'], c['unit'], least=True)}"
+    text += f"; {subject} costs at least {shown(c['lower_bound'], c['unit'], least=True)}"
     if comparable:
         text += f", so this one costs at most {times(c['ratio'])} possible, proved"
     text += "."

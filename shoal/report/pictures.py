@@ -49,15 +49,15 @@ def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], 
 
 
 def framed(
-    path: Path, focus: tuple[float, ...], longer: float, said: tuple[str, str], *, least: float = 0, beside: float = 0
+    path: Path, focus: tuple[float, ...], longer: float, said: tuple[str, str], *, least: float = 0, margin: float = 0
 ) -> tuple[Any, Any]:
     """A figure and its axes: ``focus`` (left, top, width, height); said: a title above it and a note below.
 
-    longer, least, beside  inches: the longer side, the least width, and room on the right
+    longer, least, margin  inches: the longer side, the least width, and room on the right
     """
     x0, y0, across, down = focus
     wide, tall = max(longer * across / max(across, down), least), longer * down / max(across, down)
-    full = (wide + 0.4 + beside, tall + 1.0)
+    full = (wide + 0.4 + margin, tall + 1.0)
     made = figure(path, full, dpi=160)
     axes = made.add_axes((0.2 / full[0], 0.45 / full[1], wide / full[0], tall / full[1]))
     axes.set_xlim(x0, x0 + across)

@@ -90,7 +90,7 @@ class _Grid:
         task.points = []
         many, found = len(grid["k"]) * len(grid["l"]) * len(grid["publish"]), 0
 
-        def told(words: Any, share: Any) -> None:
+        def report(words: Any, share: Any) -> None:
             nonlocal found
             if words == "point":
                 task.points.append(share)
@@ -101,7 +101,7 @@ class _Grid:
 
         with self.work.running(shown=self.progress):
             answer = await self.window.ask(
-                "explore", told, long=True, source=task.source, settings=task.asked(), grid=grid
+                "explore", report, long=True, source=task.source, settings=task.asked(), grid=grid
             )
         if answer is not None:
             task.points = answer["points"]

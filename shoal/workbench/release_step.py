@@ -40,14 +40,14 @@ def draw(window: Any) -> None:
     progress.visible = False
     doing = ui.label().props("role=status").classes("wb-note")
 
-    def told(words: str, share: float | None) -> None:
+    def report(words: str, share: float | None) -> None:
         doing.set_text(words)
         progress.props(f"indeterminate={str(share is None).lower()}")
         progress.set_value(share or 0)
 
     async def run() -> None:
         with make.running(doing, shown=progress):
-            made = await _make(window, told, folder.value or "")
+            made = await _make(window, report, folder.value or "")
         if made:
             window.say("The release is made and verified.")
             window.changed("Release", "Explore", "Intruder")
@@ -58,7 +58,7 @@ def draw(window: Any) -> None:
     _project(window)
 
 
-async def _make(window: Any, told: Any, folder: str) -> bool:
+async def _make(window: Any, report: Any, folder: str) -> bool:
     """One release with its papers; False where it was refused or stopped, and then nothing of it is left.
 
     All is made in the private folder of the task, which a stop may leave half filled, and handed over whole.
@@ -81,7 +81,7 @@ async def _make(window: Any, told: Any, folder: str) -> bool:
     try:
         named = with_hierarchies(settings, made_in, f"{stem}.hierarchies")
         found = await window.ask(
-            "release", told, long=True, source=task.source, settings=_placed(named, made_in), folder=str(made_in),
+            "release", report, long=True, source=task.source, settings=_placed(named, made_in), folder=str(made_in),
             name=f"{stem}.csv", secret=str(secret),
         )  # fmt: skip
         if found is None:
@@ -284,16 +284,16 @@ def _sentence(finding: dict[str, Any]) -> str:
 
 def _reached(findings: list[dict[str, Any]]) -> dict[str, Any]:
     """Bars in percent: each attack with the release, and by the best guess without it."""
-    told = [f for f in findings if f["figure"] is not None][::-1]  # the chart begins at its foot
+    known = [f for f in findings if f["figure"] is not None][::-1]  # the chart begins at its foot
     bars = {
-        "with the release": [round(100 * f["figure"], 2) for f in told],
-        "without it": [round(100 * max(f["baselines"].values()), 2) if f["baselines"] else None for f in told],
+        "with the release": [round(100 * f["figure"], 2) for f in known],
+        "without it": [round(100 * max(f["baselines"].values()), 2) if f["baselines"] else None for f in known],
     }
     return {
         "animation": False, "aria": {"enabled": True}, "legend": {"top": 0}, "tooltip": {"trigger": "axis"},
         "grid": {"left": 10, "right": 40, "top": 35, "bottom": 45, "containLabel": True},
         "xAxis": {"type": "value", "min": 0, "max": 100, "name": "percent", "nameLocation": "middle", "nameGap": 28},
-        "yAxis": {"type": "category", "data": [f"{f['attack']}: {f['name']}" for f in told],
+        "yAxis": {"type": "category", "data": [f"{f['attack']}: {f['name']}" for f in known],
                   "axisLabel": {"width": 220, "overflow": "break", "lineHeight": 14}},
         "series": [{"type": "bar", "name": name, "data": data} for name, data in bars.items()],
     }  # fmt: skip

@@ -113,10 +113,10 @@ class Window:
         self.undo: Any = None
         self.redo: Any = None
 
-    async def ask(self, job: str, told: Any = None, *, long: bool = False, **arguments: Any) -> Any:
+    async def ask(self, job: str, progress: Any = None, *, long: bool = False, **arguments: Any) -> Any:
         """The answer of a job; None, and said on the page, where it is refused."""
         try:
-            return await (self.works if long else self.asks).ask(job, told, **arguments)
+            return await (self.works if long else self.asks).ask(job, progress, **arguments)
         except JobError as error:
             self.say(str(error), bad=True)
             return None
@@ -266,9 +266,9 @@ class Window:
             ui.timer(0.05, self.open_first, once=True)
 
 
-def _plain_name(told: str) -> str:
+def _plain_name(name: str) -> str:
     """The name of a file that a browser tells, without a folder or what no name has."""
-    return "".join(c for c in told.replace("\\", "/").split("/")[-1] if c.isprintable()).lstrip(".") or "table.csv"
+    return "".join(c for c in name.replace("\\", "/").split("/")[-1] if c.isprintable()).lstrip(".") or "table.csv"
 
 
 def pages(bench: Bench) -> None:

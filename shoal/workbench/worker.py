@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-Told = Callable[[str, Any], None]
+Progress = Callable[[str, Any], None]
 
 
 class JobError(Exception):
@@ -51,7 +51,7 @@ class Worker:
             )  # fmt: skip
         return self._process
 
-    async def ask(self, job: str, told: Told | None = None, **arguments: Any) -> Any:
+    async def ask(self, job: str, progress: Progress | None = None, **arguments: Any) -> Any:
         """The answer of a job; JobError where it is refused, Stopped where it is stopped."""
         async with self._lock:
             self._stopped = False
@@ -67,8 +67,8 @@ class Worker:
                     if number != self._asked:  # of a question whose window went before it was answered
                         continue
                     if what == "told":
-                        if told is not None:
-                            told(*value)
+                        if progress is not None:
+                            progress(*value)
                     elif what == "answer":
                         return value
                     else:

@@ -214,3 +214,35 @@ def test_no_module_and_no_class_has_a_retired_name() -> None:
         if (words := retired_names(path.relative_to(ROOT), path.read_text(encoding="utf-8")))
     }
     assert found == {}
+
+
+EVERYWHERE = {"beside", "told", "toll", "tolls", "room", "rooms", "ways", "going_around", "slender", "surroundings"}
+
+
+def retired_arguments(text: str) -> list[str]:
+    """The retired words that name a function, an argument, or a field; a leading underscore changes nothing."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found += [node.name, *(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))]
+        elif isinstance(node, ast.ClassDef):
+            fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
+            found += [field.id for field in fields if isinstance(field, ast.Name)]
+    return [name for name in found if name.strip("_") in EVERYWHERE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def _told(): ...", "def f(a, *, ways=1): ...", "class A:\n    room: int", "def beside(): ..."],
+)
+def test_a_retired_name_is_seen(text: str) -> None:
+    assert len(retired_arguments(text)) == 1
+
+
+def test_no_function_argument_or_field_has_a_retired_name() -> None:
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in sorted((ROOT / "shoal").rglob("*.py"))
+        if (names := retired_arguments(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}

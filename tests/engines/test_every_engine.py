@@ -79,7 +79,7 @@ class BagTable:
     def polars(self, names):
         return self.here().polars(names)
 
-    def slices(self, room, tell):
+    def slices(self, scratch, tell):
         for start in range(0, max(self.rows, 1), 7):
             yield self.here().polars(self.columns)[start : start + 7]
             tell(min(start + 7, self.rows))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -68,6 +69,19 @@ def test_every_engine_judges_what_it_wrote(
         assert part["sha256"] == hashlib.sha256((tmp_path / "out" / part["file"]).read_bytes()).hexdigest()
 
 
+def test_rows_are_the_same_whoever_judges_them(tmp_path: Path) -> None:
+    """One secret places every row in the same group, also where a cell is split between groups."""
+    drawn = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": drawn.integers(0, 4, 400), "b": drawn.integers(0, 5, 400), "row": range(400)})
+    frame = frame.with_columns(s=pl.Series(drawn.choice(["p", "q", "r"], 400, p=[0.4, 0.35, 0.25])))
+    asked = ASKED | {"k": 5, "l": 2, "publish": "ranges", "insensitive": ["row"], "secret": SECRET}
+    for judge in ("here", "engine"):
+        release = prepare(duckdb.connect().from_arrow(frame.to_arrow()), **asked, judge=judge)
+        assert (np.bincount(release._placement.expected.partition.cell) > 1).any()
+        release.write(tmp_path / judge)
+    assert rows_in(tmp_path / "here") == rows_in(tmp_path / "engine")
+
+
 def _changed(folder: Path, parts: list[Path]) -> None:
     frame = pl.read_parquet(parts[0])
     other = frame["s"].unique().sort()
@@ -103,14 +117,14 @@ def test_a_forged_part_is_refused(
 ) -> None:
     frame = held_by(engine, in_parts(people(240), tmp_path / "in", "parquet"), request)
     release = prepare(frame, **ASKED, insensitive=["note"], judge=judge)
-    whole = writing.judge_written
+    whole = writing.read_back
     for harm in (_changed, _dropped, _swapped, _cut_short, _another, _gone):
 
         def harmed(release: Any, folder: Path, *rest: Any, harm: Callable[..., None] = harm) -> Any:
             harm(folder, sorted(folder.glob("*.parquet"), key=lambda p: -p.stat().st_size))
             return whole(release, folder, *rest)
 
-        monkeypatch.setattr(writing, "judge_written", harmed)
+        monkeypatch.setattr(writing, "read_back", harmed)
         with pytest.raises(VerificationError) as refused:
             release.write(tmp_path / "out", parts="parquet")
         assert not any(f"'{value}'" in str(refused.value) for value in "abcdefpqrs"), "no value of a row"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.catalogue import names
-from shoal.problems.regions import merge
+from shoal.problems.regions import merge, search
 from shoal.problems.regions.answer import OTHERS, most_regions
 from shoal.problems.regions.packing import _Master
 from shoal.problems.regions.sets import Pool
@@ -408,3 +408,18 @@ def test_what_was_rounded_in_vain_is_not_rounded_for_every_objective(monkeypatch
     assert found.regions < found.upper_bound
     assert "separator" in found.certificate.details["upper_bounds"]
     assert len(dives) == 1
+
+
+@pytest.mark.parametrize("objective", ["count", "sumsq", "excess", "max"])
+def test_nothing_is_searched_once_every_objective_is_as_low_as_it_can_be(objective, monkeypatch):
+    """Areas that reach k by themselves, all alike: one region each is proved best by every objective."""
+    edges = np.stack([np.arange(11), np.arange(1, 12)], 1)
+    calls = []
+    run = search._run
+    monkeypatch.setattr(search, "_run", lambda *asked: calls.append(asked) or run(*asked))
+    found = merge(edges, weights=np.full(12, 5), k=5, objective=objective, method="search", seed=1)
+    assert found.certificate.optimal
+    assert len(found.sizes) == 12
+    assert not calls
+    merge(edges, weights=np.full(12, 5), k=10, objective="sumsq", method="search", seed=1, regions=4)
+    assert calls

@@ -134,7 +134,7 @@ def _added_up(held: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return together.group_by(together.columns[:-1]).agg(pl.col("n").sum())
 
 
-class _Told(NamedTuple):
+class _PartReport(NamedTuple):
     """What is said of a part: its SHA-256, its rows, and the sum of its tuples' marks."""
 
     file: str
@@ -185,7 +185,7 @@ def count_elsewhere(
             errand = errand._replace(buckets=min(len(files), _BUCKETS))
             answers = spread(partial(_worked, errand), [name.encode() for name in files], _together)
             frames = [pl.read_ipc(io.BytesIO(held)) for _, held in answers]
-            said = [_Told(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
+            said = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
             held = [frame for frame in frames if frame.columns[0] != "file"]
         else:
             assert ask is not None
@@ -199,13 +199,13 @@ def count_elsewhere(
             raise VerificationError(f"the part {told.file!r} cannot be read back, or has other columns than the first")
     if sorted(told.file for told in said) != sorted(files) or not whole.height:
         raise VerificationError("the workers did not count each part once; nothing was published")
-    total = _told(errand, "", "", whole)
+    total = _part_report(errand, "", "", whole)
     if total.rows != sum(told.rows for told in said) or total.mark != sum(told.mark for told in said) % 2**64:
         raise VerificationError("what the workers counted is not what the parts hold together; nothing was published")
     drawn = secrets.SystemRandom().sample(said, min(len(said), max(_AGAIN, len(said) // 100)))
     for told in drawn:
         cells, digest = _count_part(names, columns, separator, folder / told.file)
-        if _told(errand, told.file, digest, cells) != told:
+        if _part_report(errand, told.file, digest, cells) != told:
             raise VerificationError(
                 f"the part {told.file!r} is not what the workers reported of it; nothing was published"
             )
@@ -224,7 +224,7 @@ def _worked(errand: _Errand, task: bytes) -> Iterator[tuple[int, bytes]]:
     bucket = marks % np.uint64(errand.buckets)
     for number in np.unique(bucket).tolist():
         yield number, _packed(cells.filter(pl.Series(bucket == number)))
-    told = _told(errand, name, digest, cells, marks) if digest else _Told(name, "", 0, 0)
+    told = _part_report(errand, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
     kinds = {"file": pl.String, "sha256": pl.String, "rows": pl.Int64, "mark": pl.UInt64}
     yield -1, _packed(pl.DataFrame([told], schema=kinds, orient="row"))
 
@@ -241,7 +241,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
     return content.getvalue()
 
 
-def _asked(errand: _Errand, name: str, ask: Callable[[str], Any]) -> tuple[_Told, pl.DataFrame]:
+def _asked(errand: _Errand, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
     """What an engine answers of a part, and its SHA-256, which is made here."""
     file = Path(errand.folder) / name
     place = _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(file)), "'")
@@ -255,10 +255,10 @@ def _asked(errand: _Errand, name: str, ask: Callable[[str], Any]) -> tuple[_Told
             "hive_partitioning = false)"
         )
     if tuple(ask(f"select * from {source} limit 0").columns) != errand.columns:
-        return _Told(name, "", 0, 0), pl.DataFrame()
+        return _PartReport(name, "", 0, 0), pl.DataFrame()
     picked = ", ".join(f'{_quoted(n, chr(34))} as "c{i}"' for i, n in enumerate(errand.names))
     cells = ask(f'select {picked}, count(*)::bigint as "n" from {source} group by all')
-    return _told(errand, name, hash_of(file), cells), cells
+    return _part_report(errand, name, hash_of(file), cells), cells
 
 
 def _quoted(text: str, mark: str) -> str:
@@ -266,11 +266,13 @@ def _quoted(text: str, mark: str) -> str:
     return mark + text.replace(mark, mark * 2) + mark
 
 
-def _told(errand: _Errand, name: str, digest: str, cells: pl.DataFrame, marks: np.ndarray | None = None) -> _Told:
+def _part_report(
+    errand: _Errand, name: str, digest: str, cells: pl.DataFrame, marks: np.ndarray | None = None
+) -> _PartReport:
     """What counted tuples say of a part; the same whichever reader counted them."""
     counts = cells["n"].to_numpy()
     marks = _marks(errand, cells) if marks is None else marks
-    return _Told(name, digest, int(counts.sum()), int((marks * counts.astype(np.uint64)).sum(dtype=np.uint64)))
+    return _PartReport(name, digest, int(counts.sum()), int((marks * counts.astype(np.uint64)).sum(dtype=np.uint64)))
 
 
 def _marks(errand: _Errand, cells: pl.DataFrame) -> np.ndarray:

@@ -176,8 +176,8 @@ def write_down(cells, place, column, i, own):
 
 
 @njit(**LEAN_INNER)
-def losses_with(cells, place, own, column, i, others, begin, distance):
-    """What column[:, i], whose losses are written down, loses together with others[:, begin ..], float64[..]: out.
+def losses_with(cells, place, own, column, i, codes, begin, distance):
+    """What column[:, i], whose losses are written down, loses together with codes[:, begin ..], float64[..]: out.
 
     Column by column, without a choice within the loops: the machine then takes several cells at a time.
     """
@@ -185,7 +185,7 @@ def losses_with(cells, place, own, column, i, others, begin, distance):
     for c in range(distance.size):
         distance[c] = 0.0
     for j in range(place.size):
-        code = others[j, begin : begin + distance.size]
+        code = codes[j, begin : begin + distance.size]
         if place[j] >= 0:
             row = own[place[j] : place[j] + width[j]]
             for c in range(distance.size):

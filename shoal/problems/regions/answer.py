@@ -114,7 +114,7 @@ def optimal_components(
         return label, settled
     for i, name in enumerate(task.objective):
         if name in ("max", "excess"):
-            level = _others(task, label, ~settled, name)
+            level = _component_level(task, label, ~settled, name)
             for listed in lists.values():
                 level = max(level, listed.bisect(name))
             for listed in lists.values():
@@ -130,7 +130,7 @@ def optimal_components(
     return relabelled(label), settled
 
 
-def _others(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
+def _component_level(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
     """Largest weight or excess among the regions of the areas in ``mask``; 0 when there are none."""
     if not mask.any():
         return 0

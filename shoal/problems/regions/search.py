@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.model.certificate import Guarantee
-from shoal.problems.regions.bounds import CountBound, largest_bound
+from shoal.problems.regions.bounds import CountBound, largest_bound, squares_bound
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import Clock, Contiguity, Districting, Found, Structure, one, structure, value
@@ -163,7 +163,7 @@ def search(
     begun = label if more is None else more(label)
     both = begun is not label and task.objective[0] != "count"
     found = [improve(task, bound, begun, clock.part(0.5) if both else clock, pool=pool)]
-    if both and not _lightest(task, bound, found[0]):
+    if both and not (task.objective[0] == "max" and _lowest(task, bound, found[0], "max")):
         found.append(improve(task, bound, label, clock, pool=pool))
     label = min(found, key=lambda made: value(task, made, task.objective))
     kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
@@ -171,9 +171,17 @@ def search(
     return Found(label, guarantee, details=first.details)
 
 
-def _lightest(task: Districting, bound: CountBound, label: np.ndarray) -> bool:
-    """Whether the heaviest region is what is asked for first, and none can be lighter."""
-    return task.objective[0] == "max" and one(task, label, "max") <= largest_bound(task, bound)[0]
+def _lowest(task: Districting, bound: CountBound, label: np.ndarray, name: str) -> bool:
+    """Whether an objective is proved to be as low as it can be."""
+    if name == "count":
+        return int(label.max(initial=-1)) + 1 >= bound.value
+    if name == "max":
+        least: float = largest_bound(task, bound)[0]
+    elif name == "sumsq":
+        least = squares_bound(task, bound)
+    else:
+        least = 1.0 if name == "excess" else 0
+    return bool(one(task, label, name) <= least)
 
 
 def improve(
@@ -196,10 +204,18 @@ def improve(
     pool = Pool() if pool is None else pool
     found = [label]
     spend = 1 - _PUT * (not {"compact", "similar"}.isdisjoint(chain))
+
+    def settled() -> bool:
+        return all(_lowest(task, bound, found[-1], name) for name in chain)
+
     for run in range(_RUNS):
+        if settled():
+            return found[-1]
         share = 1 / (_RUNS - run)
         slot = clock.part(share * spend)
         found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
+    if settled():
+        return found[-1]
     best = min(found, key=lambda one_of: value(task, one_of, chain))
     return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: value(task, one_of, chain))
 
@@ -231,7 +247,7 @@ def _improved(
                 if priced and cap > one(task, start, "max"):  # whose promise is kept
                     label, cap = _lower_max(task, bound, start, seconds, part, pool)
                     priced = False
-            elif name != "count" or ((i == 0 or not priced) and int(label.max()) + 1 < bound.value):
+            elif not _lowest(task, bound, label, name) and not (name == "count" and i and priced):
                 label = _run(task, bound, label, name, cap, 0.0, seconds, part, pool)
         if not (warm and i == 0):
             held = chain[: i + 1 - warm]

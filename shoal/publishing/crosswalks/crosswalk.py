@@ -173,15 +173,15 @@ class Crosswalk(Shown):
             more["assignments"] = Path(assignments)
         known("choice for bound", bound, BOUNDS)
         for name in more:
-            if name not in self._beside():
-                raise PolicyError.unknown(f"companion of {self.kind}", name, self._beside())
+            if name not in self._all_companions():
+                raise PolicyError.unknown(f"companion of {self.kind}", name, self._all_companions())
         first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
         if first is None:
             raise PolicyError("there is nothing to write; name a path")
         papers = Documents.next_to(first, certificate, record, sign)
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
 
-    def _beside(self) -> Mapping[str, Drawing]:
+    def _all_companions(self) -> Mapping[str, Drawing]:
         """The companions, assignments among them."""
         if self.rows is None:
             return self.companions
@@ -190,7 +190,7 @@ class Crosswalk(Shown):
 
     def _files(self, path: Path | None, more: Mapping[str, Path], abouts: list[dict[str, Any]]) -> list[Piece]:
         """The crosswalk and its companions; what is known of each is added to ``abouts`` once it was judged."""
-        companions = self._beside()
+        companions = self._all_companions()
 
         def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
             def judge_bytes(temporary: Path) -> None:
@@ -207,7 +207,7 @@ class Crosswalk(Shown):
         self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]],
         papers: Documents, overwrite: bool, bound: bool,
     ) -> Path:  # fmt: skip
-        companions = self._beside()
+        companions = self._all_companions()
         wanted: list[Wanted] = [] if path is None else [(path, TABLE)]
         wanted += [(p, companions[name].form) for name, p in more.items()]
         closed = papers.check([*wanted, *((p, d.form) for p, d in drawn)], self.read, overwrite=overwrite)

@@ -200,13 +200,13 @@ class _Writing:
         stated = statement.Statement(release, path, shown, bound, {"folder": True} if ending else {})
         return cls(release, stated, ending, separator, held, text, tell)
 
-    def frames(self, room: Path) -> Iterator[pl.DataFrame]:
+    def frames(self, scratch: Path) -> Iterator[pl.DataFrame]:
         """The rows in slices, as the file shows them."""
 
         def count(done: int) -> None:
             self.tell("writing", min(done / max(self.release.facts.rows, 1), 1.0))
 
-        for frame in ahead(rows_of(self.release, room, count)):
+        for frame in ahead(rows_of(self.release, scratch, count)):
             yield as_text_table(self.release, frame) if self.text else frame
 
     def fill(self, temporary: Path) -> None:
@@ -250,16 +250,16 @@ class _Writing:
         self.release.seconds[step], self.clock = now - self.clock, now
 
 
-def rows_of(release: Any, room: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+def rows_of(release: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
     """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
 
-    room  a folder in which an engine may leave its parts for as long as it takes
+    scratch  a folder in which an engine may leave its parts for as long as it takes
     """
     table = open_table(release.table)
     dealt = release._placement.rows
     if dealt.row_key is None:
         quicker = dealt.slices
-        yield from table.slices(room, tell) if quicker is None else quicker(table.columns, room, tell)
+        yield from table.slices(scratch, tell) if quicker is None else quicker(table.columns, scratch, tell)
         return
     done = 0
     for frame in release._placement.expected.slices(table.columns, dealt.row_key, PART_ROWS):
@@ -351,7 +351,7 @@ def write_server(
     frames, shown, text = _rows(release, table)
     stated = statement.Statement(release, Path(table), shown, bound)
     server = servers.connect(address)
-    room = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
+    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
     clock = time.perf_counter()
     try:
         with servers.in_a_sentence(server):
@@ -373,7 +373,7 @@ def write_server(
                 raise VerificationError(
                     "the table that was read back is not the one that was sent; nothing was published"
                 )
-            read = room / f"{table}.csv".replace("/", "_")
+            read = scratch / f"{table}.csv".replace("/", "_")
             separator = release._placement.separator(Path(table))
             store(back, read, separator)
             there = read_back(release, read, separator)
@@ -395,7 +395,7 @@ def write_server(
     finally:
         server.undo()
         server.close()
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     release._judged.written = stated.files(papers)
     return papers.certificate
 
@@ -411,8 +411,8 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     lake = lakes.opened(place)
     lakes.refuse_taken(lake, overwrite)
     _refuse_uncounted(release, lake, place)
-    room = folder_next_to(papers.certificate)
-    whole = room / lakes.new_name()
+    scratch = folder_next_to(papers.certificate)
+    whole = scratch / lakes.new_name()
     try:
         beside = Documents.next_to(whole, None, papers.record is not None, papers.sign)
         write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
@@ -443,7 +443,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
             if not lake.holds(target):
                 raise VerificationError(f"{lake.shown} does not show the release that was committed; look at it")
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     facts = {name: held for name, held in written.items() if name in ("sha256", "bytes")}
     release._judged.written = statement.files_of(papers, written["file"], facts)
     return papers.certificate
@@ -484,8 +484,8 @@ def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, i
     if release._in_memory():
         lines, rows, shown, text = Whole.of(release, Path(f"{table}.csv"))
         return iter([lines if rows is None else lines[rows]]), shown, text
-    room = Path(tempfile.gettempdir())
-    frames = (as_text_table(release, frame) for frame in rows_of(release, room, lambda _: None))
+    scratch = Path(tempfile.gettempdir())
+    frames = (as_text_table(release, frame) for frame in rows_of(release, scratch, lambda _: None))
     return frames, shown_stars(release, True), open_table(release.table).columns
 
 

@@ -154,16 +154,16 @@ def as_file(address: str, certificate: Any) -> Iterator[Path]:
     if not isinstance(table, str):
         raise InputError("this is the certificate of a file, not of a table of a server; name the file")
     server = servers.connect(address)
-    room = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
+    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
     try:
         with servers.in_a_sentence(server):
             servers.named(server, Scope(table=table))  # refused by name where it is not there
-            made = room / f"{table}.csv".replace("/", "_")
+            made = scratch / f"{table}.csv".replace("/", "_")
             store(servers.held_there(server, table), made, str(raw.get("separator") or ","))
         yield made
     finally:
         server.close()
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 _Progress = Callable[[str, float | None], None]
