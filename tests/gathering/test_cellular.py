@@ -369,6 +369,16 @@ def test_a_search_for_the_diameter_keeps_what_three_steps_promise(monkeypatch):
     assert g.diameter == start.diameter
 
 
+def test_an_exact_method_out_of_time_is_never_worse_than_the_search(monkeypatch):
+    points = np.random.default_rng(5).integers(0, 50, (24, 2))
+    searched = shoal.gathering.cellular(points, 3, method="search", seed=1)
+    one = exact.Clusters(np.zeros(24, np.int64), np.zeros(1, np.int64), distances(points)[0])  # far from good
+    monkeypatch.setattr(exact, "cellular_exact", lambda *_: (one, 0.5))
+    g = shoal.gathering.cellular(points, 3, method="exact", seed=1)
+    assert g.cost == pytest.approx(searched.cost)
+    assert not g.certificate.optimal
+
+
 @pytest.mark.parametrize("unit", [1e-12, 1e-8, 1.0, 1e9, 1e15])
 @pytest.mark.parametrize("method", ["exact", "auto"])
 def test_no_unit_is_too_small_for_a_bound(unit, method):

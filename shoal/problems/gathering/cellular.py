@@ -135,11 +135,13 @@ def by_exact(ask: CellularAsk) -> CellularAnswer:
     found, bound = exact.cellular_exact(p.space, p.r, p.setup, ask.left_out, p.max_diameter, ask.seconds)
     if found is None and bound == np.inf:
         raise InfeasibleError(f"no clustering of r = {p.r} meets the largest diameter {p.max_diameter}")
-    if found is None:  # the time ran out
-        return CellularAnswer(by_search(ask).clusters, bound=bound)
-    solved = bound >= search.cost(p, found) * (1 - EXACT)  # else the time ran out
-    promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii") if solved else Guarantee()
-    return CellularAnswer(found, promise, None, bound)
+    if found is not None and bound >= search.cost(p, found) * (1 - EXACT):
+        promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii")
+        return CellularAnswer(found, promise, None, bound)
+    searched = by_search(ask).clusters  # the time ran out, and what the program left may be worse than a search's
+    if found is None or (_cap_met(p, searched) and search.cost(p, searched) < search.cost(p, found)):
+        found = searched
+    return CellularAnswer(found, bound=bound)
 
 
 METHODS: dict[str, Callable[[CellularAsk], CellularAnswer]] = {
