@@ -416,7 +416,7 @@ def size(text: str, least: int = LEAST) -> int:
 LOG = logging.getLogger("shoal")
 CELL = 1_000  # bytes of a cell while it is searched, measured with 4 to 9 quasi-identifiers
 ITSELF = 400 * 10**6  # bytes of Python, its packages and the compiled loops
-SEARCH = 0.8  # of what the process may have, beside what DuckDB holds, which may be half of it; together 1.3
+SEARCH = 0.7  # of what the process may have, beside what DuckDB holds, which may be half of it; together 1.3
 WORTH_SAYING = 10**9  # bytes of a search from which on they are said
 
 DRIVER = (

@@ -42,7 +42,7 @@ from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
-from shoal.model.hierarchy import GENERATED, Hierarchy, is_built
+from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
 from shoal.model.policy import Policy
 from shoal.publishing.documents import made_now
 
@@ -382,6 +382,9 @@ def refuse_policy(policy: Policy, mode: str) -> None:
         f"⟨missing={policy.missing!r}⟩": policy.missing != "category",
         "⟨preset='hipaa-safe-harbor'⟩": policy.preset == "hipaa-safe-harbor",
         "keep_order": policy.keep_order,
+        "regions of a graph": any(
+            h == REGIONS or (isinstance(h, Hierarchy) and h.kind == REGIONS) for h in policy.hierarchies.values()
+        ),
         "minimality, which is proved of one release alone,": policy.minimality is not None,
         "a hierarchy made from the table's counts": any(
             isinstance(h, str) and h in GENERATED for h in policy.hierarchies.values()

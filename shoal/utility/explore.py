@@ -177,7 +177,7 @@ def explore(
     *,
     k: int | Sequence[int] = (3, 5, 11),
     l: int | Sequence[int] = (1,),
-    publish: str | Sequence[str] | None = None,
+    publish: str | Sequence[str] | Mapping[str, str] | None = None,
     method: str | Sequence[str] | None = None,
     engine: str | None = None,
     separator: str | None = None,
@@ -192,7 +192,8 @@ def explore(
     data      a path or a frame, as for ``anonymize``; it is read once
     policy    a Policy, or its settings as keywords. Its own k and l are ignored; its other privacy models are kept
     k, l      whole numbers, one or several; l = 1 (frequency form) requires nothing
-    publish   ways to publish; the policy's own if None. Hierarchies are used if the way is "hierarchy"
+    publish   ways to publish; the policy's own if None. Hierarchies are used if the way is "hierarchy". Or a mapping
+              such as {"zip": "regions"}, as in ``anonymize``
     method    methods of the catalogue; the policy's own if None
     progress  called with (step, share done)
     each      called with every point as it is found; partial: with everything found so far, after every point
@@ -206,7 +207,10 @@ def explore(
     steps = settings.pop("range_step", None)
     if not isinstance(policy, Policy):
         policy = {"effort": "fast", "k": ks[0], **mapping("policy", policy)}
-    asked = Policy.of(policy, **settings)
+    given: dict[str, Any] = {**settings}
+    if isinstance(publish, Mapping):  # of single columns, which only the way with hierarchies knows
+        given["publish"], publish = publish, None
+    asked = Policy.of(policy, **given)
     ways, methods = (
         _some("publish", publish, asked.publish, list(RECODINGS)),
         _some("method", method, asked.method, None),
@@ -365,6 +369,8 @@ def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -
         identifiers=(),  # neither of these is looked at, nor is it in the table that is tried
         insensitive=(),
         hierarchies={n: h for n, h in asked.hierarchies.items() if levels or n in asked.sensitive},
+        areas=asked.areas if levels else None,
+        edges=asked.edges if levels else None,
         max_level=asked.max_level if levels else {},
         range_step=steps if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),

@@ -117,10 +117,10 @@ def test_counting_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_search_that_memory_does_not_leave_is_refused_with_the_least_that_would_do(tmp_path: Path) -> None:
     pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
-    said = r"takes about 1\.6 GB .*memory='1GB' does not leave that\. Give memory='2\.0GB' or more"
+    said = r"takes about 1\.4 GB .*memory='1GB' does not leave that\. Give memory='2\.0GB' or more"
     with pytest.raises(shoal.InputError, match=said):
-        refuse_too_many(1_600_000, lambda *_: None, free=1 << 40, memory="1GB")
-    refuse_too_many(1_600_000, lambda *_: None, free=1 << 40, memory="2GB")
+        refuse_too_many(1_400_000, lambda *_: None, free=1 << 40, memory="1GB")
+    refuse_too_many(1_400_000, lambda *_: None, free=1 << 40, memory="2GB")
     pl.DataFrame({"age": [i % 40 for i in range(200_000)], "n": range(200_000)}).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(shoal.InputError, match=r"Give memory='0\.3GB' or more"):
         shoal.anonymize(

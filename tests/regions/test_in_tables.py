@@ -302,3 +302,13 @@ def test_a_graph_that_does_not_fit_is_refused(place: Path) -> None:
         Hierarchy.regions(["a"], [("a", "b")])
     with pytest.raises(PolicyError, match="whole numbers"):
         Hierarchy.regions(["a"], [], [-1])
+
+
+def test_a_grid_is_explored_with_regions_and_a_series_refuses_them(place: Path) -> None:
+    graph = {"publish": {"zip": "regions"}, "areas": place / "towns.csv", "edges": place / "pairs.csv"}
+    found = shoal.explore(place / "people.csv", quasi_identifiers=["zip", "sex", "age"], k=[2, 3], **graph)
+    assert found.points["publish"].to_list() == ["hierarchy", "hierarchy"]
+    assert found.points["loss"].is_not_null().all()
+    policy = shoal.Policy(**{**ASKED, **graph})
+    with pytest.raises(PolicyError, match="cannot keep regions of a graph"):
+        shoal.Series.start(place / "series", policy, mode="increment")
