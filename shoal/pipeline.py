@@ -32,7 +32,7 @@ from shoal.model.recoding import Published
 from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
-from shoal.model.task import Constraints, Grouping, nothing, refuse_infeasible
+from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
 from shoal.publishing.columns.recodings import recodings, shown
 from shoal.publishing.columns.replaced import (
     blurred_columns,
@@ -204,7 +204,8 @@ def prepare(
         )
         with clock.step("solving", "solve"):
             refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
-            solved = _solve(read, cells, asked, progress, fixed, secret)
+            workers = read.table.workers().spread if asked.shards else None
+            solved = _solve(cells, asked, progress, fixed, secret, workers)
         with clock.step("recoding", "recode"):
             release = _recode(read, cells, solved, asked, secret, target)
         if check:  # the judge knows nothing of the table as it came, so it does not wait for its figures
@@ -339,10 +340,13 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
 
 
 def _solve(
-    read: _Read, cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
-    secret: bytes | None,
+    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    secret: bytes | None, workers: Spread | None = None,
 ) -> _Solved:  # fmt: skip
-    """The partition that loses least, and how its groups are published."""
+    """The partition that loses least, and how its groups are published.
+
+    workers  those of the engine, where they search the shards
+    """
     from shoal.problems.tables import group
 
     histogram, texts = cells.counted.histogram, cells.texts
@@ -362,7 +366,7 @@ def _solve(
             decoys=decoys_of(asked, histogram, secret),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
-            workers=read.table.workers().spread if asked.shards else None,
+            workers=workers,
         ),
     )  # fmt: skip
     grouping, published, columns = shown(grouping, histogram, recoding, asked, texts, labels)

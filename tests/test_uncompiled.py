@@ -23,7 +23,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the first process on a machine."""
     for name in ("_spent", "_here", "_files"):
         monkeypatch.setattr(uncompiled, name, {})
-    monkeypatch.setattr(uncompiled, "_beside", lambda kernel: None)
+    monkeypatch.setattr(uncompiled, "_seconds_file", lambda kernel: None)
 
 
 def both(monkeypatch, work):  # type: ignore[no-untyped-def]
@@ -105,7 +105,7 @@ def test_python_gives_way_after_several_processes(monkeypatch: pytest.MonkeyPatc
     calls = 0
     while calls < 50:  # a process each, of 0.6 seconds
         forget(monkeypatch)
-        monkeypatch.setattr(uncompiled, "_beside", lambda kernel: kept)
+        monkeypatch.setattr(uncompiled, "_seconds_file", lambda kernel: kept)
         monkeypatch.setattr(uncompiled.time, "thread_time", iter([0.0, 0.6]).__next__)
         loops = uncompiled.quick(phase_one, 1)
         if loops is phase_one:
@@ -116,7 +116,7 @@ def test_python_gives_way_after_several_processes(monkeypatch: pytest.MonkeyPatc
     assert calls == uncompiled.TOGETHER // 0.6
     kept.write_text("no number")
     forget(monkeypatch)
-    monkeypatch.setattr(uncompiled, "_beside", lambda kernel: kept)
+    monkeypatch.setattr(uncompiled, "_seconds_file", lambda kernel: kept)
     assert uncompiled.quick(phase_one, 1) is not phase_one
 
 

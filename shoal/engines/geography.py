@@ -43,6 +43,8 @@ _SAYS = dict.fromkeys(("1", "1.0", "yes", "true", "y", "t"), True) | dict.fromke
     ("0", "0.0", "no", "false", "n", "f", "", "none", "nan"), False
 )
 
+__all__ = ["Geography", "from_frame", "from_graph", "from_weights", "geography", "read"]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Geography:

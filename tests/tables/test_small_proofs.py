@@ -272,7 +272,9 @@ def test_the_least_size_of_a_pattern_is_that_of_some_rows_of_it():
         places = places_of(kinds, found, need)
         least = least_sizes(kinds, places, need)
         for p in np.unique(places.pattern):
-            rows = np.repeat(kinds.value[places.kind], kinds.count[places.kind] * (places.pattern == p), axis=0)
+            rows = np.repeat(
+                kinds.value[places.row_class], kinds.count[places.row_class] * (places.pattern == p), axis=0
+            )
             values = [tuple(r) for r in rows.tolist()]
             sizes = range(1, len(values) + 1)
             good = [n for n in sizes if any(eligible(list(x), need.k, need.frequency, need.distinct)
@@ -297,7 +299,7 @@ def used_places(task, kinds, places, costs, found, partition):
         ]
         p = min(fits, key=lambda p: found.loss[p])
         for c in here:
-            out += np.flatnonzero((places.pattern == p) & (places.kind == kinds.of[c])).tolist()
+            out += np.flatnonzero((places.pattern == p) & (places.row_class == kinds.of[c])).tolist()
     return np.array(sorted(set(out)), int)
 
 
