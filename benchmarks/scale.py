@@ -133,7 +133,7 @@ def main() -> None:
     """Measure and put on record."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", default="10000,100000,1000000,10000000")
-    parser.add_argument("--memory", default="1GB", help="in GB")
+    parser.add_argument("--memory", default="1GB", help="such as 1GB")
     parser.add_argument("--method", default="three_phase")
     parser.add_argument(
         "--carried", type=int, nargs="?", const=3, default=0, choices=(0, 3, 6),
