@@ -312,3 +312,9 @@ def test_a_grid_is_explored_with_regions_and_a_series_refuses_them(place: Path) 
     policy = shoal.Policy(**{**ASKED, **graph})
     with pytest.raises(PolicyError, match="cannot keep regions of a graph"):
         shoal.Series.start(place / "series", policy, mode="increment")
+
+
+def test_a_bound_for_classes_of_the_hierarchy_alone_says_so(place: Path) -> None:
+    said = "the lower bound counts only releases that do so"
+    assert not any(said in note for note in released(place).audit.notes)
+    assert any(said in note for note in released(place, global_recoding=True).audit.notes)

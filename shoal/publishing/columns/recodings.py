@@ -221,6 +221,16 @@ def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def by_classes(recoding: Recoding, names: Sequence[str], asked: Policy) -> tuple[str, ...]:
+    """A sentence for every column of regions whose groups publish classes of a hierarchy, as the bound supposes."""
+    return tuple(
+        f"the groups publish {name!r} by a hierarchy of its graph, and the lower bound counts only releases that do "
+        "so; other connected sets may lose less"
+        for name, column in zip(names, recoding.columns, strict=True)
+        if getattr(asked.hierarchies.get(name), "kind", None) == REGIONS and not isinstance(column, Regions)
+    )
+
+
 def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
     if ceiling is not None and ceiling > height:
         raise PolicyError(

@@ -21,7 +21,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
 from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Grouping
-from shoal.publishing.columns.recodings import without_effect
+from shoal.publishing.columns.recodings import by_classes, without_effect
 from shoal.publishing.columns.text import ColumnText
 
 
@@ -115,7 +115,8 @@ def of_columns(
     """What whoever publishes should know of the columns as they are recoded; own as for ``like_values``."""
     alike = like_values(columns, own) if asked.publish == "hierarchy" else ()
     idle = without_effect(recoding, counted.histogram.quasi_names)
-    return (*idle, *alike, *coded_place(counted, own, asked.coordinates))
+    trees = by_classes(recoding, counted.histogram.quasi_names, asked)
+    return (*idle, *trees, *alike, *coded_place(counted, own, asked.coordinates))
 
 
 def metric_of(
