@@ -390,6 +390,8 @@ if __name__ == "__main__":
             "values, so that 23 % of the units of two rows and 44 % of those of three have a value too common, and "
             "each is merged with another whole unit. docs/attacks.md says why less does not keep the theorem.",
         ])  # fmt: skip
+    elif asked not in ("adult", "census"):
+        raise SystemExit(__doc__)
     else:
         record(f"Attacks on releases of {asked}", f"python benchmarks/attack.py {asked}", lines(asked), [
             "Links: right ones, expected. Values: right guesses. Claims above 1/l: people, what is claimed of them on "
