@@ -209,6 +209,7 @@ def integers(frame: pl.DataFrame, name: str) -> list[int]:
     return found
 
 
+_TEXT = 1 << 29  # characters that Polars surely takes as one text
 SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.date(1900, 3, 1)  # before it Excel counts a day that never was
 
@@ -266,14 +267,14 @@ def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray 
     if rows is None:
         frame.write_csv(file, separator=separator)
         return
-    head, *lines = frame.write_csv(separator=separator).split("\n")[:-1]
+    head, _, text = frame.write_csv(separator=separator).partition("\n")
+    whole = [text] if len(text) < _TEXT else []
+    lines = pl.Series("line", whole, dtype=pl.String).str.split("\n").explode()[:-1]
     if len(lines) != frame.height:  # a line break in a field
         frame[rows].write_csv(file, separator=separator)
         return
     file.write(head.encode() + b"\n")
-    pl.Series("line", lines, dtype=pl.String).gather(rows).to_frame().write_csv(
-        file, include_header=False, quote_style="never"
-    )
+    lines.gather(rows).to_frame().write_csv(file, include_header=False, quote_style="never")
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
