@@ -105,6 +105,13 @@ def test_simultaneous_diversity_is_that_of_the_definition(rows: list[tuple], l: 
     assert check.passes == naive.simultaneous(naive.classes(rows, [0, 1]), range(2, 2 + columns), l)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_rows_that_all_differ_reach_their_number_and_no_more(columns: int) -> None:
+    table = pl.DataFrame({"q": [1] * 4, **{name: [0, 1, 2, 3] for name in S[:columns]}})
+    found = judge(table, ["q"], S[:columns], [SimultaneousLDiversity(4), SimultaneousLDiversity(5)])
+    assert [(c.level, c.passes) for c in found.checks] == [(4, True), (4, False)]
+
+
 def test_a_row_without_partners_breaks_simultaneous_diversity() -> None:
     table = pl.DataFrame({"q": [1, 1, 1], "s": ["a", "b", "a"], "t": ["x", "y", "y"]})
     found = judge(table, ["q"], ["s", "t"], [SimultaneousLDiversity(2)])  # (a, y) differs from neither in both
