@@ -18,8 +18,7 @@ import math
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -467,25 +466,6 @@ def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         raise InputError(f"the table cannot be read by the engine ({type(error).__name__})") from None
     if not total:
         yield empty
-
-
-def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            coming = thread.submit(next, frames, None)
-            while (frame := coming.result()) is not None:
-                coming = thread.submit(next, frames, None)
-                yield frame
-        finally:
-            coming.cancel()
-            thread.submit(_close, frames).result()  # by the thread that runs it, once it has come to its next frame
-
-
-def _close(frames: Iterator[Any]) -> None:
-    """What a generator leaves behind is taken away; any other iterator leaves nothing."""
-    if isinstance(frames, Generator):
-        frames.close()
 
 
 def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, separator: str) -> dict[str, int]:
