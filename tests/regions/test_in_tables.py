@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import pickle
 import random
 from functools import cache
 from pathlib import Path
@@ -324,6 +325,9 @@ def test_a_certificate_is_asked_again_with_its_own_graph_alone(place: Path) -> N
     said = json.loads(beside.read_text())
     said["hierarchies"]["zip"] = None
     beside.write_text(json.dumps(said))
+    kept = pickle.loads(pickle.dumps(again))
+    assert kept.table.equals(again.table)
+    assert kept.loss == again.loss
     with pytest.raises(InputError, match="areas of 'zip' without their hash"):
         shoal.Policy.read(beside)
     (place / "policy.toml").write_text("certified = 1\n")
