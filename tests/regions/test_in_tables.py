@@ -262,6 +262,19 @@ def test_no_bound_of_small_tables_on_graphs_is_above_the_least_loss(seed: int) -
     assert oracle_bounds.main(15, 1000 * seed, regions=True) == 0
 
 
+def test_columns_of_the_bound_are_a_start_of_the_search(place: Path) -> None:
+    chance = random.Random(2)
+    rows = [(chance.choice([*PEOPLE]), chance.choice("mf"), chance.randint(20, 60)) for _ in range(120)]
+    pl.DataFrame(rows, schema=["zip", "sex", "age"], orient="row").write_csv(place / "people.csv")
+    release = released(place, effort="balanced")
+    costs = {line["method"]: line["cost"] for line in release.attempts}
+    assert release.certificate.cost <= costs["columns"] < costs["cascade"]
+    assert release.audit.passes
+    roles = {"quasi_identifiers": ["zip", "sex"], "sensitive": ["age"], "hierarchies": {}}
+    asked = released(place, effort="balanced", **roles, l=2)
+    assert "columns" not in [line["method"] for line in asked.attempts]
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A table, its areas and their neighbors as files."""

@@ -125,6 +125,8 @@ class Bounds:
     prices       float64[m] where some were found;  cheapest  float64[m] those of the cheapest node
     multipliers  of the class program, for diversity by frequency
     classes      that are nearly tight where prices moved along subgradients
+    columns      int64[c, K] cells of groups that lose little more than their prices, those first that lose least more;
+                 None where no lattice stood in for them
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class Bounds:
     cheapest: np.ndarray | None = None
     multipliers: Multipliers | None = None
     classes: Classes | None = None
+    columns: np.ndarray | None = None
 
     @property
     def best(self) -> tuple[str, float]:
@@ -181,8 +184,10 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
                     if columns is not None:
                         out.values["columns of boxes"] = total(task, columns)
     if out.prices is None and not task.part:
-        for name, found in without_lattice(task, effort, until).items():
+        groups: list[np.ndarray] = []
+        for name, found in without_lattice(task, effort, until, groups).items():
             out.values[name] = total(task, found)
+        out.columns = groups[0] if groups else None
     alone = task.recoding.alone(task.histogram)
     if alone:
         out.values["alone"] = alone

@@ -321,8 +321,12 @@ FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # by which the first multipl
 MORE = 1.2  # times as much as the last sweep the next one takes, about
 
 
-def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, np.ndarray]:
+def without_lattice(
+    task: Task, effort: str, until: float | None, columns: list[np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
     """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
+
+    columns  out: the columns over boxes, int64[c, K] cells each, those first whose price comes nearest to their loss
 
     Near rows first, then columns over boxes, from there.  Boxes of as many near cells as there is time for where groups
     are too large for columns, sweeps would take too long, or nothing came of them.
@@ -342,9 +346,9 @@ def without_lattice(task: Task, effort: str, until: float | None) -> dict[str, n
         if looked is None:
             return {}
         out["neighbors"] = p.back(looked[2])
-        columns = columns_of_boxes(task, p, out["neighbors"], sweeps, until)
-        if columns is not None:
-            out["columns of boxes"] = columns
+        prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns)
+        if prices is not None:
+            out["columns of boxes"] = prices
         elif sweeps:
             boxed = box_search(task, effort, until)
     if boxed is not None:
@@ -370,10 +374,18 @@ def first_part(sweeps: int, until: float | None) -> float | None:
     return until if until is None or not sweeps else clock() + FIRST * (until - clock())
 
 
-def columns_of_boxes(task: Task, p: Pairs, start: np.ndarray, sweeps: int, until: float | None) -> np.ndarray | None:
+def columns_of_boxes(
+    task: Task,
+    p: Pairs,
+    start: np.ndarray,
+    sweeps: int,
+    until: float | None,
+    columns: list[np.ndarray] | None = None,
+) -> np.ndarray | None:
     """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
 
     sweeps  over all anchors at most, as ``sweeps_of`` says
+    columns  out: as ``without_lattice`` has them
     None where there is none, or none proved more.
     """
     if not sweeps:
@@ -381,7 +393,11 @@ def columns_of_boxes(task: Task, p: Pairs, start: np.ndarray, sweeps: int, until
     looks = np.inf if task.effort.seconds is not None else WORK[task.effort.name]
     found = raised(p, (start - p.alone)[p.order], sweeps, until, looks)
     task.progress("bound", None)
-    return None if found is None else p.back(found[0])
+    if found is None:
+        return None
+    if columns is not None:
+        columns.append(p.order[found[1]])
+    return p.back(found[0])
 
 
 def sweeps_of(task: Task, until: float | None) -> int:
@@ -441,7 +457,8 @@ class Columns:
 def raised(
     p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns.
+    """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
+    int32[c, K], by how much of their loss this leaves unpaid.
 
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
@@ -484,7 +501,10 @@ def raised(
         if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
-    return None if shown is None or proved <= first else (shown, columns.cells)
+    if shown is None or proved <= first:
+        return None
+    unpaid = columns.loss - shown[columns.cells].sum(axis=1)
+    return shown, columns.cells[np.argsort(unpaid, kind="stable")]
 
 
 def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[float, float, float, float]:
