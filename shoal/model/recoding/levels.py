@@ -1,6 +1,8 @@
-"""Values replaced by their lowest common ancestor in a tree of equal depth; suppression is the tree of height one.
+"""Generalization: values replaced by the lowest class of a hierarchy that holds them all.
 
-Areas replaced by a connected set of areas of a graph."""
+All leaves of a hierarchy have one depth; suppression is the hierarchy of height one.  Areas are replaced by a connected
+set of areas of a graph.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Which groups of cells meet a requirement: the one place where tables ask it.
+"""Groups of cells: which meet a requirement, and how rows that no group holds join some.
 
-Rows one by one: the histogram spread out, groups cut small, and rows that have no group yet placed."""
+``good_groups`` is the one place where tables ask whether groups are eligible.  ``Rows`` spreads a histogram out row by
+row, cuts groups small, and places rows that have no group yet.
+"""
 
 from __future__ import annotations
 
