@@ -1,8 +1,8 @@
-"""``shoal audit``: any table measured.
+"""Commands that look at a table: ``shoal audit``, ``shoal attack`` and ``shoal init``.
 
-``shoal attack``: what a motivated intruder learns from a release.
-
-``shoal init``: look at a table and write a commented policy."""
+``audit`` measures any table, ``attack`` says what a motivated intruder learns from a release, and ``init`` writes a
+commented policy for a table.
+"""
 
 from __future__ import annotations
 

@@ -276,10 +276,10 @@ class FrameTable:
             line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], count, key)
         row = np.repeat(line.astype(np.uint32), count[line])
         dealer(key).shuffle(row)
-        text = {n: polars_column(*new[n].pair(), pl.String()).rename(n) for n in names}  # as all stands in such a file
-        tuples = pl.DataFrame(text)
-        dealt = Tuples(tuples, row)
-        return Placed(None, tuples=dealt) if _OFTEN * len(tuples) <= len(row) else Placed(dealt.frame())
+        alone = pl.Categorical(pl.Categories.random())
+        text = {n: polars_column(*new[n].pair(), alone) for n in names}  # as all stands in such a file
+        dealt = Tuples(pl.DataFrame(text), row)
+        return Placed(None, tuples=dealt) if _OFTEN * count.size <= len(row) else Placed(dealt.frame())
 
     def _draws(self, rows: np.ndarray, shuffle_key: ShuffleKey) -> tuple[np.ndarray, ...]:
         """Columns by which rows of one cell are numbered, the most important first."""
