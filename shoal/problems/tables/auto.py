@@ -305,6 +305,8 @@ class _Race:
         group = np.full(int(left.sum()), -1, np.int64)
         made = 0
         for one in bounds.columns:
+            if not left[one].all():
+                continue
             cells, many = np.unique(one, return_counts=True)
             if (left[cells] >= many).all():
                 left[cells] -= many
