@@ -127,7 +127,10 @@ class Network(NamedTuple):
         Beyond: the next area by the cheapest way, again and again, from each area in turn (Takahashi and Matsuyama
         1980); then areas that the set does not need are left out, the heaviest first.
         """
-        found = min((self._grown(ends, a) for a in ends[:ROOTS]), key=self.total)
+        if len(ends) == 2:
+            return self.way(*ends)
+        roots = ends[:ROOTS] if len(ends) > FEW else ends[:1]  # of a few one is enough to say where to look
+        found = min((self._grown(ends, a) for a in roots), key=self.total)
         if len(ends) < 3 or len(ends) > FEW:
             return found
         least = self._least(ends, self.total(found))
