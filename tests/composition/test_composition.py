@@ -279,6 +279,15 @@ def test_people_whom_no_group_covers_are_counted_and_left_out() -> None:
     assert compose([one, two], sensitive="disease", k=2, l=2, person="id").unplaced == 0
 
 
+def test_who_is_in_two_of_three_releases_counts() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    shown = [release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0]), release(table[:2], [0, 0])]
+    found = compose(shown, sensitive="disease", k=2, l=2, person="id")
+    assert (found.people, found.unplaced) == (4, 0)
+    assert found.known is not None
+    assert found.known.fewer_than_k == found.known.one_value == 4
+
+
 def test_a_set_covers_by_the_values_that_the_original_has() -> None:
     table = people([20, 21, 30, 31], "abca")
     one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.kernels import INNER, LEAN_INNER, njit
 
 FAR = 2**60  # weight of what does not hang together
-ROOTS = 6  # areas from which a set is grown
+ROOTS = 3  # areas from which a set is grown
 OWN = 4  # areas taken together exactly; a further one is with these
 
 
@@ -91,38 +91,63 @@ def _grown(sets, base, n, many, root):
 
 
 @njit(**LEAN_INNER)
+def _ends(sets, slots, t, a, b):
+    """The areas in the join of two rows of slots into the scratch, the first of b's first; how many there are."""
+    many = 0
+    for turn in range(2):
+        for w in range(t, t + slots.table[t]):
+            x = np.int64(a[w] & ~b[w]) if turn else np.int64(b[w])
+            while x:
+                low = x & -x
+                sets.scratch[0, many] = 60 * (w - t) + _ones(low - 1)
+                many += 1
+                x ^= low
+    return many
+
+
+@njit(**LEAN_INNER)
+def _asked(sets, slots, t, a, b, many):
+    """Weight of a connected set with all areas of the join, from what is kept, or grown now."""
+    base, n, h = slots.base[t], slots.width[t], np.uint64(slots.base[t])
+    for w in range(t, t + slots.table[t]):
+        h = _mixed(h, np.int64(a[w] | b[w]))
+    place = np.int64(h & np.uint64(sets.key.size - 1))
+    weight = sets.weight[place]
+    if sets.key[place] != h ^ np.uint64(weight):
+        weight, ends = sets.apart[base + n * n], sets.scratch[0]
+        for i in range(1, many):  # in their order, so that the weight is the same whoever asks
+            y = i
+            while y > 0 and ends[y - 1] > ends[y]:
+                ends[y - 1], ends[y] = ends[y], ends[y - 1]
+                y -= 1
+        for root in range(min(many, ROOTS)):
+            weight = min(weight, _grown(sets, base, n, many, root))
+        sets.weight[place], sets.key[place] = weight, h ^ np.uint64(weight)
+    return weight
+
+
+@njit(**LEAN_INNER)
 def areas_cost(sets, slots, a, b, limit):
-    """Loss per row of the areas in the join of two rows of slots, 0 without such columns; none is looked for above
-    the limit."""
+    """Loss per row of the areas in the join of two rows of slots, 0 without such columns; may stop early at any value
+    above the limit.
+
+    No connected set weighs less than one with two of its areas, so that most sets need not be looked for.
+    """
     if sets is None:
         return 0.0
     total = 0.0
     for t in range(a.size):
         if slots.kind[t] != 4 or total > limit:
             continue
-        base, n, words = slots.base[t], slots.width[t], slots.table[t]
-        h, ones = np.uint64(base), np.int64(0)
-        for w in range(t, t + words):
-            x = np.int64(a[w] | b[w])
-            ones += _ones(x)
-            h = _mixed(h, x)
-        if ones < 2:
+        base, n, many = slots.base[t], slots.width[t], _ends(sets, slots, t, a, b)
+        if many < 2:
             continue
-        place = np.int64(h & np.uint64(sets.key.size - 1))
-        weight = sets.weight[place]
-        if sets.key[place] != h ^ np.uint64(weight):
-            many = 0
-            for w in range(t, t + words):
-                x = np.int64(a[w] | b[w])
-                while x:
-                    low = x & -x
-                    sets.scratch[0, many] = 60 * (w - t) + _ones(low - 1)
-                    many += 1
-                    x ^= low
-            weight = sets.apart[base + n * n]
-            for root in range(min(many, ROOTS)):
-                weight = min(weight, _grown(sets, base, n, many, root))
-            sets.weight[place], sets.key[place] = weight, h ^ np.uint64(weight)
+        row, weight = base + sets.scratch[0, 0] * n, np.int64(0)
+        for i in range(1, many):
+            weight = max(weight, sets.apart[row + sets.scratch[0, i]])
+        weight = min(weight, sets.apart[base + n * n])
+        if many > 2 and total + (weight - 1) * slots.unit[t] <= limit:
+            weight = _asked(sets, slots, t, a, b, many)
         total += (weight - 1) * slots.unit[t]
     return total
 
