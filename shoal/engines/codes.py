@@ -7,7 +7,7 @@ and stands last among the codes.  All other codes follow the order of the values
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.model.histogram import mixed_radix
+from shoal.model.histogram import mixed_radix, narrowest
 from shoal.model.notation import NUMBER, ends, in_order
 
 _DENSE = 1 << 22
@@ -251,6 +251,19 @@ def _sorted(series: pl.Series) -> Coded:
     missing = series.null_count() > 0
     codes = rank.fill_null(len(values)).to_numpy().astype(np.int64) - 1 if missing else rank.to_numpy() - 1
     return Coded(series.name, codes.astype(np.int32), values)
+
+
+def narrow(column: Coded) -> Coded:
+    """The same in the narrowest whole numbers: what is held of every row or cell until it is placed."""
+    return replace(column, codes=narrowest(column.codes, column.size))
+
+
+def beside(columns: Sequence[Coded], some: np.ndarray) -> np.ndarray:
+    """int32[some, columns]: the codes of some rows, a column brought in after the other."""
+    out = np.empty((some.size, len(columns)), np.int32)
+    for j, column in enumerate(columns):
+        out[:, j] = column.codes[some]
+    return out
 
 
 def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, cannot_group, count_keys, encode, looked_up, mixed_radix_columns
+from shoal.engines.codes import beside, cannot_group, count_keys, encode, looked_up, mixed_radix_columns, narrow
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -203,16 +203,14 @@ class FrameTable:
         """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
         require(self.columns, [*quasi, *sensitive])
         frame = self.polars([*quasi, *sensitive])
-        coded = [_narrow(encode(frame[name])) for name in [*quasi, *sensitive]]
+        coded = [narrow(encode(frame[name])) for name in [*quasi, *sensitive]]
         d = len(quasi)
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
         cell, first, count = count_keys(key)
-        codes = np.column_stack([c.codes[first] for c in coded]) if coded else np.zeros((0, 0))
-        codes = codes.astype(np.int32)
         histogram = Histogram(
-            quasi=np.ascontiguousarray(codes[:, :d]),
-            sensitive=np.ascontiguousarray(codes[:, d:]),
+            quasi=beside(coded[:d], first),
+            sensitive=beside(coded[d:], first),
             count=count,
             quasi_names=tuple(quasi),
             sensitive_names=tuple(sensitive),
@@ -355,11 +353,6 @@ def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str
     return {r.name: _Shown(*used(r.values, r.index), group) for r in replacements}
 
 
-def _narrow(column: Coded) -> Coded:
-    """The same in the narrowest whole numbers: what is held of every row as long as it has not been placed."""
-    return replace(column, codes=column.codes.astype(np.min_scalar_type(max(column.size - 1, 0))))
-
-
 def table_of(native: Any) -> FrameTable:
     """A frame in memory as a table; a Polars LazyFrame is run.  TypeError for what is no frame."""
     if isinstance(native, pl.LazyFrame):
@@ -367,12 +360,17 @@ def table_of(native: Any) -> FrameTable:
     return FrameTable(native)
 
 
-def shares(partition: Partition) -> np.ndarray:
-    """int64[p]: triples by cell, within a cell by the ordinals of the rows they take: its largest group last."""
-    by_size = np.lexsort((-partition.count, partition.cell))
+def split_triples(partition: Partition, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """(bool[cells]: whether a cell lies in several groups; int64: the triples of those, by cell, within a cell by the
+    ordinals of the rows they take: its largest group last).
+    """
+    several = np.bincount(partition.cell, minlength=cells) > 1
+    held = np.flatnonzero(several[partition.cell])
+    cell, count = partition.cell[held], partition.count[held]
+    by_size = np.lexsort((-count, cell))
     head = np.ones(by_size.size, bool)
-    head[1:] = np.diff(partition.cell[by_size]) != 0
-    return by_size[np.lexsort((head, partition.cell[by_size]))]
+    head[1:] = np.diff(cell[by_size]) != 0
+    return several, held[by_size[np.lexsort((head, cell[by_size]))]]
 
 
 def groups_of_rows(
@@ -383,15 +381,13 @@ def groups_of_rows(
     keys  given row numbers, the columns by which the rows of a cell are ordered; asked only for rows of split cells
     """
     cells = counted.histogram.cells
-    pieces = np.bincount(partition.cell, minlength=cells)
+    several, triples = split_triples(partition, cells)
     only = np.zeros(cells, np.int32)
     only[partition.cell] = partition.group
     group = looked_up(only, counted.cell)
-    if (pieces > 1).any():
-        rows = np.flatnonzero((pieces > 1)[counted.cell])
+    if triples.size:
+        rows = np.flatnonzero(several[counted.cell])
         rows = rows[np.lexsort((*reversed(keys(rows)), counted.cell[rows]))]
-        triples = shares(partition)
-        triples = triples[(pieces > 1)[partition.cell[triples]]]
         group[rows] = np.repeat(partition.group[triples], partition.count[triples])
     return group
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -19,8 +20,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns
-from shoal.engines.frames import shares
+from shoal.engines.codes import beside, cannot_group, count_keys, encode, mixed_radix_columns, narrow
+from shoal.engines.frames import split_triples
 from shoal.engines.order import ShuffleKey, row_hashes
 from shoal.engines.source import too_little
 from shoal.engines.table import (
@@ -132,19 +133,17 @@ class LazyTable:
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
         cells, counts, key, attempt = self._tuples(names)
-        coded = [encode(cells[name]) for name in names]
+        tuples = cells.height
+        coded = [narrow(encode(cells.drop_in_place(name))) for name in names]  # so that no column is held twice
         sizes = tuple(c.size for c in coded)
-        where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, cells.height))
+        where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, tuples))
         held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
         if self.origin.records is not None:
             refuse_other_count(str(self.origin.source), int(held.sum()), self.origin.records)
-        codes = (
-            np.column_stack([c.codes[first] for c in coded]) if cells.height else np.zeros((0, len(names)), np.int32)
-        )
         d = len(quasi)
         histogram = Histogram(
-            quasi=np.ascontiguousarray(codes[:, :d]),
-            sensitive=np.ascontiguousarray(codes[:, d:]),
+            quasi=beside(coded[:d], first),
+            sensitive=beside(coded[d:], first),
             count=held,
             quasi_names=tuple(quasi),
             sensitive_names=tuple(sensitive),
@@ -152,6 +151,7 @@ class LazyTable:
             sensitive_sizes=sizes[d:],
         )
         keys = Keys(attempt, key, where)
+        coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # those of tuples, which the cells now have
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)
 
     def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
@@ -193,7 +193,8 @@ class LazyTable:
         for attempt in range(_ATTEMPTS):
             query = nw.from_native(self.dialect.with_columns(grouped, {key: self._number_of_cells(names, attempt)}))
             cells = self._collected(query, names)
-            if cells[key].n_unique() == cells.height:
+            ordered = np.sort(cells[key].to_numpy())  # a set of so many would take several times the memory
+            if (ordered[1:] != ordered[:-1]).all():
                 found = cells[count].cast(pl.Int64).to_numpy(), cells[key].to_numpy()
                 enums = [pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items()]
                 return cells.drop(count, key).with_columns(enums), *found, attempt
@@ -330,21 +331,20 @@ class LazyTable:
         Ordinals run from 1 through the groups of a cell that is split, the largest last.  Beside a group stands its
         tag.  Tags and the shuffle_key's key are values of a table, so that no plan prints them.
         """
-        order = shares(partition)
-        cell, group, count = partition.cell[order], partition.group[order], partition.count[order]
-        several = np.bincount(cell, minlength=counted.histogram.cells) > 1
-        only = np.zeros(counted.histogram.cells, np.int64)
-        only[cell] = group
+        several, order = split_triples(partition, counted.histogram.cells)
+        cell, at, count = partition.cell[order], partition.group[order], partition.count[order]
+        only = np.zeros(counted.histogram.cells, np.int32)
+        only[partition.cell] = partition.group
         ends = np.cumsum(count)
         start = np.searchsorted(cell, cell, side="left")
         before = np.concatenate([[0], ends])[start]  # rows of the cells before
-        split, held = several[keys.cell], several[cell]
-        own, at = only[keys.cell[~split]], group[held]
+        split = several[keys.cell]
+        own = only[keys.cell[~split]]
         numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before}
-        whole = {"key": keys.key[~split], "group": own.astype(np.int32), "tag": tag[own]}
+        whole = {"key": keys.key[~split], "group": own, "tag": tag[own]}
         salt = pl.Series([shuffle_key.place.hex()], dtype=pl.String).new_from_index(0, int(split.sum()))
         cells = {"key": keys.key[split], "cell": keys.cell[split].astype(np.int64), "salt": salt}
-        pieces = {word: values[held].astype(np.int64) for word, values in numbers.items()}
+        pieces = {word: values.astype(np.int64) for word, values in numbers.items()}
         pieces |= {"group": at.astype(np.int32), "tag": tag[at]}
         made = (pl.DataFrame({f"{self.own}{w}": v for w, v in t.items()}) for t in (whole, cells, pieces))
         return next(made), next(made), next(made)

@@ -39,7 +39,7 @@ from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, counts_of, sample
 from shoal.errors import InputError
-from shoal.model.histogram import dense
+from shoal.model.histogram import dense, narrowest
 
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
 SAMPLE = 10_000  # lines on which the sets of more columns than that are ranked
@@ -74,7 +74,7 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
     on ``SAMPLE`` lines drawn with a fixed seed; what is said of them is counted on all.  O(n) for each set of few
     distinct tuples, O(n log n) otherwise.
     """
-    table = _Table([np.asarray(c, np.int64) for c in codes], None if count is None else np.asarray(count, np.int64))
+    table = _Table(codes, None if count is None else np.asarray(count, np.int64))
     if not table.rows:
         return []
     d, lines = len(codes), codes[0].size
@@ -89,7 +89,8 @@ class _Table:
     """Codes numbered without gaps, and the rows behind each line."""
 
     def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
-        self.codes = [dense(c) for c in codes]
+        numbered = (dense(np.asarray(c)) for c in codes)
+        self.codes = [narrowest(c, int(c.max(initial=0)) + 1) for c in numbered]
         self.sizes = [int(c.max(initial=0)) + 1 for c in self.codes]
         self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
         self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
@@ -114,7 +115,7 @@ class _Table:
         """A number for each tuple of values, and one above all; the tuples of all columns but the last are kept."""
         last, size = self.codes[some[-1]], self.sizes[some[-1]]
         if len(some) == 1:
-            return last, size
+            return last.astype(np.int64), size
         if self._left[0] != some[:-1]:
             key, span = self._key(some[:-1])
             if span > NEAR:

@@ -252,23 +252,19 @@ def write_parts(native: Any, folder: Path) -> list[Path]:
 def spread(
     running: Any,
     each: Callable[[bytes], Iterator[tuple[int, bytes]]],
-    tasks: Sequence[bytes],
+    tasks: Iterable[bytes],
     together: Callable[[Sequence[bytes]], bytes] | None = None,
 ) -> Iterator[tuple[int, bytes]]:
     """See ``shoal.engines.table:Workers``; executors run it in processes of Python, and answers come back in Arrow.
 
     Spark repeats a task whose process is lost, except in a session on this machine alone, where the job is repeated.
     """
-    lots: list[list[tuple[bytes]]] = [[]]
-    size = 0
-    for task in tasks:
-        if size + len(task) > _SENT and lots[-1]:
-            lots.append([])
-            size = 0
-        lots[-1].append((task,))
-        size += len(task)
-    sent = reduce(lambda one, other: one.union(other), (running.createDataFrame(lot, "task binary") for lot in lots))
-    found = sent.repartition(len(tasks)).mapInArrow(partial(_each, each), _ANSWER)
+    number, frames = 0, []
+    for lot in _lots(tasks):  # each leaves this process before the next is made
+        number += len(lot)
+        frames.append(running.createDataFrame(lot, "task binary"))
+    sent = reduce(lambda one, other: one.union(other), frames)
+    found = sent.repartition(number).mapInArrow(partial(_each, each), _ANSWER)
     if together is not None:
         found = found.repartition("number").mapInArrow(partial(_together, together), _ANSWER)
     for attempt in range(_TRIES):
@@ -287,6 +283,19 @@ def spread(
             ) from None
         return zip(answers["number"].to_pylist(), answers["held"].to_pylist(), strict=True)
     raise AssertionError
+
+
+def _lots(tasks: Iterable[bytes]) -> Iterator[list[tuple[bytes]]]:
+    """Tasks in lots that one frame can bring to the executors; at least one."""
+    lot: list[tuple[bytes]] = []
+    size = 0
+    for task in tasks:
+        if size + len(task) > _SENT and lot:
+            yield lot
+            lot, size = [], 0
+        lot.append((task,))
+        size += len(task)
+    yield lot
 
 
 def _each(each: Callable[[bytes], Iterator[tuple[int, bytes]]], batches: Iterable[Any]) -> Iterator[Any]:

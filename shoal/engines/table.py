@@ -8,7 +8,7 @@ The parts of a table looked at before an engine reads them: their columns, struc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -252,7 +252,7 @@ class Stored(NamedTuple):
 Spread = Callable[
     [
         Callable[[bytes], Iterator[tuple[int, bytes]]],
-        Sequence[bytes],
+        Iterable[bytes],
         Callable[[Sequence[bytes]], bytes] | None,
     ],
     Iterator[tuple[int, bytes]],

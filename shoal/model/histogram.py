@@ -63,6 +63,10 @@ class Histogram:
         Types are numbered in lexicographic order of their codes.
         """
         key = mixed_radix(self.quasi, self.quasi_sizes)
+        if (key[1:] >= key[:-1]).all():  # cells of a table stand so: no sort, and no memory for one
+            new = np.ones(key.size, bool)
+            np.not_equal(key[1:], key[:-1], out=new[1:])
+            return np.cumsum(new) - 1, np.flatnonzero(new)
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64), first.astype(np.int64)
 
@@ -137,9 +141,15 @@ def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
         if combinations > 2**62 // size:
             distinct, inverse = np.unique(key, return_inverse=True)
             key, combinations = inverse.reshape(-1).astype(np.int64), max(len(distinct), 1)
-        key = key * size + codes[:, j]
+        key *= size
+        key += codes[:, j]
         combinations *= size
     return key
+
+
+def narrowest(codes: np.ndarray, size: int) -> np.ndarray:
+    """Codes of at least 0 and below ``size`` in the fewest bytes that hold them."""
+    return codes.astype(np.min_scalar_type(max(size - 1, 0)))
 
 
 def dense(key: np.ndarray) -> np.ndarray:
@@ -153,9 +163,9 @@ def dense(key: np.ndarray) -> np.ndarray:
     used = np.zeros(span, bool)
     used[key] = True
     seen = np.flatnonzero(used)
-    number = np.empty(span, np.int64)  # read at these alone
+    number = np.empty(span, np.int32)  # read at these alone
     number[seen] = np.arange(seen.size)
-    return number[key]
+    return number[key].astype(np.int64)
 
 
 def rising(*codes: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -130,7 +130,7 @@ class Decoys:
 
 
 Answers = Iterator[tuple[int, bytes]]
-Spread = Callable[[Callable[[bytes], Answers], Sequence[bytes], None], Answers]
+Spread = Callable[[Callable[[bytes], Answers], Iterable[bytes], None], Answers]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines import spark
 from shoal.engines.frames import FrameTable
+from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.pipeline import prepare
 from tests.data import cycled
@@ -31,6 +34,34 @@ def people(n: int = 300) -> pl.DataFrame:
 
 def classes(frame: pl.DataFrame) -> list[tuple]:
     return sorted(frame.group_by("a", "b", "s").len().rows(), key=repr)
+
+
+def test_orders_leave_in_lots_as_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more of them wait here than one frame brings to the executors."""
+    monkeypatch.setattr(spark, "_SENT", 10)
+    made: list[bytes] = []
+
+    def orders() -> Iterator[bytes]:
+        for size in (4, 4, 4, 12, 1, 9):
+            made.append(bytes(size))
+            yield made[-1]
+
+    lots = spark._lots(orders())
+    assert next(lots) == [(bytes(4),), (bytes(4),)]
+    assert len(made) == 3
+    assert [[len(task) for (task,) in lot] for lot in lots] == [[4], [12], [1, 9]]
+    assert list(spark._lots(iter([]))) == [[]]
+
+
+def test_cells_of_an_engine_are_held_once() -> None:
+    """The codes of tuples go once the cells have them, and these are as they are in memory."""
+    frame = people()
+    here, there = (open_table(f).count(["a", "b"], ["s"]) for f in (frame, duckdb.from_arrow(frame.to_arrow())))
+    assert [c.codes.size for c in (*there.quasi, *there.sensitive)] == [0, 0, 0]
+    for name in ("quasi", "sensitive", "count"):
+        ours, theirs = getattr(here.histogram, name), getattr(there.histogram, name)
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own connection", "default connection"])

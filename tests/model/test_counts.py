@@ -9,6 +9,7 @@ import pytest
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import threshold, whole
+from shoal.model.histogram import Histogram
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,16 @@ def test_threshold():
     assert threshold(np.int32(3)) == threshold(3.0) == 3
     with pytest.raises(PolicyError, match="k=0"):
         threshold(0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_types_are_the_different_tuples_in_their_order(seed):
+    """Of cells in the order of their codes, which need no sort, and of cells in any."""
+    draw = np.random.default_rng(seed)
+    codes = draw.integers(0, 3, (int(draw.integers(0, 12)), 2)).astype(np.int32)
+    codes = codes[np.lexsort(codes.T[::-1])] if seed % 2 else codes
+    none, one = np.zeros((len(codes), 0), np.int32), np.ones(len(codes), np.int64)
+    of_type, first = Histogram(codes, none, one, ("a", "b"), (), (3, 3), ()).types
+    tuples = sorted({tuple(row) for row in codes.tolist()})
+    assert [tuple(row) for row in codes[first].tolist()] == tuples
+    assert [tuples[t] for t in of_type] == [tuple(row) for row in codes.tolist()]

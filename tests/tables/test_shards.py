@@ -155,7 +155,7 @@ def workers(each, tasks, together):
     """Workers of this process: orders and answers go through bytes, and the last order is answered first."""
     assert together is None
     each = pickle.loads(pickle.dumps(each))
-    return iter([answer for sent in reversed(tasks) for answer in each(sent)])
+    return iter([answer for sent in reversed(list(tasks)) for answer in each(sent)])
 
 
 def nearly_unique(rows: int = 400) -> Histogram:
@@ -218,9 +218,9 @@ def _short(sent: bytes):
 @pytest.mark.parametrize(
     ("spread", "said"),
     [
-        (lambda each, tasks, _: workers(each, tasks[1:], None), "each shard once"),
-        (lambda each, tasks, _: workers(each, [*tasks[1:], tasks[1]], None), "each shard once"),
-        (lambda each, tasks, _: workers(each, [*tasks, tasks[1]], None), "each shard once"),
+        (lambda each, tasks, _: workers(each, [*tasks][1:], None), "each shard once"),
+        (lambda each, tasks, _: workers(each, [*(held := [*tasks])[1:], held[1]], None), "each shard once"),
+        (lambda each, tasks, _: workers(each, [*(held := [*tasks]), held[1]], None), "each shard once"),
         (lambda each, tasks, _: ((n + 1, held) for n, held in workers(each, tasks, None)), "each shard once"),
         (
             lambda each, tasks, _: ((3 - n, held) for n, held in workers(each, tasks, None)),

@@ -20,7 +20,7 @@ import heapq
 import io
 import pickle
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -31,14 +31,13 @@ from shoal.clock import clock
 from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Histogram, Partition, narrowest
 from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
 from shoal.problems.tables.bounds.boxes import neighbors
 from shoal.problems.tables.bounds.certify import certify, refuse_ceiling
 from shoal.problems.tables.groups import good_groups
-from shoal.problems.tables.methods.hilbert import ranks
 from shoal.problems.tables.separate import merged
 from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue
 
@@ -134,7 +133,7 @@ def _searched(order: _Order) -> _Searched:
 def _elsewhere(task: Task, orders: Iterator[_Order], spread: Spread, shards: int) -> Iterator[_Searched]:
     """The shards as workers searched them, in their order; VerificationError where one did not come back once."""
     task.progress(f"{shards} shards on the workers", None)
-    told = list(spread(_worked, [zlib.compress(pickle.dumps(order), 1) for order in orders], None))
+    told = list(spread(_worked, (zlib.compress(pickle.dumps(order), 1) for order in orders), None))
     answers = dict(told)
     if sorted(number for number, _ in told) != list(range(shards)):
         raise VerificationError("the workers did not search each shard once; nothing comes of it")
@@ -181,7 +180,10 @@ def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
 def cut(task: Task, shards: int) -> list[np.ndarray]:
     """int64 cells of each shard, rising: at most ``shards``, each eligible by itself."""
     whole = np.arange(task.histogram.cells)
-    rank, _ = ranks(task.histogram, task.recoding)
+    places = (column.order() for column in task.recoding.columns)
+    rank = [
+        narrowest(place, int(place.max(initial=0)) + 1)[task.histogram.quasi[:, j]] for j, place in enumerate(places)
+    ]
     rng = np.random.default_rng(task.seed)
     open_, done = [(-whole.size, 0, whole)], list[np.ndarray]()
     made = 1
@@ -198,7 +200,7 @@ def cut(task: Task, shards: int) -> list[np.ndarray]:
 
 
 def _sides(
-    task: Task, part: np.ndarray, rank: np.ndarray, rng: np.random.Generator
+    task: Task, part: np.ndarray, rank: Sequence[np.ndarray], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """A shard in two, where the fewest rows are parted from their nearest; None where no cut leaves both eligible."""
     count = task.histogram.count[part]
@@ -206,8 +208,8 @@ def _sides(
     asked = rng.choice(part.size, min(ASKED, part.size), replace=False)
     among = rng.choice(part.size, min(AMONG, part.size), replace=False)
     near = _nearest(task, part[asked], part[among])
-    for j in range(rank.shape[1]):
-        at = rank[part, j]
+    for of_column in rank:
+        at = of_column[part]
         held = np.cumsum(np.bincount(at, weights=count)) / count.sum()
         border = int(np.abs(held - 0.5).argmin())
         if not UNEVEN <= held[border] <= 1 - UNEVEN:

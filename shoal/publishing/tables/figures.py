@@ -23,6 +23,7 @@ import polars as pl
 from shoal.engines.propose import Danger, dangerous
 from shoal.engines.recognize import CODES, named_words, notes
 from shoal.engines.table import Counted
+from shoal.model.histogram import narrowest
 from shoal.model.loss import View
 from shoal.model.notation import Members, SetOf, parse, places
 from shoal.publishing.decode import Column, Decoded
@@ -114,7 +115,8 @@ def _dangerous(counted: Counted) -> list[Danger]:
     """What the quasi-identifiers single out together, from the table as it came."""
     of_type, first = counted.histogram.types
     held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
-    return dangerous(list(counted.histogram.quasi[first].T), [c.name for c in counted.quasi], held)
+    codes = [narrowest(counted.histogram.quasi[:, j], c.size)[first] for j, c in enumerate(counted.quasi)]
+    return dangerous(codes, [c.name for c in counted.quasi], held)
 
 
 COLUMN_BINS = 12
