@@ -1,8 +1,8 @@
-"""The commands, one module each; a module imports nothing heavy until its command runs.
+"""The program: its commands, one module each, and the help of each command.
 
-What each command's help shows beside its options: a line for the list, and examples that the tests run.
-
-The options of a command in sections, so that the help of a command with forty of them can be read."""
+A module imports nothing heavy until its command runs.  The help has a line for the list of commands, the options in
+sections, so that forty of them can be read, and examples that the tests run.
+"""
 
 from __future__ import annotations
 

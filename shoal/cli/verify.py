@@ -1,6 +1,8 @@
-"""``shoal verify`` and ``shoal keygen``: certificates rechecked, and the keys that sign them.
+"""Commands after a release: ``shoal verify``, ``shoal keygen`` and ``shoal series``.
 
-``shoal series``: releases one after another that together keep what each promises."""
+``verify`` checks a certificate again, ``keygen`` makes the keys that sign certificates, and ``series`` publishes
+releases one after another that together keep what each promises.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,18 @@ import polars as pl
 
 from shoal.engines.codes import Coded, encode
 from shoal.engines.open import open_table
-from shoal.engines.recognize import CODES, DIRECT, FEW, alike, by_name, codes, named_words, period_of, recognize
+from shoal.engines.recognize import (
+    CODES,
+    DIRECT,
+    FEW,
+    alike,
+    by_name,
+    codes,
+    named_words,
+    period_of,
+    recognize,
+    spelled,
+)
 from shoal.engines.source import Scope
 from shoal.engines.store import read_table
 from shoal.engines.table import require
@@ -287,6 +298,8 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
 def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
     """The proposed way to publish and why: what loses least for what the quasi-identifiers are."""
     several = [c for c in found if c.role == "quasi-identifier" and c.distinct > 2]
+    if not any(c.role == "quasi-identifier" for c in found):
+        return "stars", "no column is a quasi-identifier yet"
     if not several:
         return "stars", "no quasi-identifier has more than two values, so a set would tell no more than a star"
     measured = [quoted(c.name) for c in several if c.measured]
@@ -354,6 +367,8 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
             f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
     warnings += codes(series)
+    if role != DIRECT and series.dtype == pl.String:
+        warnings += spelled(texts)
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")

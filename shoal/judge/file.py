@@ -201,7 +201,15 @@ def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
     except pl.exceptions.NoDataError:
         return pl.DataFrame()
     except pl.exceptions.PolarsError as error:
-        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> VerificationError:
+    """What is said of a release that its reader refuses; a reader's own message can hold values."""
+    return VerificationError(
+        f"{path.name!r} cannot be read back ({type(error).__name__}): it is damaged, or was changed after it was "
+        "certified; ask for it again, or make it again"
+    )
 
 
 def unquoted(names: Sequence[str]) -> list[str]:
@@ -215,7 +223,7 @@ def _read_excel(path: Path) -> pl.DataFrame:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+        raise unreadable(path, error) from None
 
 
 def seal(record: Mapping[str, Any]) -> str:

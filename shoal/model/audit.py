@@ -1,6 +1,8 @@
-"""What an independent look at a table found: levels of every privacy model, risks, class sizes.
+"""What an independent look at published tables found.
 
-What releases of overlapping people tell together: figures, as ``shoal.judge.composition`` finds them."""
+``Audit`` has the levels of every privacy model, risks and class sizes of one table.  ``Composition`` has what releases
+of overlapping people tell together, as ``shoal.judge.composition`` finds it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A tree of connected regions: areas merged with neighbors, and these again, until a component is one region.
+"""Connected sets of areas: a tree of regions, and the cheapest set that contains some areas.
 
-The cheapest connected sets with some areas in them: Steiner trees with weights of nodes."""
+The tree merges areas with neighbors, and these again, until a component is one region.  The cheapest connected sets are
+Steiner trees with weights of nodes.
+"""
 
 from __future__ import annotations
 

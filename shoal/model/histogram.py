@@ -1,6 +1,7 @@
-"""The histogram: distinct tuples with their counts, all that an algorithm on tables ever sees.
+"""The histogram and the partition: what an algorithm on tables gets, and what it returns.
 
-The partition: every row of the histogram in exactly one group."""
+A histogram has the distinct tuples with their counts.  A partition puts every row of it in exactly one group.
+"""
 
 from __future__ import annotations
 

@@ -312,7 +312,8 @@ HIGH, COMMON = 0.2, 0.5  # risk to be found and share of a value up to which a r
 def warnings(figures: Mapping[str, Any]) -> list[str]:
     """Sentences about what the release gives away in spite of its promises, the worst first.
 
-    Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table.
+    Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table; sets
+    that list the value of each person.
     """
     release, audit = figures["release"], figures["audit"]
     rows = release["rows"]
@@ -328,6 +329,12 @@ def warnings(figures: Mapping[str, Any]) -> list[str]:
         )
         found.append((1 + part, text))
     found += [(most, text) for most, text in (*_shared(audit["sensitive"]), *_far(audit["sensitive"]))]
+    if own := _own(figures):
+        text = (
+            f"In {share(max(own.values()), 1)} of the groups, the set of {_or(list(own))} names as many values as the "
+            "group has rows. So each is the value of one row, and anyone who knows it knows that this person is here."
+        )
+        found.append((-1.0, text))
     return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
 
 
@@ -355,6 +362,12 @@ def _far(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
             f"In some group the values of {_or(shown)} differ widely from the whole table's. Anyone known to be in "
             "it is known to have one of few values.",
         )
+
+
+def _own(figures: Mapping[str, Any]) -> dict[str, float]:
+    """Columns whose sets list the value of each person in more than half of the groups, with their share of these."""
+    held = figures.get("listed", {})
+    return {name: held[name] for name in sorted(held, key=lambda n: -held[n]) if held[name] > COMMON}
 
 
 def _or(names: Sequence[str], most: int = 4) -> str:
@@ -391,9 +404,11 @@ def verdict(figures: Mapping[str, Any]) -> str:
         reasons.append("no sensitive column was named")
     if singled:
         reasons.append(f"columns kept unchanged single out {share(singled, 1)} of the rows")
+    if own := _own(figures):
+        reasons.append(f"most groups list each person's {next(iter(own))}")
     word = risk_word(risk)
     if singled > SINGLED or most >= ALL_BUT:
         word = "weak"
-    elif word == "strong" and (singled or most > COMMON or far >= ALL_BUT):
+    elif word == "strong" and (singled or own or most > COMMON or far >= ALL_BUT):
         word = "fair"
     return f"Verdict: {word}. T{'; '.join(reasons)[1:]}."

@@ -54,7 +54,7 @@ def test_init_names_them_too(tmp_path: Path) -> None:
     assert "3 values in 3 rows differ" in told["disease"]
     assert "2 missing values: they count as one more sensitive value" in told["disease"]
     assert "2 rows contain a number that often means" in told["lat"]
-    assert "1 rows contain a text that often means" in told["lat"]
+    assert "1 row contains a text that often means" in told["lat"]
     assert not told["age"]
     for value in ("Bonn", "bonn", "flu", "gout"):
         assert value not in json.dumps(told)

@@ -103,23 +103,26 @@ def graph_task(random: np.random.Generator, most: int = 8) -> tuple[Task, list[G
     return Task(table, need, Recoding(tuple(columns), "ncp"), effort, seed=int(random.integers(4))), graphs
 
 
+def lost_in(task: Task, graphs: list[Graph | None], cells: np.ndarray) -> float:
+    """What a row of a group of cells loses, summed over the columns."""
+    rows, columns = task.histogram.quasi[cells], task.recoding.columns
+    plain = [j for j, graph in enumerate(graphs) if graph is None]
+    others = Recoding(tuple(columns[j] for j in plain), "ncp")
+    areas = [(j, graph) for j, graph in enumerate(graphs) if graph is not None]
+    lost = group_loss([tuple(map(int, row[plain])) for row in rows], others)
+    return lost + sum(graph.lost(set(rows[:, j].tolist())) * columns[j].weight for j, graph in areas)
+
+
 def least_of_graphs(task: Task, graphs: list[Graph | None]) -> float | None:
     """The least loss of all partitions, summed over rows and columns; None where there is none."""
     h, need = task.histogram, task.requirement
     cells = np.repeat(np.arange(h.cells), h.count)
-    others = Recoding(tuple(c for c, g in zip(task.recoding.columns, graphs, strict=True) if g is None), "ncp")
-    plain = [j for j, g in enumerate(graphs) if g is None]
 
     def price(group: list[int]) -> float | None:
-        rows = h.quasi[cells[group]]
         hidden = [tuple(map(int, h.sensitive[c])) for c in cells[group]]
         if not eligible(hidden, need.k, need.frequency, need.distinct):
             return None
-        lost = group_loss([tuple(map(int, row[plain])) for row in rows], others)
-        for j, graph in enumerate(graphs):
-            if graph is not None:
-                lost += graph.lost(set(rows[:, j].tolist())) * task.recoding.columns[j].weight
-        return len(group) * lost
+        return len(group) * lost_in(task, graphs, cells[group])
 
     return least_total(cells.size, price)
 

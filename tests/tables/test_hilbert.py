@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.privacy import LDiversity, Requirement
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.methods.hilbert import along_queues, best_cut, curves, hilbert_order, with_pool
 from shoal.problems.tables.three_phase import residue
 from tests.tables.checks import all_eligible, columns_of, forms, tables
-
-METHODS = ("hilbert", "three_phase_hilbert")
 
 
 @pytest.mark.parametrize(("d", "bits"), [(1, 3), (2, 1), (2, 3), (3, 2), (4, 2)])
@@ -125,16 +123,6 @@ def test_a_pool_takes_groups_until_it_is_eligible():
     found = with_pool(histogram, need, partition, pool)
     assert all_eligible(histogram, need, found)
     assert found.groups == 1
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_equal_seeds_equal_answers_and_an_empty_table_is_answered(method):
-    histogram = census(300, 3, [0.25] * 4)
-    a, b = (group(histogram, [KAnonymity(6), LDiversity(2)], method, seed=1) for _ in range(2))
-    assert np.array_equal(a.partition.cell, b.partition.cell)
-    assert np.array_equal(a.partition.group, b.partition.group)
-    empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    assert group(empty, [KAnonymity(5), DistinctLDiversity(3)], method).partition.groups == 0
 
 
 def test_more_effort_never_loses_more():

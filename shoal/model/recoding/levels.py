@@ -1,4 +1,7 @@
-"""Values replaced by their lowest common ancestor in a tree of equal depth; suppression is the tree of height one."""
+"""Generalization: values replaced by the lowest class of a hierarchy that holds them all.
+
+All leaves of a hierarchy have one depth; suppression is the hierarchy of height one.
+"""
 
 from __future__ import annotations
 

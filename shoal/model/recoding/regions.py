@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,12 @@ class Covers:
         self._of_codes: dict[bytes, int] = {}
         self._numbers: dict[int | frozenset[int], int] = {}
         self._ends: dict[int, frozenset[int]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        vars(self).update(held, _lock=Lock())
 
     def number(self, codes: np.ndarray) -> int:
         """Of what a group of some codes publishes, rising and distinct; equal where that is."""

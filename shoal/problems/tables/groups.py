@@ -1,6 +1,8 @@
-"""Which groups of cells meet a requirement: the one place where tables ask it.
+"""Groups of cells: which meet a requirement, and how rows that no group holds join some.
 
-Rows one by one: the histogram spread out, groups cut small, and rows that have no group yet placed."""
+``good_groups`` is the one place where tables ask whether groups are eligible.  ``Rows`` spreads a histogram out row by
+row, cuts groups small, and places rows that have no group yet.
+"""
 
 from __future__ import annotations
 
@@ -87,6 +89,38 @@ def good_groups(
         rules = rules_of(need, histogram.sensitive_sizes)
         good &= rules_hold(rules, values, cells[order], count[order].astype(np.int64), start)
     return good
+
+
+def joining(
+    histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
+) -> np.ndarray:
+    """bool[groups]: the fewest groups of a fixed order with which rows that are in none are eligible, as one group.
+
+    cell, group, count  triples int64[p] of the groups, each eligible;  pool  int64[m] the rows of each cell in none
+
+    The order: least share of the pool's commonest values, then fewest rows.  A pool that has become eligible stays so
+    when eligible groups join it, hence bisection; at the latest the whole table is eligible.  O(p log(groups)).
+    """
+    groups = int(group.max(initial=-1)) + 1
+    crowded = np.zeros(histogram.cells, bool)
+    for j in need.sensitive_columns:
+        held = np.bincount(histogram.sensitive[:, j], weights=pool, minlength=1)
+        crowded |= (held == held.max())[histogram.sensitive[:, j]]
+    rows = np.bincount(group, weights=count, minlength=groups)
+    share = np.bincount(group, weights=count * crowded[cell], minlength=groups) / np.maximum(rows, 1)
+    rank = np.empty(groups, np.int64)
+    rank[np.lexsort((rows, share))] = np.arange(groups)
+    every, one = np.arange(histogram.cells), np.zeros(histogram.cells, np.int64)
+    low, high = 0, groups
+    while low < high:
+        middle = (low + high) // 2
+        joined = rank[group] < middle
+        held = pool + np.bincount(cell[joined], weights=count[joined], minlength=histogram.cells).astype(np.int64)
+        if good_groups(histogram, need, every, one, held, 1)[0]:
+            high = middle
+        else:
+            low = middle + 1
+    return rank < low
 
 
 # of slots, in the kernels; 1 is a tree too large for a table of pairs
@@ -342,29 +376,17 @@ class Rows:
         return start, candidate.reshape(-1)
 
     def _pool(self, group: np.ndarray, waiting: np.ndarray) -> np.ndarray:
-        """Group -1 made eligible by the fewest whole groups of a fixed order, found by bisection."""
+        """Group -1 with the groups that join it, cut again."""
         groups = int(group.max(initial=-1)) + 1
         if not groups:
             return self.cut(np.zeros_like(group))
-        crowded = np.zeros(self.cell.size, bool)
-        for j in range(self.frequency.size):
-            value = self.sensitive[self.cell, j]
-            held = np.bincount(value[waiting], minlength=int(value.max()) + 1)
-            crowded |= (held == held.max())[value]
         inside = group >= 0
-        size = np.bincount(group[inside], minlength=groups)
-        share = np.bincount(group[inside], weights=crowded[inside], minlength=groups) / np.maximum(size, 1)
-        rank = np.empty(groups, np.int64)
-        rank[np.lexsort((size, share))] = np.arange(groups)
-        place = np.where(inside, rank[np.maximum(group, 0)], -1)
-        low, high = 0, groups
-        while low < high:
-            middle = (low + high) // 2
-            if self.eligible(np.where(place < middle, 0, -1), 1)[0]:
-                high = middle
-            else:
-                low = middle + 1
-        pooled = self.cut(np.where(place < low, 0, -1))
+        pool, ones = (
+            np.bincount(self.cell[waiting], minlength=self.histogram.cells),
+            np.ones(int(inside.sum()), np.int64),
+        )
+        joined = joining(self.histogram, self.need, self.cell[inside], group[inside], ones, pool)
+        pooled = self.cut(np.where(np.append(joined, True)[group], 0, -1))  # -1, no group, is the last
         return np.where(pooled >= 0, pooled + groups, group)
 
 

@@ -1,6 +1,7 @@
-"""The new values of a column in the type that leaves, and what they leave unsaid.
+"""The new values of a column, in the type in which it is published, and what they leave unsaid.
 
-Tables published as centers: rows gathered by distance, every row shown as its cluster's center."""
+If a table is published as centers, rows are gathered by distance, and every row shows its cluster's center.
+"""
 
 from __future__ import annotations
 
