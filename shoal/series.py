@@ -14,7 +14,7 @@ from shoal.engines.atomic import closed_to
 from shoal.engines.lazy import exchanged
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope, ScopeSettings
-from shoal.engines.table import Table, require
+from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import look
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import drawn, number
@@ -305,15 +305,18 @@ def _new_elsewhere(
 
     Every row is published with the keyed hash of its person in the place of the person, into the scratch folder.
     """
-    data, persons = read.without([]), None
+    data, persons, many = read.without([]), None, None
     if person is not None:
         names, rows = read.counts([person])
+        many = int(rows.sum())
         texts = names.to_series().cast(pl.String)
         texts = texts.set(texts == "", None)
-        if int(rows.sum()) > texts.len():
+        if many > texts.len():
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), rows)))
         persons = _persons(texts, held.keyed)
         data = exchanged(read, person, names.with_columns(persons.alias(_PERSON)))
+    if read.origin.records is not None:  # the search gets a frame, which knows nothing of the file it came from
+        refuse_other_count(str(read.origin.source), read.rows if many is None else many, read.origin.records)
     left = tuple(c for c in policy.identifiers if c != person)
     carried = tuple(c for c in read.columns if c not in (*policy.grouped, *policy.sensitive, *policy.identifiers)) + (
         () if persons is None else (_PERSON,)
