@@ -1,6 +1,7 @@
 """The command line: arguments in, one call of the library, exit status out.
 
-What is said to somebody who typed a command wrong: what, where, and what to type instead."""
+If a command is wrong, the message names what was typed, where, and what to type instead.
+"""
 
 from __future__ import annotations
 

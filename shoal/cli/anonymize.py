@@ -328,8 +328,10 @@ def _coarsened(details: dict[str, Any]) -> list[str]:
 def _exposed(found: dict[str, Any]) -> list[str]:
     if not found["groups"]:
         return []
+    most = max(found["columns"], key=found["columns"].__getitem__)
     return [
-        f"{100 * found['groups']:.1f} % of the groups show a value that only one of their rows holds (see --range-step)"
+        f"{100 * found['groups']:.1f} % of the groups show a value that only one of their rows holds, most of them in "
+        f"{most}: for numbers and dates see --range-step, for others use a hierarchy or stars"
     ]
 
 

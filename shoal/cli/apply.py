@@ -1,6 +1,8 @@
-"""``shoal fit`` and ``shoal apply``: one recoding found on some tables and applied to others.
+"""Commands that use a former answer: ``shoal fit``, ``shoal apply`` and ``shoal assign``.
 
-``shoal assign``: new records, the groups of a former answer."""
+``fit`` finds one recoding for several tables, ``apply`` applies it to others, and ``assign`` gives new records the
+groups of a former answer.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""``shoal audit``: any table measured.
+"""Commands that look at a table: ``shoal audit``, ``shoal attack`` and ``shoal init``.
 
-``shoal attack``: what a motivated intruder learns from a release.
-
-``shoal init``: look at a table and write a commented policy."""
+``audit`` measures any table, ``attack`` says what a motivated intruder learns from a release, and ``init`` writes a
+commented policy for a table.
+"""
 
 from __future__ import annotations
 
@@ -298,7 +298,9 @@ def init(
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines += [f"publish {way}: {why}", f"policy  {target}"]
-    lines.append(f"next    check the roles in it, then run: shoal anonymize {table} --policy {target}")
+    named = any(c.role == "quasi-identifier" for c in found)
+    first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
+    lines.append(f"next    {first}, then run: shoal anonymize {table} --policy {target}")
     facts = {
         "columns": [
             {"name": c.name, "role": c.role, "distinct": c.distinct, "reason": c.reason, "warnings": list(c.warnings)}

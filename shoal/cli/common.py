@@ -1,6 +1,8 @@
-"""What every command shares: printing an answer and saying how far the work is.
+"""What every command shares: printing an answer, and saying how far the work is.
 
-What other programs read is made here: the one object of ``--json``, and with ``--log-json`` lines of progress."""
+An answer is lines for people, or with ``--json`` one object for programs.  Progress is a bar, or with ``--log-json``
+lines of JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """``shoal regions``: areas merged into connected regions of weight at least k.
 
-The options of ``shoal regions`` that go together, and what they come to.
-
-What ``shoal regions`` prints: figures for machines, lines for people."""
+Options that belong together are tuples, which read and check them.  The last part of the module is what the command
+prints: figures for programs, lines for people.
+"""
 
 from __future__ import annotations
 

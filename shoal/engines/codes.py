@@ -130,6 +130,11 @@ def _days(words: pl.Series) -> pl.Series | None:
     return days.to_physical().cast(pl.Float64) if same else None
 
 
+def on_a_line(words: pl.Series) -> bool:
+    """Whether different texts are all numbers or all ISO dates."""
+    return len(words) > 1 and (as_numbers(words) is not None or _days(words) is not None)
+
+
 def _line(values: pl.Series) -> pl.Series:
     """Numbers, dates and times as float64; wide whole numbers from the lowest on, so that they stay apart."""
     if values.dtype.is_temporal():

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import as_text
+from shoal.engines.codes import as_text, on_a_line
 from shoal.engines.table import Table
 from shoal.errors import InputError
 from shoal.model import metric
@@ -62,9 +62,10 @@ def named_words(name: str) -> set[str]:
 
 
 _PERSON = (
-    r"(?:patient|person|member|customer|client|employee|user|student|subject|participant|provider|doctor|physician)"
+    r"(?:patient|person|member|customer|client|employee|user|student|subject|participant|provider|doctor|physician"
+    r"|patienten|pat|versicherten|kunden|mitarbeiter|mitglieds|matrikel|fall|akten)"
 )
-_NUMBER = r"(?:id|ids|no|nr|nbr|num|number|code|key|identifier|nummer)"
+_NUMBER = r"(?:id|ids|no|nr|nbr|num|number|code|key|identifier|nummer|kennung|zeichen)"
 _STREET = (
     r"(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|place|pl|way|terrace|square|highway)"
 )
@@ -138,44 +139,50 @@ _NAMED: list[tuple[str, str, str]] = [
         DIRECT,
         "a number that identifies a person or record",
         rf" (?:{_PERSON}|case|household|family) {_NUMBER} $| (?:uuid|guid|rowid|record ?id) $|^ (?:id|nr|pid|key) $"
-        r"| (?:patientid|personid|userid|memberid|customerid) $",
+        rf"| (?:patient|person|user|member|customer)id $| {_PERSON}{_NUMBER} $",
+    ),
+    (
+        DIRECT,
+        "remarks, which can name people",
+        r" (?:remarks?|comments?|notes?|memo|free ?text|bemerkung(?:en)?|kommentare?|freitext|anmerkung(?:en)?"
+        r"|notiz(?:en)?|remarques?|observaciones) $",
     ),
     (
         "quasi-identifier",
         "a birth date or age",
-        r" (?:age|ages|dob|yob|born|birth ?date|birth ?day|geburtsdatum|alter) ",
+        r" (?:age|ages|dob|yob|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter|edad) ",
     ),
     ("quasi-identifier", "a birth date or age", r" (?:date|year|month|day) of birth | birth (?:date|year|month|day) "),
     (
         "quasi-identifier",
         "a zip code",
-        r" (?:zip|zips|zipcode|postal|postcode|postalcode|plz|zcta|post code|zip code) ",
+        r" (?:zip|zips|zipcode|postal|postcode|postalcode|plz|postleitzahl|zcta|post code|zip code) ",
     ),
     (
         "quasi-identifier",
         "a place",
         r" (?:county|city|town|village|state|province|region|district|country|nation|puma|fips|tract|block|census tract"
         r"|lat|latitude|lon|lng|longitude|birth ?place|place|location|neighbou?rhood|municipality|canton|geo|residence"
-        r"|native country|precinct) ",
+        r"|native country|precinct|ort|wohnort|stadt|gemeinde|landkreis|kreis|bundesland|ville|ciudad) ",
     ),
     (
         "sensitive",
         "something that people keep private",
         r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
         r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score"
-        r"|results?|outcome|debt|default|a1cresult|readmitted) ",
+        r"|results?|outcome|debt|default|a1cresult|readmitted|befund|krankheit|haupt ?diagnose|gehalt|lohn|einkommen) ",
     ),
     (
         "quasi-identifier",
         "something that others may know about a person",
         r" (?:sex|gender|race|ethnic\w*|marital\w*|marri\w*|educ\w*|occup\w*|profess\w*|job|work ?class|employ\w*"
         r"|relig\w*|household|children|language|citizen\w*|height|weight|hours|relationship|nationality|school"
-        r"|veteran) ",
+        r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität) ",
     ),
     (
         "quasi-identifier",
         "a date or an event that others may know",
-        r" (?:dates?|admission|admitted|discharge|visit|death|datum|timestamp) ",
+        r" (?:dates?|admission|admitted|discharge|visit|death|datum|timestamp|aufnahme|entlassung|tod) ",
     ),
 ]
 _COMPILED = [(role, what, re.compile(pattern)) for role, what, pattern in _NAMED]
@@ -356,8 +363,9 @@ def notes(counted: Counted) -> tuple[str, ...]:
         *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
         *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
     ]
+    many = counted.histogram.count.astype(np.float64)  # as they are added up
     for column, codes, sensitive in columns:
-        rows = np.bincount(codes, weights=counted.histogram.count, minlength=column.size)
+        rows = np.bincount(codes, weights=many, minlength=column.size)
         missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
         if column.values.dtype == pl.String:
             found += alike(column.name, column.texts(), rows.tolist(), sensitive)
@@ -433,19 +441,43 @@ def codes(series: pl.Series) -> list[str]:
         count = int(text.str.to_lowercase().is_in(list(ODD_CODES)).sum())
         if count:
             found.append(
-                f"{count:,} rows contain a text that often means a missing value (NA, NULL, ?, - or a spreadsheet's "
-                "error); it counts as a value like any other"
+                f"{several(count, 'row')} contain{'s' * (count == 1)} a text that often means a missing value "
+                "(NA, NULL, ?, - or a spreadsheet's error); it counts as a value like any other; empty these cells if "
+                "the value is missing"
             )
+            others = text.filter(~text.str.to_lowercase().is_in(list(ODD_CODES))).drop_nulls().unique()
+            if on_a_line(others):
+                found.append(
+                    "all its other values are numbers or dates, which count as texts because of that one, so a range "
+                    "of them is a set"
+                )
         numbers = text.cast(pl.Float64, strict=False)
     if numbers.dtype.is_numeric():
         values = numbers.cast(pl.Float64).drop_nulls().drop_nans()
         count = int(values.is_in(list(NUMBERS)).sum()) + _apart(values)
         if count:
             found.append(
-                f"{count:,} rows contain a number that often means a missing value (77.7777, 99.9999, 999, -9); "
-                "it counts as a number"
+                f"{several(count, 'row')} contain{'s' * (count == 1)} a number that often means a missing value "
+                "(77.7777, 99.9999, 999, -9); it counts as a number; empty these cells if the value is missing"
             )
     return found
+
+
+# Numbers and dates of other countries: pattern of a whole value, what it is, and what is read as a number or a date.
+_SPELLED = [
+    (re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}"), "dates", "2024-12-31"),
+    (re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"), "numbers", "1234.5"),
+]
+
+
+def spelled(texts: Sequence[str]) -> list[str]:
+    """A sentence when most of a column's texts are dates or numbers that only people read as such."""
+    held = [text.strip() for text in texts[:: max(1, -(-len(texts) // _LOOKED))]]
+    return [
+        f"its {what} count as texts, so a range of them is a set that lists each; write them as {plain} first"
+        for pattern, what, plain in _SPELLED
+        if held and sum(pattern.fullmatch(text) is not None for text in held) >= 0.8 * len(held)
+    ]
 
 
 def _apart(values: pl.Series) -> int:

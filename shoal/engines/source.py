@@ -254,8 +254,11 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
     sources = tuple(locate(path) for path, _ in files)
     kinds = {source.kind for source in sources}
     if len(kinds) > 1 or "excel" in kinds:
-        found = " and ".join(sorted(kinds))
-        raise InputError(f"{name!r} holds {found} files; the parts of a table are all Parquet or all CSV")
+        first = {source.kind: path.name for (path, _), source in zip(reversed(files), reversed(sources), strict=True)}
+        found = " and ".join(f"{kind} files such as {first[kind]!r}" for kind in sorted(kinds))
+        raise InputError(
+            f"{name!r} holds {found}; the parts of a table are all Parquet or all CSV, so move the others away"
+        )
     keys = [_keys(path, root) for path, root in files]
     if len(set(keys)) > 1:
         raise InputError(f"{name!r}: some parts are in folders named key=value, and others are not")

@@ -55,8 +55,9 @@ class Unassigned:
         if not self.together:
             return ""
         share = 100 * self.together / self.rows
+        more = f" and {len(self.columns) - 10} more" if len(self.columns) > 10 else ""
         return (
-            f"warning: the insensitive columns ({', '.join(self.columns)}) single out {self.together:,} of "
+            f"warning: the insensitive columns ({', '.join(self.columns[:10])}{more}) single out {self.together:,} of "
             f"{self.rows:,} rows ({share:.1f} %): someone who knows their values finds these people despite the groups"
         )
 

@@ -8,12 +8,13 @@ Two adversaries are told apart.  *Groups known*: who knows in which group of eac
 unknown*: who has a register of the quasi-identifiers of everybody and knows who is in which release.
 
 The posterior is that of an adversary to whom all ways to give everybody a group and a value that agree with every
-release are equally likely.  It is found by iterative proportional fitting (Deming, Stephan 1940): the expected number
-of people of a kind t with value v is a(t) S1(t, v) S2(t, v) ..., where Sr(t, v) adds up a factor A(g, v) of each group
-g of release r that a person of the kind may stand in; the factors are fitted until every group has the values it shows
-and every kind its people.  For few people it approximates the exact posterior, which is hard to count.  Of one release
-alone it is the mean of its groups' shares, so that no value passes 1/l where every group meets l.  A group that every
-release shows with the same texts and the same values is taken for the same people.
+release are equally likely.  It is found by iterative proportional fitting (Deming, Stephan 1940).  People are of one
+profile where the adversary knows the same of them.  The expected number of people of a profile t with value v is
+a(t) S1(t, v) S2(t, v) ..., where Sr(t, v) adds up a factor A(g, v) of each group g of release r that a person of the
+profile may stand in; the factors are fitted until every group has the values it shows and every profile its people.
+For few people it approximates the exact posterior, which is hard to count.  Of one release alone it is the mean of its
+groups' shares, so that no value passes 1/l where every group meets l.  A group that every release shows with the same
+texts and the same values is taken for the same people.
 
 Shares no code with what makes releases.
 """
@@ -217,22 +218,22 @@ def _alongside(releases: Sequence[Published], seen: Sequence[_Release], valued: 
             common = shown[head[part]] & (groups.counts[tail[part]] > 0)
             may[head[part][common.sum(axis=1) == 1]] = True
             np.logical_or.at(union, head[part], common)
-    told = union.sum(axis=1) == 1
+    certain = union.sum(axis=1) == 1
     rows = int(last.size[beside].sum())
     if not valued:
         return RowsAlone(rows, None, None)
-    return RowsAlone(rows, int(last.size[may].sum()), int(last.size[told].sum()))
+    return RowsAlone(rows, int(last.size[may].sum()), int(last.size[certain].sum()))
 
 
-def _meeting(one: Published, groups: _Release, other: Published, others: _Release) -> csr_matrix:
-    """csr[groups, others]: which pairs may mean one value in every quasi-identifier that both have."""
+def _meeting(left: Published, left_groups: _Release, right: Published, right_groups: _Release) -> csr_matrix:
+    """csr[left groups, right groups]: which pairs may mean one value in every quasi-identifier that both have."""
     bits = []
-    for name in (q for q in groups.names if q in others.names):
-        mine, theirs = groups.texts[name], others.texts[name]
-        left, right = mine.unique(maintain_order=True), theirs.unique(maintain_order=True)
-        met = _overlap(_meant(left, one, name), _meant(right, other, name))
-        bits.append((np.packbits(met[:, _index(theirs, right)], axis=1), _index(mine, left)))
-    return _covering(bits, groups.size.size, others.size.size)
+    for name in (q for q in left_groups.names if q in right_groups.names):
+        texts = left_groups.texts[name], right_groups.texts[name]
+        once = [own.unique(maintain_order=True) for own in texts]
+        met = _overlap(_meant(once[0], left, name), _meant(once[1], right, name))
+        bits.append((np.packbits(met[:, _index(texts[1], once[1])], axis=1), _index(texts[0], once[0])))
+    return _covering(bits, left_groups.size.size, right_groups.size.size)
 
 
 def _meant(texts: pl.Series, release: Published, name: str) -> list[Members]:
@@ -485,18 +486,18 @@ def _learned(
     fits   per release csr[states, groups]: the groups that each may mean
     """
     n = state.shape[1]
-    kind = number([s + 1 for s in state], n)
-    kinds = int(kind.max(initial=-1)) + 1
-    people = np.bincount(kind, minlength=kinds)
-    example = np.zeros(kinds, np.int64)
-    example[kind] = np.arange(n)
+    profile = number([s + 1 for s in state], n)
+    profiles = int(profile.max(initial=-1)) + 1
+    people = np.bincount(profile, minlength=profiles)
+    example = np.zeros(profiles, np.int64)
+    example[profile] = np.arange(n)
     state = state[:, example]
     two = (state >= 0).sum(axis=0) >= 2
     few = int(people[two & (people < k)].sum()) if known else None
     if not valued:
         return Learned(few, worst=_worst(two, people, None, None, state, seen, known))
     faces = [_faced(s, f) for s, f in zip(state, fits, strict=True)]
-    left = np.ones((kinds, seen[0].counts.shape[1]), bool)
+    left = np.ones((profiles, seen[0].counts.shape[1]), bool)
     for s, face, release in zip(state, faces, seen, strict=True):
         left &= (face @ (release.counts > 0)).astype(bool) | (s < 0)[:, None]
     remain = left.sum(axis=1)
@@ -504,19 +505,19 @@ def _learned(
     posterior = fitted(people, faces, [s >= 0 for s in state], [r.counts for r in seen], alike)
     alone = [_alone(people, face, s >= 0, r.counts) for face, s, r in zip(faces, state, seen, strict=True)]
     high, likeliest = posterior.max(axis=1, initial=0), posterior.argmax(axis=1)
-    told = (truth[:, None] == likeliest[kind][:, None]).reshape(-1)
+    guessed = (truth[:, None] == likeliest[profile][:, None]).reshape(-1)
     over = None if l is None else two & (high > 1 / l + CLOSE)
     single = [(a.max(axis=1, initial=0) > (1 / l if l else 1) + CLOSE) & two for a in alone]
     above = None if over is None else int(people[over].sum())
-    of_above = None if over is None else over[kind]
-    mean = [float(p[kind[both], truth[both]].mean()) if both.any() else None for p in (posterior, *alone)]
+    of_above = None if over is None else over[profile]
+    mean = [float(p[profile[both], truth[both]].mean()) if both.any() else None for p in (posterior, *alone)]
     return Learned(
         fewer_than_k=few,
         one_value=int(people[two & (remain == 1)].sum()),
         contradicted=int(people[two & (remain == 0)].sum()),
         above=above,
         alone=None if l is None else max(int(people[o].sum()) for o in single),
-        right=float(told[of_above].mean()) if of_above is not None and of_above.any() else None,
+        right=float(guessed[of_above].mean()) if of_above is not None and of_above.any() else None,
         highest=float(high[two].max()) if two.any() else None,
         truth=mean[0],
         truth_alone=max((m for m in mean[1:] if m is not None), default=None),
@@ -547,7 +548,7 @@ def _twins(seen: Sequence[_Release]) -> list[np.ndarray]:
 
 
 def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
-    """csr[kinds, groups]: what a kind may mean in a release, nothing where it is not in it."""
+    """csr[profiles, groups]: what a profile may mean in a release, nothing where it is not in it."""
     face = fits[np.maximum(state, 0)].tocsr()
     face.data *= np.repeat(state >= 0, np.diff(face.indptr))
     face.eliminate_zeros()
@@ -561,19 +562,21 @@ def fitted(
     counts: Sequence[np.ndarray],
     twins: Sequence[np.ndarray] = (),
 ) -> np.ndarray:
-    """float64[kinds, values]: the posterior of each kind of people, by iterative proportional fitting.
+    """float64[profiles, values]: the posterior of each profile of people, by iterative proportional fitting.
 
-    people  int64[kinds]: how many there are of each kind, alike in all that the adversary knows of them
-    faces   per release csr[kinds, groups]: the groups in which they may stand;  there: bool[kinds], who is in it
+    people  int64[profiles]: how many there are of each profile, alike in all that the adversary knows of them
+    faces   per release csr[profiles, groups]: the groups in which they may stand;  there: bool[profiles], who is in it
     counts  per release int64[groups, values]
     twins   per release int64[s]: groups that every release shows alike, taken for the same people
 
     A row of a release that is nobody's of these is somebody's of whom nothing else is known.
-    O(rounds (pairs of kind and group) values).
+    O(rounds (pairs of profile and group) values).
     """
-    kinds, width = people.size, counts[0].shape[1]
-    if kinds * width * (len(faces) + 2) > _LARGEST:
-        raise InputError(f"{kinds:,} kinds of people with {width:,} sensitive values are more than can be set together")
+    profiles, width = people.size, counts[0].shape[1]
+    if profiles * width * (len(faces) + 2) > _LARGEST:
+        raise InputError(
+            f"{profiles:,} kinds of people with {width:,} sensitive values are more than can be set together"
+        )
     strangers = [max(float(c.sum()) - float(people[t].sum()), 0.0) for c, t in zip(counts, there, strict=True)]
     factor = [c / np.maximum(f.T @ people.astype(float), 1)[:, None] for c, f in zip(counts, faces, strict=True)]
     own = twins or [np.zeros(0, np.int64) for _ in faces]
@@ -585,7 +588,7 @@ def fitted(
         shared = shared.minimum(f[:, held])
 
     def weighed(r: int) -> np.ndarray:
-        """What a kind may be in one release alone: nothing of a twin where it is in every release."""
+        """What a profile may be in one release alone: nothing of a twin where it is in every release."""
         alone = faces[r] @ (factor[r] * single[r][:, None])
         return np.where(there[r][:, None], np.where(full, alone, faces[r] @ factor[r]) if own[r].size else alone, 1.0)
 
@@ -597,16 +600,16 @@ def fitted(
 
     weight = [weighed(r) for r in range(len(faces))]
     joint = jointly()
-    posterior = np.zeros((kinds, width))
+    posterior = np.zeros((profiles, width))
     least = 10.0 ** (-_DIGITS / len(faces))
     for _ in range(_STEPS):
         for r, (face, here) in enumerate(zip(faces, there, strict=True)):
             each = (people / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
-            others = _product([w for i, w in enumerate(weight) if i != r])
-            load = face.T @ (here[:, None] * each * others)
+            elsewhere = _product([w for i, w in enumerate(weight) if i != r])
+            load = face.T @ (here[:, None] * each * elsewhere)
             if own[r].size:
                 beside = _product([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r])
-                load[own[r]] = (face.T @ np.where(full, 0.0, here[:, None] * each * others))[own[r]]
+                load[own[r]] = (face.T @ np.where(full, 0.0, here[:, None] * each * elsewhere))[own[r]]
                 load[own[r]] += (shared.T @ np.where(full, each, 0.0)) * beside
             if strangers[r]:
                 load = load + strangers[r] / max(float(factor[r].sum()), 1e-300)
@@ -647,7 +650,7 @@ def _alone(people: np.ndarray, face: csr_matrix, here: np.ndarray, counts: np.nd
 
 
 def fitted_places(people: np.ndarray, face: csr_matrix, size: np.ndarray) -> csr_matrix:
-    """csr[kinds, groups]: the expected people of each kind in each group of one release."""
+    """csr[profiles, groups]: the expected people of each profile in each group of one release."""
     strangers = max(float(size.sum() - people.sum()), 0.0)
     factor = size / np.maximum(face.T @ people.astype(float), 1)
     for _ in range(_STEPS):

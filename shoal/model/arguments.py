@@ -1,10 +1,8 @@
-"""Numbers, words and lists of a request: what counts as one, and what is said of anything else.
+"""Arguments of a request: what counts as a number, a word or a list, and what is said of anything else.
 
-Counts of records as users hand them over: whole numbers of any length, checked once.
-
-How hard to search: one word for every problem.
-
-How an answer was made, on record with it: who asks the same once more gets the same."""
+Counts of records are whole numbers of any length, checked once.  How hard to search is one word for every problem.  How
+an answer was made stands on record with it, so that the same question gets the same answer.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A tree of connected regions: areas merged with neighbors, and these again, until a component is one region.
+"""Connected sets of areas: a tree of regions, and the cheapest set that contains some areas.
 
-The cheapest connected sets with some areas in them: Steiner trees with weights of nodes."""
+The tree merges areas with neighbors, and these again, until a component is one region.  The cheapest connected sets are
+Steiner trees with weights of nodes.
+"""
 
 from __future__ import annotations
 
@@ -144,11 +146,14 @@ class Network(NamedTuple):
             out |= self.way(int(have[a]), left[b])
             left = [e for e in left if e not in out]
         for area in sorted(out - set(ends), key=lambda a: (-self.weight[a], a)):
-            if self._connected(out - {area}):
+            if self.connected(out - {area}):
                 out.discard(area)
         return out
 
-    def _connected(self, members: set[int]) -> bool:
+    def connected(self, members: set[int]) -> bool:
+        """Whether areas hang together; none do."""
+        if not members:
+            return True
         have = np.array(sorted(members))
         near = self._neighbors(have)
         seen = np.zeros(have.size, bool)

@@ -1,6 +1,7 @@
-"""The histogram: distinct tuples with their counts, all that an algorithm on tables ever sees.
+"""The histogram and the partition: what an algorithm on tables gets, and what it returns.
 
-The partition: every row of the histogram in exactly one group."""
+A histogram has the distinct tuples with their counts.  A partition puts every row of it in exactly one group.
+"""
 
 from __future__ import annotations
 
@@ -151,8 +152,10 @@ def dense(key: np.ndarray) -> np.ndarray:
         return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
     used = np.zeros(span, bool)
     used[key] = True
-    number: np.ndarray = (np.cumsum(used) - 1)[key]
-    return number
+    seen = np.flatnonzero(used)
+    number = np.empty(span, np.int64)  # read at these alone
+    number[seen] = np.arange(seen.size)
+    return number[key]
 
 
 def rising(*codes: np.ndarray) -> np.ndarray:

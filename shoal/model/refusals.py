@@ -1,6 +1,7 @@
-"""What a request cannot mean: combinations of models, populations and hierarchies, refused by one sentence each.
+"""Requests that cannot be met as they stand: models, populations and hierarchies that exclude each other.
 
-The readings of missing values in words: one each, named in the certificate."""
+Each is refused by one sentence.  The readings of missing values are in words here, too; the certificate names them.
+"""
 
 from __future__ import annotations
 

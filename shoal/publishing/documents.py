@@ -1,8 +1,8 @@
-"""The files beside what is published, and the one way by which all of them get their names: together, or not at all.
+"""Certificate, record and signature: the files beside what is published.
 
-Ed25519 signatures on certificates: who holds the private key vouches for what nobody can recompute.
-
-What made something, and when: alike in every certificate and report."""
+All of them get their names together, or none does.  An Ed25519 signature shows that the holder of a private key vouches
+for what nobody can recompute.  Every certificate and report says alike what made it, and when.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """One judge for every kind of crosswalk: what its certificate file says, asked of what stands on disk.
 
-Areas, pairs of neighbors and outlines as a judge counts them again."""
+Areas, pairs of neighbors and outlines are what a judge counts them again from.
+"""
 
 from __future__ import annotations
 

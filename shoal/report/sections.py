@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.model.cards import number
+from shoal.model.hierarchy import REGIONS
 from shoal.model.privacy import restore
 from shoal.model.refusals import missing_words
 from shoal.model.settings import RECODINGS
@@ -72,9 +73,14 @@ def _who(policy: Mapping[str, Any]) -> str:
 
 
 def _ends(policy: Mapping[str, Any], exposed: float) -> str:
-    """What the ends of ranges and the members of sets tell."""
+    """What the ends of ranges, the members of sets, and the ends of regions tell."""
     steps = policy.get("range_step") or {}
     said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    if REGIONS in policy["hierarchies"].values():
+        return (
+            "Ends of regions: a region has the areas of its rows and those that join them, so an area without which "
+            f"it hangs together is the area of a row; {said}."
+        )
     grid = (
         f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
     )
@@ -306,7 +312,8 @@ HIGH, COMMON = 0.2, 0.5  # risk to be found and share of a value up to which a r
 def warnings(figures: Mapping[str, Any]) -> list[str]:
     """Sentences about what the release gives away in spite of its promises, the worst first.
 
-    Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table.
+    Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table; sets
+    that list the value of each person.
     """
     release, audit = figures["release"], figures["audit"]
     rows = release["rows"]
@@ -322,6 +329,12 @@ def warnings(figures: Mapping[str, Any]) -> list[str]:
         )
         found.append((1 + part, text))
     found += [(most, text) for most, text in (*_shared(audit["sensitive"]), *_far(audit["sensitive"]))]
+    if own := _own(figures):
+        text = (
+            f"In {share(max(own.values()), 1)} of the groups, the set of {_or(list(own))} names as many values as the "
+            "group has rows. So each is the value of one row, and anyone who knows it knows that this person is here."
+        )
+        found.append((-1.0, text))
     return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
 
 
@@ -349,6 +362,12 @@ def _far(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
             f"In some group the values of {_or(shown)} differ widely from the whole table's. Anyone known to be in "
             "it is known to have one of few values.",
         )
+
+
+def _own(figures: Mapping[str, Any]) -> dict[str, float]:
+    """Columns whose sets list the value of each person in more than half of the groups, with their share of these."""
+    held = figures.get("listed", {})
+    return {name: held[name] for name in sorted(held, key=lambda n: -held[n]) if held[name] > COMMON}
 
 
 def _or(names: Sequence[str], most: int = 4) -> str:
@@ -385,9 +404,11 @@ def verdict(figures: Mapping[str, Any]) -> str:
         reasons.append("no sensitive column was named")
     if singled:
         reasons.append(f"columns kept unchanged single out {share(singled, 1)} of the rows")
+    if own := _own(figures):
+        reasons.append(f"most groups list each person's {next(iter(own))}")
     word = risk_word(risk)
     if singled > SINGLED or most >= ALL_BUT:
         word = "weak"
-    elif word == "strong" and (singled or most > COMMON or far >= ALL_BUT):
+    elif word == "strong" and (singled or own or most > COMMON or far >= ALL_BUT):
         word = "fair"
     return f"Verdict: {word}. T{'; '.join(reasons)[1:]}."

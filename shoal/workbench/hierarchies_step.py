@@ -1,6 +1,8 @@
-"""Hierarchies: made by a wizard, from a file, or by hand; with the share of the rows under every class.
+"""The workbench's step for hierarchies: made by a wizard, from a file, or by hand.
 
-A hierarchy as rows (value, class at level 1, ..., star), changed class by class so that it stays nested."""
+It shows the share of the rows under every class.  A hierarchy is rows (value, class at level 1, ..., star), changed
+class by class so that it stays nested.
+"""
 
 from __future__ import annotations
 

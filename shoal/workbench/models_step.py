@@ -1,6 +1,7 @@
-"""Models: what every group must meet, chosen by the worry, with the formal name; and how values are recoded.
+"""The workbench's step for privacy models and recodings.
 
-Privacy models by the worry that each answers, in plain words with the formal name beside them."""
+What every group must meet is chosen by the worry that it answers, in plain words with the formal name beside them.
+"""
 
 from __future__ import annotations
 

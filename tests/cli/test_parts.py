@@ -104,3 +104,18 @@ def test_every_setting_goes_with_parts(tmp_path: Path, parts: str, more: dict[st
     assert shoal.verify(tmp_path / "out", record).holds
     verdict = shoal.verify(tmp_path / "out", record, folder)
     assert verdict.holds, [f for f in verdict.findings if not f.holds]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_stray_file_and_a_damaged_part_are_named(tmp_path: Path) -> None:
+    (tmp_path / "in" / "README.txt").write_text("about these parts\n")
+    status, _, err = run("anonymize", "in", *ROLES, "--k", "3", "-o", "out")
+    assert status == 2
+    assert "csv files such as 'README.txt' and parquet files such as 'p0.parquet'" in err
+    (tmp_path / "in" / "README.txt").unlink()
+    assert run("anonymize", "in", *ROLES, "--k", "3", "-o", "out")[0] == 0
+    with open(tmp_path / "out" / "part-00000.parquet", "ab") as file:
+        file.write(b"x")
+    status, _, err = run("verify", "out")
+    assert status == 1
+    assert "ask for it again" in err

@@ -248,3 +248,34 @@ def test_what_goes_around_is_told_by_name_and_range(name, low, high, period):
         assert period_of(series) == period
     assert period_of(pl.Series(name, ["night", *map(str, numbers)])) is None
     assert period_of(pl.Series(name, numbers + 0.5)) == (period if period == 360 else None)
+
+
+GERMAN = {
+    "Patienten-Nr": "identifier", "PatientenNr": "identifier", "Fallnummer": "identifier", "Bemerkung": "identifier",
+    "Geschlecht": "quasi-identifier", "Geburtsdatum": "quasi-identifier", "PLZ": "quasi-identifier",
+    "Aufnahme": "quasi-identifier", "Wohnort": "quasi-identifier", "Diagnose": "sensitive", "Befund": "sensitive",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GERMAN)
+def test_names_of_a_german_hospital(name: str) -> None:
+    found = by_name(name)
+    assert found is not None
+    assert found.role == GERMAN[name]
+
+
+def test_dates_and_numbers_of_another_country_are_said_not_to_count(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    rows = [
+        f"{i % 28 + 1:02}.0{i % 9 + 1}.2025;{i % 40},5;1.{i % 7}00,25;{i % 9 or '-'};{i % 9 or '-'}x"
+        for i in range(200)
+    ]
+    path.write_text("\n".join(["Aufnahme;BMI;Betrag;Tage;Ziel", *rows]) + "\n", encoding="utf-8")
+    said = {c.name: " ".join(c.warnings) for c in propose(path)}
+    assert "its dates count as texts" in said["Aufnahme"]
+    assert "2024-12-31" in said["Aufnahme"]
+    assert "its numbers count as texts" in said["BMI"]
+    assert "its numbers count as texts" in said["Betrag"]
+    assert "numbers or dates" not in said["Ziel"]
+    assert "all its other values are numbers or dates" in said["Tage"]
+    assert "empty these cells" in said["Tage"]

@@ -118,3 +118,27 @@ def test_an_internal_page_says_so_in_its_name_and_figures(release: shoal.Release
     public = release.report(tmp_path / "r.html")
     assert json.loads(public.with_suffix(".json").read_text())["internal"] is False
     assert "Internal" not in public.read_text(encoding="utf-8").split("<script")[0]
+
+
+@pytest.mark.parametrize("internal", [False, True])
+def test_sets_that_list_each_person_are_said_first_and_are_not_strong(tmp_path: Path, internal: bool) -> None:
+    born = [f"{1 + i % 28:02}.{1 + i % 12:02}.{1940 + i}" for i in range(40)]
+    frame = pl.DataFrame({"born": born, "town": ["Ulm", "Bonn"] * 20, "ill": ["a", "b", "c", "d"] * 10})
+    release = shoal.anonymize(
+        frame, quasi_identifiers=["born", "town"], sensitive=["ill"], k=5, publish="ranges", effort="fast"
+    )
+    text = Path(release.report(tmp_path / "r.html", internal=internal)).read_text(encoding="utf-8")
+    assert "most groups list each person&#39;s born" in text
+    assert "Verdict: strong" not in text
+    assert "In 100.0 % of the groups, the set of born names as many values" in text
+
+
+def test_sets_that_name_fewer_values_than_rows_are_no_list(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"town": ["Ulm", "Bonn", "Jena"] * 20, "ill": ["a", "b", "c", "d"] * 15})
+    release = shoal.anonymize(
+        frame, quasi_identifiers=["town"], sensitive=["ill"], k=30, publish="ranges", effort="fast"
+    )
+    release.report(tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "names as many values" not in text
+    assert "Verdict: strong" in text

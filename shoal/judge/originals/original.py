@@ -1,6 +1,7 @@
 """A release beside the table it was made from: the same people, and nothing changed but what was recoded.
 
-Cost, loss and cheap bounds from the two tables alone."""
+Cost, loss and cheap lower bounds are computed from the two tables alone.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The judge of outlines of regions: what they state, whom they hold, and where they lie.
+"""The judge of what is published beside a crosswalk of regions: outlines, levels and hierarchies.
 
-The judge of regions within regions: every level of a crosswalk, and the hierarchy that is written beside it."""
+Of outlines it checks what they state, whom they hold, and where they lie; of regions within regions every level of the
+crosswalk, and the hierarchy written beside it.
+"""
 
 from __future__ import annotations
 

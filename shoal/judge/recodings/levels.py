@@ -1,6 +1,8 @@
-"""Labels of a hierarchy; regions of a graph of areas, which are connected.
+"""The judge's reading of classes of a hierarchy: which values a published label stands for.
 
-Labels of generated hierarchies (labels, intervals, tiles), read back to the values they stand for."""
+A hierarchy is given by its rows, by a graph of areas, whose regions must be connected, or generated (labels, intervals,
+tiles), so that the label itself says which values it stands for.
+"""
 
 from __future__ import annotations
 

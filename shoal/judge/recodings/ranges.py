@@ -1,6 +1,7 @@
-"""Ranges and sets.
+"""The judge's reading of ranges and sets: which values a published text stands for.
 
-Ranges that end on a grid: multiples of a number, days since 1970, first days of months or years."""
+If ranges end on a grid, it checks the grid: multiples of a number, days since 1970, first days of months or years.
+"""
 
 from __future__ import annotations
 

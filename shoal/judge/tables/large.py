@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted
+from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted, unreadable
 from shoal.judge.finding import shown
 from shoal.judge.recodings.levels import Graph
 from shoal.judge.tables.privacy import judge
@@ -88,7 +88,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
         else:
             held, digests = _grouped(query, names), {}
     except pl.exceptions.PolarsError as error:
-        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+        raise unreadable(path, error) from None
     shown = held.select(pl.col(c).alias(n) for n, c in zip(names, held.columns, strict=False))
     return Held(shown, held["n"].to_numpy(), columns, digests)
 
@@ -340,7 +340,7 @@ def read_rows(path: Path, separator: str | None = None) -> pl.DataFrame:
     try:
         return _scan(path, separator)[0].collect()
     except pl.exceptions.PolarsError as error:
-        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+        raise unreadable(path, error) from None
 
 
 def _literal(name: str) -> str:
@@ -367,7 +367,7 @@ def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, .
     except pl.exceptions.NoDataError:
         return pl.LazyFrame(), ()
     except pl.exceptions.PolarsError as error:
-        raise VerificationError(f"{path.name!r} cannot be read back ({type(error).__name__})") from None
+        raise unreadable(path, error) from None
 
 
 def _query(content: Any, parquet: bool, separator: str | None) -> pl.LazyFrame:

@@ -1,10 +1,9 @@
-"""Multipliers of the class program, moved along subgradients, in whole numbers.
+"""Lagrange multipliers and row prices of tables: moved along subgradients, and lowered until they prove a bound.
 
-How far row prices are above what classes that are nearly tight allow.
-
-Classes of a lattice written down with their dearest cells.
-
-Pairs and triples of types that a linear program could still use, and nearest types."""
+``docs/bounds.md`` has the programs.  The kernels here move multipliers of the class program in whole numbers, say how
+far row prices are above what classes that are nearly tight allow, write down classes of a lattice with their dearest
+cells, and list the pairs and triples of types that a linear program could still use.
+"""
 
 from __future__ import annotations
 

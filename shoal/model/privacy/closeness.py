@@ -1,10 +1,7 @@
-"""t-closeness.
+"""Privacy models that compare a group with the table: t-closeness, beta-likeness and delta-disclosure privacy.
 
-t-closeness by the hierarchical distance, bound to the classes that a column's values lie in.
-
-Beta-likeness, basic and enhanced.
-
-Delta-disclosure privacy."""
+t-closeness by the hierarchical distance is bound to the classes that a column's values lie in.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""l-diversity in its frequency form.
-
-Distinct l-diversity.
-
-Entropy l-diversity.
-
-Recursive (c,l)-diversity.
-
-l-diversity of several sensitive columns at once."""
+"""Forms of l-diversity: by frequency, by distinct values, by entropy, recursive, and of several columns at once."""
 
 from __future__ import annotations
 

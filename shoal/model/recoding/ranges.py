@@ -1,6 +1,7 @@
-"""Numbers and dates replaced by lowest and highest, widened to a grid if asked.
+"""Ranges and sets: numbers and dates from lowest to highest, or the values that a group has.
 
-Values replaced by the set of values present in the group."""
+Ranges are widened to a grid if that is asked for.
+"""
 
 from __future__ import annotations
 

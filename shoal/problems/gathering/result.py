@@ -1,6 +1,4 @@
-"""What gathering and cellular clustering hand back.
-
-What may be asked of both problems, and set-up costs."""
+"""The answer of gathering and of cellular clustering, and the arguments that both problems take."""
 
 from __future__ import annotations
 

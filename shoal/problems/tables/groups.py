@@ -1,6 +1,8 @@
-"""Which groups of cells meet a requirement: the one place where tables ask it.
+"""Groups of cells: which meet a requirement, and how rows that no group holds join some.
 
-Rows one by one: the histogram spread out, groups cut small, and rows that have no group yet placed."""
+``good_groups`` is the one place where tables ask whether groups are eligible.  ``Rows`` spreads a histogram out row by
+row, cuts groups small, and places rows that have no group yet.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
 from shoal.kernels.tables.insertion import Hosts, RowModels, Unassigned, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Recoding, Slot
 from shoal.model.task import Task
 
 # as numbered in kernels.eligible
@@ -88,7 +91,41 @@ def good_groups(
     return good
 
 
-SLOT_KINDS = {"tree": 0, "set": 2, "line": 3}  # of slots, in the kernels; 1 is a tree too large for a table of pairs
+def joining(
+    histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
+) -> np.ndarray:
+    """bool[groups]: the fewest groups of a fixed order with which rows that are in none are eligible, as one group.
+
+    cell, group, count  triples int64[p] of the groups, each eligible;  pool  int64[m] the rows of each cell in none
+
+    The order: least share of the pool's commonest values, then fewest rows.  A pool that has become eligible stays so
+    when eligible groups join it, hence bisection; at the latest the whole table is eligible.  O(p log(groups)).
+    """
+    groups = int(group.max(initial=-1)) + 1
+    crowded = np.zeros(histogram.cells, bool)
+    for j in need.sensitive_columns:
+        held = np.bincount(histogram.sensitive[:, j], weights=pool, minlength=1)
+        crowded |= (held == held.max())[histogram.sensitive[:, j]]
+    rows = np.bincount(group, weights=count, minlength=groups)
+    share = np.bincount(group, weights=count * crowded[cell], minlength=groups) / np.maximum(rows, 1)
+    rank = np.empty(groups, np.int64)
+    rank[np.lexsort((rows, share))] = np.arange(groups)
+    every, one = np.arange(histogram.cells), np.zeros(histogram.cells, np.int64)
+    low, high = 0, groups
+    while low < high:
+        middle = (low + high) // 2
+        joined = rank[group] < middle
+        held = pool + np.bincount(cell[joined], weights=count[joined], minlength=histogram.cells).astype(np.int64)
+        if good_groups(histogram, need, every, one, held, 1)[0]:
+            high = middle
+        else:
+            low = middle + 1
+    return rank < low
+
+
+# of slots, in the kernels; 1 is a tree too large for a table of pairs
+SLOT_KINDS = {"tree": 0, "set": 2, "line": 3, "areas": 4, "further areas": 5}
+AREA_SLOTS = ("areas", "further areas")
 SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 
@@ -178,7 +215,7 @@ class Rows:
         for t in range(out.shape[1]):
             kind, base = self.slots.kind[t], self.slots.base[t]
             a = leaf[:, t]
-            if kind == 2:
+            if kind in (2, 4, 5):
                 out[:, t] = np.bitwise_or.reduceat(a, start) if start.size else 0
             elif kind == 3:
                 low, high = np.minimum.reduceat(a & 0xFFFFFFFF, start), np.maximum.reduceat(a >> 32, start)
@@ -339,29 +376,17 @@ class Rows:
         return start, candidate.reshape(-1)
 
     def _pool(self, group: np.ndarray, waiting: np.ndarray) -> np.ndarray:
-        """Group -1 made eligible by the fewest whole groups of a fixed order, found by bisection."""
+        """Group -1 with the groups that join it, cut again."""
         groups = int(group.max(initial=-1)) + 1
         if not groups:
             return self.cut(np.zeros_like(group))
-        crowded = np.zeros(self.cell.size, bool)
-        for j in range(self.frequency.size):
-            value = self.sensitive[self.cell, j]
-            held = np.bincount(value[waiting], minlength=int(value.max()) + 1)
-            crowded |= (held == held.max())[value]
         inside = group >= 0
-        size = np.bincount(group[inside], minlength=groups)
-        share = np.bincount(group[inside], weights=crowded[inside], minlength=groups) / np.maximum(size, 1)
-        rank = np.empty(groups, np.int64)
-        rank[np.lexsort((size, share))] = np.arange(groups)
-        place = np.where(inside, rank[np.maximum(group, 0)], -1)
-        low, high = 0, groups
-        while low < high:
-            middle = (low + high) // 2
-            if self.eligible(np.where(place < middle, 0, -1), 1)[0]:
-                high = middle
-            else:
-                low = middle + 1
-        pooled = self.cut(np.where(place < low, 0, -1))
+        pool, ones = (
+            np.bincount(self.cell[waiting], minlength=self.histogram.cells),
+            np.ones(int(inside.sum()), np.int64),
+        )
+        joined = joining(self.histogram, self.need, self.cell[inside], group[inside], ones, pool)
+        pooled = self.cut(np.where(np.append(joined, True)[group], 0, -1))  # -1, no group, is the last
         return np.where(pooled >= 0, pooled + groups, group)
 
 
@@ -391,25 +416,36 @@ def pieces_of(
         pieces = np.minimum(pieces, most)
 
 
+ASKED = 2**18  # sets of areas whose weights are kept
+
+
 def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
-    """The recoding as slots, and the slots of every cell int64[m, t]."""
+    """The recoding as slots, and the slots of every cell int64[m, t]; those of areas last, which take longest."""
     lines: list[tuple[int, int, int, int, float]] = []  # kind, base, table, width, unit
-    parents, losses, tables, pairs, leaves = [], [], [], [], []
-    at = tables_at = 0
-    for j, column in enumerate(recoding.columns):
-        for slot in column.slots():
-            leaves.append(slot.leaf[histogram.quasi[:, j]])
-            nodes = 0 if slot.parent is None else slot.parent.size
-            small = 0 < nodes <= SMALL_TREE
-            kind = SLOT_KINDS[slot.kind] + (slot.kind == "tree" and not small)
-            lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
-            losses.append(slot.loss)
-            parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
-            at += slot.loss.size
-            if small:
-                tables.append(ancestors(parents[-1]).reshape(-1))
-                pairs.append(slot.loss[tables[-1]])
-                tables_at += nodes * nodes
+    parents, losses, tables, pairs, leaves, networks = [], [], [], [], [], []
+    at = tables_at = networks_at = 0
+    each = [(slot, j) for j, column in enumerate(recoding.columns) for slot in column.slots()]
+    each.sort(key=lambda one: one[0].kind in AREA_SLOTS)
+    for slot, j in each:
+        leaves.append(slot.leaf[histogram.quasi[:, j]])
+        if slot.kind in AREA_SLOTS:
+            words = sum(other.kind in AREA_SLOTS and i == j for other, i in each)
+            lines.append((SLOT_KINDS[slot.kind], networks_at, words, slot.apart.shape[0], slot.unit))
+            if slot.apart.size:
+                networks.append(slot)
+                networks_at += slot.apart.size + 1
+            continue
+        nodes = 0 if slot.parent is None else slot.parent.size
+        small = 0 < nodes <= SMALL_TREE
+        kind = SLOT_KINDS[slot.kind] + (slot.kind == "tree" and not small)
+        lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
+        losses.append(slot.loss)
+        parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
+        at += slot.loss.size
+        if small:
+            tables.append(ancestors(parents[-1]).reshape(-1))
+            pairs.append(slot.loss[tables[-1]])
+            tables_at += nodes * nodes
     none = np.zeros(0)
     *whole, unit = zip(*lines, strict=True) if lines else ((),) * 5
     kinds, base, table, width = (np.array(x, np.int64) for x in whole)
@@ -423,9 +459,29 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
         ancestor=np.concatenate([none, *tables]).astype(np.int16),
         pair=np.concatenate([none, *pairs]),
         unit=np.array(unit, np.float64),
+        areas=_area_sets(networks),
     )
     leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
     return slots, np.ascontiguousarray(leaf, dtype=np.int64)
+
+
+def _area_sets(networks: list[Slot]) -> AreaSets | None:
+    """Columns of areas for the kernels, of which nothing has been asked; None where there are none."""
+    if not networks:
+        return None
+    return AreaSets(
+        apart=np.concatenate([np.append(slot.apart.reshape(-1), slot.whole) for slot in networks]),
+        ahead=np.concatenate([np.append(slot.ahead.reshape(-1), np.int32(0)) for slot in networks]),
+        key=np.zeros(ASKED, np.uint64),
+        weight=np.zeros(ASKED, np.int64),
+        scratch=np.zeros((3, max(slot.apart.shape[0] for slot in networks)), np.int64),
+    )
+
+
+def of_thread(slots: Slots) -> Slots:
+    """The same slots with room of their own, for a thread beside others."""
+    areas = slots.areas
+    return slots if areas is None else slots._replace(areas=areas._replace(scratch=np.zeros_like(areas.scratch)))
 
 
 def ancestors(parent: np.ndarray) -> np.ndarray:

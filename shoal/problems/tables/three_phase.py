@@ -26,7 +26,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import good_groups, joining
 
 SOURCE = "Xiao, Yi, Tao 2010"
 WIDENED = "every row loses what the grid takes from its own values"
@@ -300,34 +300,13 @@ def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict
 
 
 def _dissolve(histogram: Histogram, need: Requirement, taken: np.ndarray) -> np.ndarray:
-    """Let whole types join an ineligible residue until it is eligible; taken int64[m], every type eligible without it.
-
-    A residue that has become eligible stays so when eligible types join it, so the fewest types of a fixed order
-    are found by bisection.  The order: least share of the residue's commonest values, then fewest rows.
-    Ends at the latest with the whole table, which is eligible.  O(m log t).
-    """
-    of_type, first = histogram.types
+    """Let whole types, each eligible by itself, join an ineligible residue until it is eligible; taken int64[m]."""
     left = histogram.count - taken
-    rows = np.bincount(of_type, weights=left, minlength=first.size)
-    crowded = np.zeros(histogram.cells, bool)
-    for j in need.sensitive_columns:
-        held = np.bincount(histogram.sensitive[:, j], weights=taken, minlength=1)
-        crowded |= (held == held.max())[histogram.sensitive[:, j]]
-    share = np.bincount(of_type, weights=left * crowded, minlength=first.size) / np.maximum(rows, 1)
-    order = np.lexsort((rows, share))
-    order = order[rows[order] > 0]
-    rank = np.full(first.size, order.size)
-    rank[order] = np.arange(order.size)
-    place = rank[of_type]
-    nowhere = np.zeros_like(of_type)
-    low, high = 0, order.size
-    while low < high:
-        middle = (low + high) // 2
-        if eligible_with(histogram, need, nowhere, 1, np.where(place < middle, histogram.count, taken))[0]:
-            high = middle
-        else:
-            low = middle + 1
-    return np.where(place < low, histogram.count, taken)
+    rest = np.flatnonzero(left)
+    joined = np.zeros(histogram.types[1].size, bool)
+    found = joining(histogram, need, rest, histogram.types[0][rest], left[rest], taken)
+    joined[: found.size] = found
+    return np.where(joined[histogram.types[0]], histogram.count, taken)
 
 
 def eligible_with(

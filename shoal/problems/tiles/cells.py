@@ -1,7 +1,8 @@
 """Cells of the plane, and the bounds of tiles.
 
 A cell is a slice of the places' orders, bounded by numbered cuts, each a gap between coordinates.  The bounds say how
-many tiles there can be, how light the heaviest, how small they are."""
+many tiles there can be, how light the heaviest, how small they are.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Tiles as the user gets them.
+"""Tiles: the answer of the problem, and the conditions that tiles keep besides a weight.
 
-What is asked of tiles beside a weight, read from the arrays of the caller and told apart.
-
-Tiles cut off at their points, and the places drawn in them."""
+Conditions are read from the arrays of the caller.  Tiles can end at their points, and a place can be drawn in each.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Regions on their way out: a crosswalk from areas to regions, maps, outlines.
+"""Releases of regions: a crosswalk from areas to regions, with maps and outlines.
 
-Regions within regions on their way out: columns for every level, a hierarchy, and what is stated of them."""
+Regions within regions have columns for every level and a hierarchy.
+"""
 
 from __future__ import annotations
 

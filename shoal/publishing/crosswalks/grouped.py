@@ -1,6 +1,7 @@
-"""Labels and intervals on their way out: the column tallied, its groups named, a row per value.
+"""Releases of labels, intervals and tiles: each value, or each place, with its group.
 
-Tiles on their way out: a row per place with its tile, and the map."""
+Of labels and intervals the column is tallied and its groups are named; of tiles there is a map.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from shoal.engines.propose import Danger, dangerous
 from shoal.engines.recognize import CODES, named_words, notes
 from shoal.engines.table import Counted
 from shoal.model.loss import View
-from shoal.model.notation import Members, places
+from shoal.model.notation import Members, SetOf, parse, places
 from shoal.publishing.decode import Column, Decoded
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
@@ -479,6 +479,7 @@ def figures(release: Any) -> dict[str, Any]:
         "at_risk": at_risk(release.audit.sizes),
         "pairs": pairs(release, decoded, columns, least, step),
         "shown": shown_rows(release, decoded.table, least),
+        "listed": listed(decoded.table, release.policy),
     }
 
 
@@ -542,6 +543,28 @@ def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
         values = [_text(line[c], release, n) for n, c in zip(grouped, by, strict=True)]
         rows.append(values + [_plain(line[c]) if line[c] in common[c] else "held by few" for c in held])
     return {"columns": [*grouped, *sensitive], "rows": rows, "groups": groups["rows"].to_list()}
+
+
+def listed(frame: pl.DataFrame, policy: Any) -> dict[str, float]:
+    """Per column the share of the groups whose set names as many values as rows: each is then one row's own.
+
+    Of the published rows alone, so that anyone who has them can count the same.  O(rows).
+    """
+    if policy.publish != "ranges" or not frame.height:
+        return {}
+    names = list(policy.grouped)
+    short = [f"c{i}" for i in range(len(names))]  # "*" would stand for all columns
+    held = pl.DataFrame([frame[n].alias(c) for n, c in zip(names, short, strict=True)])
+    groups, found = held.group_by(short).len("rows"), {}
+    for name, column in zip(names, short, strict=True):
+        if groups[column].dtype != pl.String:
+            continue
+        texts = groups[column].unique()
+        read = [parse(text) for text in texts.to_list()]
+        members = pl.Series([len(value.values) if isinstance(value, SetOf) else 0 for value in read], dtype=pl.UInt32)
+        own = groups[column].replace_strict(texts, members, return_dtype=pl.UInt32) == groups["rows"]
+        found[name] = float((own & (groups["rows"] > 1)).sum()) / groups.height
+    return {name: part for name, part in found.items() if part}
 
 
 def _text(value: Any, release: Any, column: str) -> str:

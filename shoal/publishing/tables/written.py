@@ -24,7 +24,7 @@ from shoal.model.task import nothing
 from shoal.publishing.decode import Decoded
 from shoal.publishing.opening import kind_of
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.figures import at_risk, distribution, least_rows, pictured, shown_rows
+from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
 from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.report.page import page
@@ -73,6 +73,7 @@ def public_figures(
         "at_risk": at_risk(audit.sizes),
         "pairs": [],
         "shown": shown_rows(release, decoded.table, least),
+        "listed": listed(decoded.table, reading),
     }
 
 

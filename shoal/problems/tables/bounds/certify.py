@@ -1,6 +1,7 @@
-"""Certificates for groupings that come with no promise of their own: the loss, and what any grouping must lose.
+"""Certificates for groupings that come with no promise of their own: the loss, and what every grouping must lose.
 
-The certificate of a search: the best bound there is, and the three-phase algorithm's promise."""
+The certificate of a search has the best bound there is, and the three-phase algorithm's promise.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.certify import certified
-from shoal.problems.tables.groups import rules_of
-from shoal.problems.tables.three_phase import eligible_with, in_stars, plain_stars, residue, split
+from shoal.problems.tables.groups import joining, rules_of
+from shoal.problems.tables.three_phase import in_stars, plain_stars, residue, split
 
 MOST_STEPS = 4_000_000_000
 MORE = {"fast": 0, "balanced": 0, "thorough": 60, "seconds": 1000}
@@ -99,7 +99,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
         seconds = task.effort.seconds
         return seconds is not None and clock() - task.started > seconds
 
-    for number, (name, order) in enumerate(_curves(histogram, recoding)):
+    for number, (name, order) in enumerate(curves(histogram, recoding)):
         if number >= 2 and (task.effort.name == "fast" or late()):
             break
         better(name, order)
@@ -126,7 +126,7 @@ def ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndar
     return code, np.array(histogram.quasi_sizes, np.int64).reshape(code.shape[1])
 
 
-def _curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
+def curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
     """Orders of the cells: Hilbert curves over codes as they are and stretched, then lexicographic orders."""
     d = len(recoding.columns)
     code, sizes = ranks(histogram, recoding)
@@ -285,35 +285,11 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
 
 
 def with_pool(histogram: Histogram, need: Requirement, partition: Partition, pool: np.ndarray) -> Partition:
-    """The rows pool int64[m], which no group holds, as one more group, with as few others as make it eligible.
-
-    Groups join in a fixed order: least share of the pool's commonest values, then fewest rows.  A pool that has become
-    eligible stays so, hence bisection; at the latest the whole table is eligible.
-    """
-    groups = partition.groups
-    crowded = np.zeros(histogram.cells, bool)
-    for j in need.sensitive_columns:
-        held = np.bincount(histogram.sensitive[:, j], weights=pool, minlength=1)
-        crowded |= (held == held.max())[histogram.sensitive[:, j]]
-    sizes = partition.sizes
-    share = np.bincount(partition.group, weights=partition.count * crowded[partition.cell], minlength=groups)
-    rank = np.empty(groups, np.int64)
-    rank[np.lexsort((sizes, share / np.maximum(sizes, 1)))] = np.arange(groups)
-    place = rank[partition.group]
-    low, high = 0, groups
-    while low < high:
-        middle = (low + high) // 2
-        joined = place < middle
-        held = pool + np.bincount(
-            partition.cell[joined], weights=partition.count[joined], minlength=histogram.cells
-        ).astype(np.int64)
-        if eligible_with(histogram, need, np.zeros(histogram.cells, np.int64), 1, held)[0]:
-            high = middle
-        else:
-            low = middle + 1
-    rest = np.flatnonzero(pool)
+    """The rows pool int64[m], which no group holds, as one more group, with as few others as make it eligible."""
+    joined = joining(histogram, need, partition.cell, partition.group, partition.count, pool)
+    rest, last = np.flatnonzero(pool), joined.size
     return Partition.of(
         np.concatenate([partition.cell, rest]),
-        np.concatenate([np.where(place < low, groups, partition.group), np.full(rest.size, groups)]),
+        np.concatenate([np.where(joined[partition.group], last, partition.group), np.full(rest.size, last)]),
         np.concatenate([partition.count, pool[rest]]),
     )
