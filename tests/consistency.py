@@ -49,8 +49,16 @@ class Case(NamedTuple):
 
 def of_table(ending: str = ".csv", **asked: Any) -> Callable[[pl.DataFrame, Path], Path]:
     def release(table: pl.DataFrame, folder: Path) -> Path:
+        given: Any = table
+        if "engine" in asked:  # engines read files
+            given = folder / "people.parquet"
+            table.write_parquet(given)
+        files = {name: folder / f"{name}.csv" for name in ("areas", "edges") if name in asked}
+        for name, file in files.items():
+            asked[name].write_csv(file)
         made = shoal.anonymize(
-            table, **{"quasi_identifiers": ["age", "town"], "effort": "fast", "seed": 1, "secret": SECRET, **asked}
+            given,
+            **{"quasi_identifiers": ["age", "town"], "effort": "fast", "seed": 1, "secret": SECRET, **asked, **files},
         )
         (folder / "page.json").write_text(json.dumps(made.public_figures(), default=str))
         return made.write(folder / f"out{ending}")
@@ -89,6 +97,9 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
     names = ("age", "town", "ill")
     ill = {"sensitive": ["ill"]}
     tree = {"publish": "hierarchy", "hierarchies": {"town": TOWN_TREE}}
+    towns = pl.DataFrame({"town": TOWNS, "population": [10, 20, 40]})
+    path = pl.DataFrame({"a": TOWNS[:2], "b": TOWNS[1:]})
+    places = {"publish": {"town": "regions"}, "areas": towns, "edges": path}
     requests: dict[str, dict[str, Any]] = {
         "stars": {"k": 2, **ill},
         "stars l": {"l": 2, **ill},
@@ -115,6 +126,8 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         "hierarchy minimality": {"k": 2, "minimality": 0.5, **tree, **ill},
         "centers": {"k": 2, "publish": "centers", **ill},
         "person": {"k": 2, "person": "ill"},
+        "regions": {"k": 2, **places, **ill},
+        "stars duckdb": {"k": 2, "engine": "duckdb", **ill},
     }
     found = [
         Case(name, _drawn(seed + i, _people(), size), names, rows, of_table(**asked))

@@ -13,7 +13,10 @@ from tests.consistency import cases, tell_apart
 CASES = {case.name: case for case in cases(rows=4, size=4)}
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = {"regions", "stars duckdb"}  # files are read anew for each table
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])
 def test_originals_of_one_release_have_one_certificate(name: str, tmp_path: Path) -> None:
     odd, tried, _ = tell_apart(CASES[name], tmp_path)
     assert tried, "no table of this case could be released"
