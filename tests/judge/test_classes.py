@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
 import shoal
+from shoal.judge.recodings.levels import GENERATED
 from shoal.judge.tables.large import hash_of
 from tests.kept import kept, resealed, verify
 
@@ -109,3 +111,37 @@ def test_a_class_made_another_is_seen(tmp_path: Path, new: str, seen: set[str]) 
     assert verify(out, record).holds  # without the hierarchy nothing tells
     assert wrong(out, record, WORK) == seen
     assert wrong(out, kept(record), WORK) & {"classes of work", "loss of the classes"}
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("a .. c and 1 more", "abc"),
+        ("a, d", "ad"),
+        ("a .. c and 1 more (group 2)", "abc"),
+        ("b (group 3)", "b"),  # a group of one value, where another has its name
+        ("a, d (group 2)", "ad"),
+        ("a, d (group x)", None),
+        ("x (group 2)", None),
+        ("d (group 1)", None),  # is a value itself
+        ("a .. x and 1 more", None),
+        ("a", None),
+    ],
+)
+def test_names_of_groups_of_labels_are_read_back(name: str, held: str | None) -> None:
+    texts = [*"abcd", "d (group 1)", None]
+    values = SimpleNamespace(texts=texts, by_text={text: i for i, text in enumerate(texts) if text is not None})
+    found = GENERATED["labels"](name, values)
+    assert (None if found is None else "".join(texts[i] or "" for i in found)) == held
+
+
+def test_classes_that_are_built_lose_by_the_values_under_them(tmp_path: Path) -> None:
+    frame = drawn(1, [[f"{a}{b}{c}"] for a in "01" for b in "012" for c in "01"])
+    tree = shoal.Hierarchy.prefixes([2, 1], "")
+    asked: dict[str, Any] = {"quasi_identifiers": ["work", "sex"], "sensitive": ["d"], "effort": "fast", "seed": 1}
+    release = shoal.anonymize(frame, k=9, publish="hierarchy", hierarchies={"work": tree}, **asked)
+    record = release.write(tmp_path / "r.csv")
+    assert {len(text) for text in release.table["work"] if text != "*"} & {1, 2}, "no class is shown"
+    verdict = verify(tmp_path / "r.csv", kept(record), frame, hierarchies={"work": tree})
+    assert verdict.holds, verdict
+    assert {"loss, ncp", "cost"} <= {f.check for f in verdict.findings}

@@ -237,6 +237,7 @@ def test_genuine_assignments_verify_with_every_center(kind: str, center: str, tm
         assert verdict.holds, verdict.findings
     how = {f.check: f.how for f in verdict.findings}
     assert how["records by d"] == how["r"] == how["l of d"] == how["distance"] == "recomputed"
+    assert how["distance asked for"] == "stated"
     assert (how["cost"] == how["centers"] == "recomputed") is (center == "record")
     text = record.read_text() + made.report(tmp_path / "r.html").read_text()
     assert "person-" not in text + str(made.table.to_dict(as_series=False)) + str(made.assignments.to_dicts())

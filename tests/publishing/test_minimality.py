@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
+from math import prod
 
 import numpy as np
 import pytest
@@ -20,35 +21,65 @@ from shoal.publishing.tables.limits import share_models
 
 
 class Draws:
-    """Draws in a given order: one permutation of the units, one of the families."""
+    """Every order of every draw in turn: ``random`` gives the next one, ``again`` goes on to what is not yet tried."""
 
-    def __init__(self, *lines):
-        self.lines = {len(line): np.array(line, float) for line in lines}
+    def __init__(self):
+        self.path = []
+        self.used = 0
 
     def random(self, n):
-        return self.lines[n]
+        if self.used == len(self.path):
+            self.path.append([0, list(permutations(range(n)))])
+        at, orders = self.path[self.used]
+        self.used += 1
+        return np.array(orders[at], float)
+
+    @property
+    def chance(self):
+        return Fraction(1, prod(len(orders) for _, orders in self.path))
+
+    def again(self):
+        self.used = 0
+        while self.path:
+            self.path[-1][0] += 1
+            if self.path[-1][0] < len(self.path[-1][1]):
+                return True
+            self.path.pop()
+        return False
 
 
-def releases(unit, family, root, values, p, draws):
-    """Chances of what is seen under each assignment: {release: Counter of assignments by number of draws}."""
-    unit, family, root = (np.array(a) for a in (unit, family, root))
-    n = unit.size
+def in_turn(row):
+    return np.arange(len(row)).reshape(-1, 2)
+
+
+def releases(shape, values, own, joined, near=in_turn):
+    """Chances of what is seen under each assignment: {release: Counter of assignments by their chance of it}.
+
+    shape  families, units of each, rows of each;  own, joined: the largest share in a unit, and in a merged group
+    """
+    families = np.arange(prod(shape)).reshape(shape)
     seen = defaultdict(Counter)
-    for row in product(range(values), repeat=n):
+    for row in product(range(values), repeat=families.size):
         held = np.array(row)
 
-        def eligible(cell, group, groups, held=held):
-            table = np.zeros((groups, values), int)
-            np.add.at(table, (group, held[cell]), 1)
-            return table.max(1) <= p * table.sum(1) + 1e-9
+        def most(share, held=held):
+            def eligible(cell, group, groups):
+                table = np.zeros((groups, values), int)
+                np.add.at(table, (group, held[cell]), 1)
+                return table.max(1) <= share * table.sum(1) + 1e-9
 
-        for deal in draws:
+            return eligible
+
+        draws, more = Draws(), True
+        while more:
             try:
-                group, _ = decoys._merge(np.arange(n), unit, family, root, eligible, deal)
+                made = decoys.merge(np.arange(families.size), families, (most(own), most(joined)), near, draws)
             except InfeasibleError:
-                continue
-            shown = tuple(tuple(sorted(held[group == g])) for g in range(group.max() + 1))
-            seen[tuple(group), shown][row] += 1
+                break
+            of = np.repeat(made, shape[2])
+            shown = tuple((int(g), tuple(sorted(held[of == g]))) for g in np.unique(of))
+            seen[tuple(of.tolist()), shown][row] += draws.chance
+            more = draws.again()
     return seen
 
 
@@ -56,37 +87,45 @@ def worst(seen, values):
     """The largest difference between a posterior and the share of its value in the group, and the largest posterior."""
     far, high = Fraction(0), Fraction(0)
     for (group, shown), chances in seen.items():
-        total = sum(chances.values())
+        total, held = sum(chances.values()), dict(shown)
         for person, g in enumerate(group):
             for v in range(values):
                 after = Fraction(sum(c for row, c in chances.items() if row[person] == v), total)
-                far = max(far, abs(after - Fraction(shown[g].count(v), len(shown[g]))))
+                far = max(far, abs(after - Fraction(held[g].count(v), len(held[g]))))
                 high = max(high, after)
     return far, high
 
 
+def crossed(row):
+    """Pairs that lie apart."""
+    return np.arange(len(row)).reshape(2, -1).T
+
+
 CASES = [
-    ([0, 0, 1, 1, 2, 2], [0, 0, 0], [0], 3, [Draws(a, (0,)) for a in permutations(range(3))]),
-    ([0, 0, 0, 1, 1, 1], [0, 0], [0], 3, [Draws(a, (0,)) for a in permutations(range(2))]),
-    (
-        [0, 0, 1, 1, 2, 2, 3, 3],
-        [0, 0, 1, 1],
-        [0, 0],
-        2,
-        [Draws(a, b) for a in permutations(range(4)) for b in permutations(range(2))],
-    ),
-    ([0, 0, 1, 1, 2, 2, 3, 3], [0, 0, 0, 0], [0], 2, [Draws(a, (0,)) for a in permutations(range(4))]),
+    ((1, 3, 2), 3, 0.5, 0.5, in_turn),
+    ((1, 3, 2), 3, 0.5, 0.34, in_turn),
+    ((1, 2, 3), 3, 0.67, 0.67, in_turn),
+    ((1, 4, 2), 2, 0.5, 0.5, in_turn),
+    ((1, 4, 2), 2, 0.5, 0.75, crossed),
+    ((2, 2, 2), 2, 0.5, 0.5, in_turn),
+    ((2, 2, 2), 2, 0.67, 0.5, in_turn),
 ]
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("p", [0.5, 0.67])
-def test_the_posterior_of_every_value_is_its_share_in_the_group(case, p):
-    unit, family, root, values, draws = case
-    seen = releases(unit, family, root, values, p, draws)
-    assert any(len(set(group)) < max(unit) + 1 for group, _ in seen)  # something was merged
+def test_the_posterior_of_every_value_is_its_share_in_the_group(case):
+    _, values, own, joined, _ = case
+    seen = releases(*case)
+    groups = {len(set(group)) for group, _ in seen}
+    assert len(groups) > 1  # something was merged, and something was not
     far, high = worst(seen, values)
-    assert (far, high <= Fraction(p).limit_denominator(100)) == (0, True)
+    assert (far, high <= Fraction(max(own, joined)).limit_denominator(100)) == (0, True)
+
+
+def test_pairs_that_do_not_meet_it_are_merged_once_more():
+    seen = releases((1, 4, 2), 2, 0.5, 0.5)
+    ones = Counter(max(Counter(group).values()) // 2 for group, _ in seen)
+    assert set(ones) == {1, 2, 4}
 
 
 class Line:
@@ -124,12 +163,12 @@ def test_the_whole_way_from_a_register_tells_a_share_and_no_more(publish):
         for members in permutations(range(3)):
             try:
                 draws = Line([3, 1, 0, 2, 5, 4], members)
-                made = decoys.merged(table, publish(table), (2, 8), eligible, lambda *_: found, draws)
+                made = decoys.merged(table, publish(table), (2, 8), (eligible, eligible), lambda *_: found, draws)
             except InfeasibleError:
                 continue
             place, held = np.empty(rows, int), np.array(given)
             place[made.partition.cell] = made.partition.group
-            shown = tuple(tuple(sorted(held[place == g])) for g in range(place.max() + 1))
+            shown = tuple((g, tuple(sorted(held[place == g]))) for g in range(place.max() + 1))
             seen[tuple(place), shown][given] += 1
     assert len({len(shown) for _, shown in seen}) > 1  # some units were merged and some were not
     assert worst(seen, values) == (0, Fraction(1, 2))
