@@ -279,3 +279,9 @@ def test_dates_and_numbers_of_another_country_are_said_not_to_count(tmp_path: Pa
     assert "numbers or dates" not in said["Ziel"]
     assert "all its other values are numbers or dates" in said["Tage"]
     assert "empty these cells" in said["Tage"]
+
+
+def test_remarks_are_no_number_of_a_person(tmp_path: Path) -> None:
+    pl.DataFrame({"Bemerkung": [f"siehe {i // 2}" for i in range(60)]}).write_csv(tmp_path / "b.csv")
+    (found,) = propose(tmp_path / "b.csv")
+    assert (found.role, found.person, "person =" in " ".join(found.warnings)) == ("identifier", False, False)
