@@ -388,17 +388,26 @@ def _ready(search, depth):
 
 
 @njit(**INNER)
-def _allows(search, depth, need, group, heap):
-    """By how much a group of the members and ``need`` candidates can exceed its loss at most.
+def _allows(search, depth, first, need, group, heap, enough):
+    """By how much a group of the members and ``need`` candidates from place ``first`` on can exceed its loss at most.
+
+    enough  above which any number is returned that is above it: the node is not to be cut off then
 
     With t the loss of the dearest box among members and one candidate, the group has at most the ``need`` largest
     multipliers of candidates up to t, and loses at least K t.
     """
-    n = search.many[depth]
-    order = np.argsort(search.joined[depth, :n])
+    n = search.many[depth] - first
+    if enough < np.inf and n >= need:  # the dearest candidates, which are the first
+        total, most = search.sum[depth], 0.0
+        for x in range(first, first + need):
+            total += search.price[search.member[depth, x]]
+            most = max(most, search.joined[depth, x])
+        if total - group * most > enough:
+            return total - group * most
+    order = np.argsort(search.joined[depth, first : first + n])
     held, total, best = 0, search.sum[depth], -np.inf
     for z in range(n):
-        x = order[z]
+        x = first + order[z]
         new = search.price[search.member[depth, x]]
         if held < need:
             y = held
@@ -422,6 +431,8 @@ def _allows(search, depth, need, group, heap):
             heap[y] = new
         if held == need:
             best = max(best, total - group * search.joined[depth, x])
+            if best > enough:
+                return best
     return best
 
 
@@ -432,6 +443,52 @@ def _top(search, depth, x, need):
     for y in range(x, x + need):
         top += search.price[search.member[depth, y]]
     return top
+
+
+@njit(**INNER)
+def _passed_over(search, depth, box):
+    """Whether the box of the members down to this depth, which loses ``box``, holds a candidate passed over before.
+
+    It is at least as dear as any later one, and could take the place of the last one at no loss.
+    """
+    for z in range(1, depth + 1):
+        for x in range(search.at[z] - 1):
+            if search.joined[z, x] <= box + TINY and _more(search, search.member[z, x]) <= 0.0:
+                return True
+    return False
+
+
+@njit(**INNER)
+def _greedy(cells, search, other_values, anchor, shared, used):
+    """By how much a group exceeds its loss that takes the candidate which pays most for itself, again and again.
+
+    shared  whether what the box loses more is paid by all members to come.  The levels are 0 before and after.
+    """
+    group, n, (a, total) = cells.group, search.many[1], anchor
+    used[:n] = False
+    box = 0.0
+    search.saved[1] = 0
+    for depth in range(1, group):
+        best, pick, wide = -np.inf, 0, 0.0
+        for x in range(n):
+            if not used[x]:
+                y = np.int64(search.member[1, x])
+                more = _more(search, y)
+                pays = search.price[y] - group * more / (group - depth if shared else 1)
+                if pays > best:
+                    best, pick, wide = pays, x, more
+        used[pick] = True
+        y = np.int64(search.member[1, pick])
+        box += wide
+        total += search.price[y]
+        search.taken[depth] = y
+        _take(search, depth, y)
+    cost = box
+    if cells.distinct > 1:
+        cost = _completed(cells, search, other_values, group - 1, a, box)
+    for depth in range(group - 1, 0, -1):
+        _put_back(search, depth)
+    return total - group * cost
 
 
 @njit(**INNER)
@@ -454,7 +511,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     search.many[1], search.sum[1], search.box[1], search.saved[1] = n, own, 0.0, 0
     _ready(search, 1)
     depth = 1
-    if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
+    if group > 1 and _allows(search, 1, 0, group - 1, group, heap, TINY) <= TINY:
         return 0.0, n
     _asks(cells, search, a, size, offset)
     if distinct > 1:
@@ -492,14 +549,26 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
             most = best
             for z in range(1, depth + 1):  # the branches that are open, this one among them
                 from_here = search.at[z] - (z == depth)
-                if search.many[z] - from_here >= group - z:
-                    most = max(most, _top(search, z, from_here, group - z) - group * search.least[z, from_here])
+                most = max(most, _allows(search, z, from_here, group - z, group, heap, np.inf))
             while depth > 1:
                 depth -= 1
                 _put_back(search, depth)
-            return most, looks
+            if cells.alike >= group:  # what was looked at first may be far from the most violated
+                used = np.empty(search.many[1], np.bool_)
+                for turn in range(2):
+                    over = _greedy(cells, search, other_values, anchor, turn == 1, used)
+                    looks += group * search.many[1] * offset.size
+                    if over > best:
+                        best = over
+                        out.found[a], out.group[a, 0] = best, a
+                        for z in range(1, group):
+                            out.group[a, z] = search.cell[search.taken[z]]
+            return max(most, best), looks
         box = search.box[depth] + _more(search, y)
         _take(search, depth, y)
+        if cells.alike >= group and _passed_over(search, depth, box):
+            _put_back(search, depth)
+            continue
         if distinct > 1:
             cost = max(cost, _completed(cells, search, other_values, depth, a, box))
         full, v = False, cells.value[search.cell[y]]
@@ -521,7 +590,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
         search.many[below], search.sum[below], search.box[below] = rows, paid, box
-        if rows < need - 1 or _allows(search, below, need - 1, group, heap) <= best + TINY:
+        if rows < need - 1 or _allows(search, below, 0, need - 1, group, heap, best + TINY) <= best + TINY:
             _put_back(search, depth)
             continue
         _ready(search, below)
