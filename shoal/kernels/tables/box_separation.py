@@ -459,39 +459,6 @@ def _passed_over(search, depth, box):
 
 
 @njit(**INNER)
-def _greedy(cells, search, other_values, anchor, shared, used):
-    """By how much a group exceeds its loss that takes the candidate which pays most for itself, again and again.
-
-    shared  whether what the box loses more is paid by all members to come.  The levels are 0 before and after.
-    """
-    group, n, (a, total) = cells.group, search.many[1], anchor
-    used[:n] = False
-    box = 0.0
-    search.saved[1] = 0
-    for depth in range(1, group):
-        best, pick, wide = -np.inf, 0, 0.0
-        for x in range(n):
-            if not used[x]:
-                y = np.int64(search.member[1, x])
-                more = _more(search, y)
-                pays = search.price[y] - group * more / (group - depth if shared else 1)
-                if pays > best:
-                    best, pick, wide = pays, x, more
-        used[pick] = True
-        y = np.int64(search.member[1, pick])
-        box += wide
-        total += search.price[y]
-        search.taken[depth] = y
-        _take(search, depth, y)
-    cost = box
-    if cells.distinct > 1:
-        cost = _completed(cells, search, other_values, group - 1, a, box)
-    for depth in range(group - 1, 0, -1):
-        _put_back(search, depth)
-    return total - group * cost
-
-
-@njit(**INNER)
 def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     """The excess of the most violated group anchored at a cell, or more where the nodes ran out; and the look-ups.
 
@@ -553,20 +520,10 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
             while depth > 1:
                 depth -= 1
                 _put_back(search, depth)
-            if cells.alike >= group:  # what was looked at first may be far from the most violated
-                used = np.empty(search.many[1], np.bool_)
-                for turn in range(2):
-                    over = _greedy(cells, search, other_values, anchor, turn == 1, used)
-                    looks += group * search.many[1] * offset.size
-                    if over > best:
-                        best = over
-                        out.found[a], out.group[a, 0] = best, a
-                        for z in range(1, group):
-                            out.group[a, z] = search.cell[search.taken[z]]
-            return max(most, best), looks
+            return most, looks
         box = search.box[depth] + _more(search, y)
         _take(search, depth, y)
-        if cells.alike >= group and _passed_over(search, depth, box):
+        if cells.alike >= group and _passed_over(search, depth, box):  # else the other set may have too many alike
             _put_back(search, depth)
             continue
         if distinct > 1:
