@@ -92,7 +92,6 @@ ROOMS: dict[str, set[str]] = {
     | {"shoal.problems", "shoal.report", "shoal.publishing", "shoal.version", "shoal.watching"},
     "publishing/series": {"numpy", "scipy", "polars", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
     | {"shoal.publishing"},
-    "publishing/columns/text.py": MODEL,
     "publishing/crosswalks/centers.py": MODEL,
     "publishing/judging.py": MODEL | {"polars", "shoal.engines", "shoal.judge", "shoal.problems.catalogue"},
     "publishing/verifying": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.watching"}

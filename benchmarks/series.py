@@ -171,7 +171,7 @@ def increment(name: str, publish: str, wait: int = 2) -> None:
             except shoal.InfeasibleError:
                 break
             held = open_series(place)
-            known = held.keyed.column("person", now["person"].to_list())
+            known = held.keyed.column("person", now["person"])
             waiting = now.filter(pl.Series([p in held.ledger.waiting for p in known]))
             waited += part.waiting
             shown = pl.read_csv(held.release(held.parts), infer_schema=False).select(quasi)

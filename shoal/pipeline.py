@@ -33,7 +33,7 @@ from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
-from shoal.publishing.columns.recodings import recodings, shown
+from shoal.publishing.columns.recodings import ColumnText, recodings, shown
 from shoal.publishing.columns.replaced import (
     blurred_columns,
     by_centers,
@@ -42,7 +42,6 @@ from shoal.publishing.columns.replaced import (
     published_classes,
     replacement,
 )
-from shoal.publishing.columns.text import ColumnText
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
@@ -58,7 +57,7 @@ from shoal.publishing.people import (
     weighed_need,
     without_units,
 )
-from shoal.publishing.tables.earlier import MAX_COMPOSITION, figures_after
+from shoal.publishing.tables.audited import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
 from shoal.publishing.tables.release import (

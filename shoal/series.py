@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import closed_to
+from shoal.engines.lazy import exchanged
 from shoal.engines.open import open_table
-from shoal.engines.table import require
+from shoal.engines.source import Scope, ScopeSettings
+from shoal.engines.table import Table, require
 from shoal.engines.unassigned import look
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import drawn, number
@@ -21,12 +24,13 @@ from shoal.model.policy import Policy
 from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing import series_folder
-from shoal.publishing.opening import opened
-from shoal.publishing.series import Part, again, increment, judged_bytes, make_part, views
+from shoal.publishing.series import Part, again, increment, judged_bytes, make_part, shuffled, views
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
 __all__ = ["Series"]
+
+Progress = Callable[[str, float | None], None]
 
 
 class Series(Shown):
@@ -102,18 +106,23 @@ class Series(Shown):
     def add(
         self,
         table: Any,
+        /,
         *,
         person: str | None = None,
         without_waiting: bool = False,
+        engine: str | None = None,
         separator: str | None = None,
         encoding: str | None = None,
         sign: str | Path | None = None,
         progress: Callable[[str, float | None], None] = nothing,
+        **settings: Unpack[ScopeSettings],
     ) -> Part:
         """Publish the next part of a table.
 
-        table   a path or a frame, read into memory; person: the column that names who a row is about, which leaves the
-                table; the policy's when None.  Without one every row counts as somebody new
+        table   a path or a frame, read as ``anonymize`` reads it, with engine, memory, separator, and so on; mode
+                "again" reads it into memory
+        person  the column that names who a row is about, which leaves the table; the policy's when None.  Without one
+                every row counts as somebody new
         without_waiting  whether rows that wait for this part may be absent; they are then never published
         sign    file of a private key, see ``shoal keygen``
 
@@ -121,35 +130,39 @@ class Series(Shown):
         moment, the series is as before or one part longer.
         """
         progress("reading", None)
-        with series_folder.held(self.place) as held:
-            policy = self._asked(held.policy, person)
-            frame, persons, carried = _read(table, policy, person or held.policy.person, held, separator, encoding)
-            about = held.about
-            progress("searching", None)
-            search = _search(policy, progress)
-            if about["mode"] == "increment":
-                if about["wait"] and persons is None:
-                    raise InputError(
-                        "rows can wait only when they are known again; name the column of persons with ⟨person=...⟩"
-                    )
-                added = increment.add(
-                    frame, persons, held.ledger, held.keyed, search, policy,
-                    wait=about["wait"], wait_above=about["wait_above"], without_waiting=without_waiting,
-                )  # fmt: skip
-            elif about["mode"] == "again":
+        scope, odd = Scope.among(settings)
+        if odd:
+            raise PolicyError.unknown("setting of Series.add", next(iter(odd)), Scope._fields)
+        with series_folder.held(self.place) as held, held.scratch() as scratch:
+            progress("reading", None)
+            person = person or held.policy.person
+            policy, about = self._asked(held.policy, person), held.about
+            scope, engine = scope.as_asked(table, engine, held.policy)
+            read = open_table(table, engine, separator=separator, encoding=encoding, scope=scope)
+            named = [*policy.grouped, *policy.sensitive, *policy.insensitive, *([] if person is None else [person])]
+            require(read.columns, named)
+            if about["mode"] == "views" and held.parts:
+                raise InputError(
+                    "mode 'views' has one table, and it is published; a further reader gets a view of it: "
+                    "shoal series view (Series.view)"
+                )
+            if person is None and about.get("wait"):
+                raise InputError(
+                    "rows can wait only when they are known again; name the column of persons with ⟨person=...⟩"
+                )
+            carried = look(read, policy)
+            if about["mode"] == "again":
+                frame, persons = _texts(read, person, held.keyed)
+                kept = [c for c in frame.columns if c not in policy.identifiers]
                 added = again.add(
-                    frame, persons, held.ledger, held.keyed, search, policy,
+                    frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy,
                     shown=held.shown, counterfeits=about["counterfeits"],
                 )  # fmt: skip
             else:
-                if held.parts:
-                    raise InputError(
-                        "mode 'views' has one table, and it is published; a further reader gets a view of it: "
-                        "shoal series view (Series.view)"
-                    )
+                new = (_new_here if read.in_memory else _new_elsewhere)(read, policy, person, held, scratch, progress)
                 added = increment.add(
-                    frame, persons, held.ledger, held.keyed, search, policy,
-                    wait=0, wait_above=0.0, without_waiting=False,
+                    new, held.ledger, held.keyed, policy, wait=about.get("wait", 0),
+                    wait_above=about.get("wait_above", 0.0), without_waiting=without_waiting,
                 )  # fmt: skip
             said = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
@@ -159,6 +172,7 @@ class Series(Shown):
                 added.frame,
                 policy,
                 said,
+                scratch,
                 carried=carried,
                 sign=sign,
                 made_up=added.made_up,
@@ -189,7 +203,7 @@ class Series(Shown):
         Every row of a view is a row of the first part with less in it, so all views together tell no more than that.
         Raises PolicyError for what the first part does not show, InputError where there is none.  O(rows).
         """
-        with series_folder.held(self.place) as held:
+        with series_folder.held(self.place) as held, held.scratch() as scratch:
             if self.mode != "views":
                 raise PolicyError(f"a series of mode {self.mode!r} has no views; start one of mode 'views'")
             if not held.parts:
@@ -203,9 +217,9 @@ class Series(Shown):
                 "made_up": 0, "view": asked.as_dict(),
                 "others": [_shown(held, number) for number in range(1, held.parts + 1)],
             }  # fmt: skip
-            part = make_part(views.view(first, asked, held.policy), policy, said, sign=sign)
+            part = make_part(shuffled(views.view(first, asked, held.policy)), policy, said, scratch, sign=sign)
             progress("writing and reading back", None)
-            after = held.ledger.after(pl.DataFrame(schema=series_folder.SCHEMA))
+            after = held.ledger.after(pl.LazyFrame(schema=series_folder.SCHEMA))
             held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
@@ -249,34 +263,76 @@ def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
     return {"number": number, "certificate": held.digests[number], **shown}
 
 
-def _read(
-    table: Any,
-    policy: Policy,
-    person: str | None,
-    held: series_folder.Folder,
-    separator: str | None,
-    encoding: str | None,
-) -> tuple[pl.DataFrame, list[str] | None, Any]:
-    """The published columns as text, the keyed hash of each row's person, and what is carried along."""
-    read = open_table(table, separator=separator, encoding=encoding)
-    named = [*policy.grouped, *policy.sensitive, *policy.insensitive, *([] if person is None else [person])]
-    require(read.columns, named)
-    carried = look(read, policy)
-    whole = read.polars(read.columns) if hasattr(read, "polars") else opened(table, separator, encoding)
+def _texts(read: Table, person: str | None, keyed: series_folder.Keyed) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The table in memory as text, and the keyed hash of each row's person."""
+    whole = read.polars(read.columns)
     if not whole.height:
-        raise InputError("the table has a header and no rows, so there is nothing to publish")
+        raise InputError(_EMPTY)
     texts = whole.with_columns(pl.all().cast(pl.String))
     texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
-    persons = None
+    return texts, None if person is None else _persons(texts[person], keyed)
+
+
+_EMPTY = "the table has a header and no rows, so there is nothing to publish"
+_PERSON = "shoal person"  # the column of keyed hashes while a part is made
+
+
+def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
+    if missing := column.null_count():
+        raise InputError(f"column {column.name!r} names nobody in {missing:,} rows; fill it in")
+    return keyed.column("person", column)
+
+
+def _new_here(
+    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, progress: Progress
+) -> increment.NewPeople:
+    """The people of a table in memory, of which the search sees what it judges alone."""
+    texts, persons = _texts(read, person, held.keyed)
+    judged = [*policy.grouped, *policy.sensitive]
+    kept = [c for c in texts.columns if c not in policy.identifiers]
+
+    def publish() -> pl.LazyFrame:
+        found = texts.select(kept).with_columns(_search(policy, progress)(texts.select(judged)).get_columns())
+        return shuffled(found if persons is None else found.with_columns(persons.alias(_PERSON)))
+
+    return increment.NewPeople(persons, _PERSON, lambda name: texts[name].unique().to_list(), publish)
+
+
+def _new_elsewhere(
+    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, progress: Progress
+) -> increment.NewPeople:
+    """The people of a table that an engine holds: it may be larger than memory, and comes here by slices.
+
+    Every row is published with the keyed hash of its person in the place of the person, into the scratch folder.
+    """
+    data, persons = read.without([]), None
     if person is not None:
-        if texts[person].null_count():
-            raise InputError(f"column {person!r} names nobody in {texts[person].null_count():,} rows; fill it in")
-        persons = held.keyed.column("person", texts[person].to_list())
-    kept = [c for c in read.columns if c not in policy.identifiers]
-    return texts.select(kept), persons, carried
+        names, rows = read.counts([person])
+        texts = names.to_series().cast(pl.String)
+        texts = texts.set(texts == "", None)
+        if int(rows.sum()) > texts.len():
+            increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), rows)))
+        persons = _persons(texts, held.keyed)
+        data = exchanged(read, person, names.with_columns(persons.alias(_PERSON)))
+    left = tuple(c for c in policy.identifiers if c != person)
+    carried = tuple(c for c in read.columns if c not in (*policy.grouped, *policy.sensitive, *policy.identifiers)) + (
+        () if persons is None else (_PERSON,)
+    )
+
+    def publish() -> pl.LazyFrame:
+        path = scratch / "published.parquet"
+        asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
+        anonymize(data, asked, progress=progress).write(path, record=False)
+        found = pl.scan_parquet(path).select(pl.all().cast(pl.String))
+        return found.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
+
+    def values(name: str) -> list[str | None]:
+        return read.counts([name])[0].to_series().cast(pl.String).to_list()
+
+    return increment.NewPeople(persons, _PERSON, values, publish)
 
 
-def _search(policy: Policy, progress: Callable[[str, float | None], None]) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _search(policy: Policy, progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Publishes a table of text under the policy, its rows in their order."""
 
     def search(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,9 +1,10 @@
-"""Lower bounds against exhaustive search: ``python tools/oracle_bounds.py TABLES [SEED]``.
+"""Lower bounds against exhaustive search: ``python tools/oracle_bounds.py TABLES [SEED] [regions]``.
 
 Random tables of 2 to 8 rows, one to three quasi-identifiers, each recoded in one of five ways, k with distinct values
 or frequencies of none, one or two sensitive columns, at times t-closeness.  For each table: no bound of any effort is
 above the least loss of all partitions, nor is what a sweep over columns of boxes proves for multipliers drawn at
-random, of either sign, whether its search ends or is cut off.
+random, of either sign, whether its search ends or is cut off.  With ``regions``, a column or two of each table are
+areas of a random graph, and k is up to 5.
 
 Prints the seed of every failure and exits 1 when there is one.
 """
@@ -29,7 +30,7 @@ from shoal.problems.tables.bounds import boxes as box_multipliers
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import eligible, least_total
-from tests.tables.drawn import KINDS
+from tests.tables.drawn import KINDS, graph_task, least_of_graphs
 
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
 NODES = (0, 2, 20_000)
@@ -74,11 +75,8 @@ def least(task: Task) -> float | None:
     return least_total(cells.size, price)
 
 
-def wrong(task: Task, random: np.random.Generator) -> list[str]:
+def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
     """The bounds that are above the least loss."""
-    best = least(task)
-    if best is None:
-        return []
     h, out = task.histogram, []
     scale = 1.0 if task.recoding.unit == "stars" else h.rows * len(task.recoding.columns)
     for name, value in lower_bounds(task).values.items():
@@ -95,16 +93,18 @@ def wrong(task: Task, random: np.random.Generator) -> list[str]:
     return out
 
 
-def main(tables: int, seed: int) -> int:
+def main(tables: int, seed: int, regions: bool = False) -> int:
     """So many feasible tables; the number of failures."""
     boxes.FEW = 1  # also few cells lie around several centers
     began, tried, failures = time.perf_counter(), 0, 0
     while tried < tables:
         random = np.random.default_rng(seed)
-        task = drawn(random)
-        if task is not None:
+        drawing = graph_task(random) if regions else drawn(random)
+        if drawing is not None:
+            task = drawing[0] if isinstance(drawing, tuple) else drawing
+            best = least_of_graphs(*drawing) if isinstance(drawing, tuple) else least(task)
             tried += 1
-            for failure in wrong(task, random):
+            for failure in wrong(task, best, random) if best is not None else ():
                 failures += 1
                 print(f"seed {seed}: {failure}", flush=True)
         seed += 1
@@ -113,4 +113,5 @@ def main(tables: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0) > 0)
+    words = [w for w in sys.argv[1:] if w != "regions"]
+    sys.exit(main(int(words[0]), int(words[1]) if len(words) > 1 else 0, "regions" in sys.argv) > 0)

@@ -17,11 +17,11 @@ from shoal.model.settings import entry_of
 from shoal.version import __version__
 
 _WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
-    "Columns": "quasi weight x y label value counted columns categories cyclic latitude longitude plane unit id "
+    "Columns": "quasi weight x y label value columns categories cyclic latitude longitude plane unit id "
     "source target column boundary exclude compare_prefix shape_id drop_codes",
-    "Request": "r least epsilon population_size threshold fail_above number max_diameter max_width "
-    "max_clusters setup_cost levels policy mode wait wait_above without_waiting no_counterfeits",
-    "Release": "hierarchy center grid extent sparse naming names level",
+    "Request": "least epsilon population_size threshold fail_above number levels policy mode wait wait_above "
+    "without_waiting no_counterfeits",
+    "Release": "hierarchy center grid naming names level",
     "Search": "prove rule improve objective islands unmatched tolerance order",
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
     "after max_composition force_composition earlier with_original report explored sign signer secret "

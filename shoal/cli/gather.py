@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.options import EFFORT, FORCE, JSON_, REPORT, Decision, OutputFiles, Text, flag, with_options
+from shoal.cli.options import (
+    EFFORT,
+    FORCE,
+    JSON_,
+    REPORT,
+    Decision,
+    OutputFiles,
+    Text,
+    conditions,
+    flag,
+    keywords,
+    with_options,
+)
+from shoal.model.settings import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,13 +32,6 @@ if TYPE_CHECKING:
     from shoal.engines.features import FeatureColumns
 
 RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
-
-
-class Size(NamedTuple):
-    """How many records a cluster has, and how many are in none."""
-
-    r: int = flag(..., "--r", "Least records of a cluster.")
-    epsilon: float = flag(0.0, "--epsilon", "Share of the records that may be left out.")
 
 
 class Search(NamedTuple):
@@ -35,11 +42,9 @@ class Search(NamedTuple):
     improve: bool = flag(False, "--improve", "Continue to search for a smaller radius.")
 
 
-class Cells(NamedTuple):
-    """What clusters of the least sum of size times radius keep to, and how they are found."""
+class SumSearch(NamedTuple):
+    """How clusters of the least sum of size times radius are found."""
 
-    setup_cost: float | None = flag(None, "--setup-cost", "Cost of each cluster.")
-    max_diameter: float | None = flag(None, "--max-diameter", "Largest diameter of a cluster.")
     method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one.")
     effort: str = EFFORT
     seed: int | None = flag(None, "--seed", "Number that fixes the search's random choices, never the row order.")
@@ -116,9 +121,6 @@ class Distance(NamedTuple):
 class Shown(NamedTuple):
     """What is published, and how."""
 
-    sensitive: str | None = flag(None, "--sensitive", "Columns published as multisets per cluster.")
-    l: int | None = flag(None, "--l", "At most 1/l of a cluster share a sensitive value.")
-    distinct_l: int | None = flag(None, "--distinct-l", "Least sensitive values of a cluster.")
     center: str = flag(
         "record", "--center", "record (a real record of the cluster), mean, or medoid (column by column)."
     )
@@ -130,9 +132,8 @@ class Shown(NamedTuple):
 @with_options
 def gather(
     table: Path = RECORDS,
-    size: Size = Size(),
+    asked: dict[str, Any] = conditions(GATHER_CONDITIONS, "r"),
     distance: Distance = Distance(),
-    max_clusters: int | None = flag(None, "--max-clusters", "At most this many clusters."),
     shown: Shown = Shown(),
     search: Search = Search(),
     files: Files = Files(),
@@ -142,18 +143,17 @@ def gather(
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records, at least r in each cluster, with a small largest radius. Publishes the centers."""
-    asked = {"max_clusters": max_clusters, **search._asdict()}
-    _run("gather", asked, table, size, distance, shown, files, kept, decision, text, as_json)
+    _run("gather", (GATHER_CONDITIONS, asked, search), table, distance, shown, files, kept, decision, text, as_json)
 
 
 @app.command()
 @with_options
 def cellular(
     table: Path = RECORDS,
-    size: Size = Size(),
+    asked: dict[str, Any] = conditions(CELLULAR_CONDITIONS, "r"),
     distance: Distance = Distance(),
     shown: Shown = Shown(),
-    cells: Cells = Cells(),
+    search: SumSearch = SumSearch(),
     files: Files = Files(),
     kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
@@ -161,44 +161,43 @@ def cellular(
     as_json: bool = JSON_,
 ) -> None:
     """Cluster records, at least r in each cluster, with a small sum of size times radius. Publishes the centers."""
-    asked = {
-        "setup_costs": cells.setup_cost, "max_diameter": cells.max_diameter, "method": cells.method,
-        "effort": cells.effort, "seed": cells.seed,
-    }  # fmt: skip
-    _run("cellular", asked, table, size, distance, shown, files, kept, decision, text, as_json)
+    _run("cellular", (CELLULAR_CONDITIONS, asked, search), table, distance, shown, files, kept, decision, text, as_json)
 
 
 def _run(
-    problem: str, own: dict[str, Any], table: Path, size: Size, asked: Distance, how: Shown, files: Files,
-    kept: OutputFiles,
-    decision: Decision, text: Text, as_json: bool,
+    problem: str, asked: tuple[Mapping[str, Condition], dict[str, Any], Search | SumSearch], table: Path,
+    distance: Distance, how: Shown, files: Files, kept: OutputFiles, decision: Decision, text: Text, as_json: bool,
 ) -> None:  # fmt: skip
-    """Read, cluster by a function of ``shoal.gathering`` with settings of its own, release, write, say."""
+    """Read, cluster by a function of ``shoal.gathering``, release, write, say.
+
+    asked  the table of the problem's conditions, what was said of them, and how clusters are searched for
+    """
     from shoal import gathering, release
-    from shoal.cli.common import answer, in_flags, listed, put, reported, seconds, working
+    from shoal.cli.common import answer, in_flags, put, reported, seconds, working
     from shoal.engines.features import Features, codes_of
     from shoal.engines.order import read_secret
     from shoal.engines.store import read_table
     from shoal.publishing.crosswalks.clusters import choices
 
     begun = time.perf_counter()
-    request, names = asked.read(), listed(how.sensitive) or []
+    conditions_of, said, search = asked
+    request, names, r, epsilon = distance.read(), said.get("sensitive", []), said["r"], said.get("epsilon", 0.0)
     read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *request.coordinates.values()]
     files = files._replace(report=decision.page(files.report))
     files.check(used, kept)
     secret = None if how.secret is None else read_secret(how.secret)
     frame = read_table(table, **text._asdict())
-    _refuse(frame, request, names, how, size.r)
+    _refuse(frame, request, names, said, how.center)
     features = Features.of(frame, request)
-    codes = codes_of(frame, names) if how.l or how.distinct_l else None
+    codes = codes_of(frame, names) if said.get("l") or said.get("distinct_l") else None
     solve = partial(
-        getattr(gathering, problem), tuple(features.values), metric=features.metric, sensitive=codes, l=how.l,
-        distinct_l=how.distinct_l, **own,
+        getattr(gathering, problem), tuple(features.values), metric=features.metric, sensitive=codes,
+        **{**keywords(conditions_of, said), **search._asdict()},
     )  # fmt: skip
     read = time.perf_counter()
     with working(f"gathering {frame.height:,} records"):
-        found = solve(r=size.r, epsilon=size.epsilon)
+        found = solve()
     solved = time.perf_counter()
     made = release(
         found, frame, read=used, columns=request.columns, place=request.place, hierarchies=request.hierarchies,
@@ -210,7 +209,9 @@ def _run(
         made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways], kept
     )
     if files.choices is not None:
-        choices(files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, *size, read=made.read)
+        choices(
+            files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, r, epsilon, read=made.read
+        )
     warnings = [in_flags(text) for text in made.warnings]
     if alike := features.named_like_codes():
         warnings.append(
@@ -219,7 +220,7 @@ def _run(
         )
     _warn(warnings)
     payload = {
-        **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": size.r, "center": how.center,
+        **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": r, "center": how.center,
         "warnings": warnings, "seconds": seconds(begun, read, solved), **wrote,
         **reported(made, files.report, **decision._asdict()),
     }  # fmt: skip
@@ -246,23 +247,26 @@ def _proved(ratio: Any) -> str:
     return "; the least possible" if least else f"; at most {times(float(ratio))} possible"
 
 
-def _refuse(frame: pl.DataFrame, request: FeatureColumns, names: list[str], how: Shown, r: int) -> None:
+def _refuse(
+    frame: pl.DataFrame, request: FeatureColumns, names: list[str], said: Mapping[str, Any], center: str
+) -> None:
     """What no clustering can be made of, before any work."""
     from shoal.engines.store import column
     from shoal.errors import InfeasibleError, PolicyError
     from shoal.publishing.crosswalks.clusters import distinct_names
 
-    if (how.l or how.distinct_l) and not names:
+    if (said.get("l") or said.get("distinct_l")) and not names:
         raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")
     distinct_names([*request.columns, *(request.place or ()), *names])
     for name in (*request.columns, *(request.place or ()), *names):
         column(frame, name)
+    r = said["r"]
     if frame.height < max(r, 1):
         raise InfeasibleError(
             f"the table has {frame.height} records, so no cluster of r = {r} exists; the largest r possible is "
             f"{frame.height}"
         )
-    if request.coordinates and how.center == "mean":
+    if request.coordinates and center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")
 
 

@@ -11,7 +11,19 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, certificate_place, papers, put, reported, seconds, working
-from shoal.cli.options import FORCE, JSON_, REPORT, Decision, OutputFiles, Text, flag, with_options
+from shoal.cli.options import (
+    FORCE,
+    JSON_,
+    REPORT,
+    Decision,
+    OutputFiles,
+    Text,
+    conditions,
+    flag,
+    keywords,
+    with_options,
+)
+from shoal.model.settings import INTERVAL_CONDITIONS, LABEL_CONDITIONS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,20 +60,7 @@ class Files(NamedTuple):
 
 
 INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
-LEAST = flag(..., "--k", "Least records of a group.")
-
-
-class Given(NamedTuple):
-    """What stands beside the column that is grouped."""
-
-    counted: str | None = flag(
-        None, "--count", "Column with the number of records of each line; by default, a line is one record."
-    )
-    names: Path | None = flag(None, "--names", "File with your own group names, one in each line.")
-
-    def settings(self) -> dict[str, Any]:
-        """The same as a release takes it."""
-        return {"count": self.counted, "names": _lines_of(self.names)}
+NAMES = flag(None, "--names", "File with your own group names, one in each line.")
 
 
 class How(NamedTuple):
@@ -74,7 +73,6 @@ class How(NamedTuple):
     effort: str = flag(
         "balanced", "--effort", "--time-limit", "For auto and exact: fast, balanced, thorough, or seconds at most."
     )
-    objective: str = flag("max", "max: the largest group; count: most groups; squares: squared sizes.")
 
 
 @app.command()
@@ -82,8 +80,8 @@ class How(NamedTuple):
 def labels(
     table: Path = INPUT,
     label: str = flag(..., "--label", "Column of labels to group."),
-    given: Given = Given(),
-    k: int = LEAST,
+    asked: dict[str, Any] = conditions(LABEL_CONDITIONS, "k"),
+    names: Path | None = NAMES,
     how: How = How(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     files: Files = Files(),
@@ -97,18 +95,20 @@ def labels(
     from shoal.publishing.crosswalks.grouped import tally
 
     clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))
-    frame = files.reads(table, given.names, text, kept)
-    values, counts = tally(frame, label, given.counted)
+    frame = files.reads(table, names, text, kept)
+    values, counts = tally(frame, label, asked.get("count"))
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
-        found = shoal.labels.cover(counts, k, **how._asdict())
+        found = shoal.labels.cover(counts, **keywords(LABEL_CONDITIONS, asked), **how._asdict())
     clock.append(time.perf_counter())
-    made = shoal.release(found, frame, read=(table, given.names), label=label, naming=naming, **given.settings())
+    made = shoal.release(
+        found, frame, read=(table, names), label=label, naming=naming, count=asked.get("count"), names=_lines_of(names)
+    )
 
     def tree(ks: list[int]) -> Iterable[list[str]]:
         return shoal.labels.levels(values, counts, ks, how.method if how.method != "exact" else "auto", naming)
 
-    more = {"k_anonymous": found.anonymous, "method": how.method, "objective": how.objective}
+    more = {"k_anonymous": found.anonymous, "method": how.method, "objective": found.objective}
     _finish(made, "labels", more, files, kept, decision, (values, counts, tree), clock, as_json)
 
 
@@ -117,9 +117,8 @@ def labels(
 def intervals(
     table: Path = INPUT,
     value: str = flag(..., "--value", "Column of ordered values: numbers, dates (year-month-day) or text."),
-    given: Given = Given(),
-    k: int = LEAST,
-    objective: str = flag("max", "max, count, squares or range."),
+    asked: dict[str, Any] = conditions(INTERVAL_CONDITIONS, "k"),
+    names: Path | None = NAMES,
     effort: str = flag("balanced", "--effort", "Accepted as in other commands; the cut is optimal with any value."),
     files: Files = Files(),
     kept: OutputFiles = OutputFiles(),
@@ -132,14 +131,16 @@ def intervals(
     from shoal.publishing.crosswalks.grouped import in_order
 
     clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))
-    frame = files.reads(table, given.names, text, kept)
-    values, counts, ordered = in_order(frame, value, given.counted)
+    frame = files.reads(table, names, text, kept)
+    values, counts, ordered = in_order(frame, value, asked.get("count"))
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
-        found = shoal.intervals.cut(ordered, counts, k, objective, effort=effort)
+        found = shoal.intervals.cut(ordered, counts, **keywords(INTERVAL_CONDITIONS, asked), effort=effort)
     clock.append(time.perf_counter())
-    made = shoal.release(found, frame, read=(table, given.names), value=value, **given.settings())
-    payload = {"k_anonymous": True, "method": made.method, "objective": objective}
+    made = shoal.release(
+        found, frame, read=(table, names), value=value, count=asked.get("count"), names=_lines_of(names)
+    )
+    payload = {"k_anonymous": True, "method": made.method, "objective": found.objective}
     if len(ordered) and isinstance(ordered[0], str):
         payload["warnings"] = [
             f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
@@ -147,7 +148,7 @@ def intervals(
         ]
 
     def tree(ks: list[int]) -> Iterable[list[str]]:
-        return shoal.intervals.levels(ordered, counts, ks, objective, [str(v) for v in values])
+        return shoal.intervals.levels(ordered, counts, ks, found.objective, [str(v) for v in values])
 
     _finish(made, "values", payload, files, kept, decision, (values, counts, tree), clock, as_json)
 

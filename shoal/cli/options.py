@@ -137,9 +137,14 @@ def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = 
     return SettingOptions(tuple(names), models, tuple(needed), otherwise)
 
 
-def conditions(table: Mapping[str, Condition]) -> Any:
-    """The argument of a command that takes the conditions of regions, or of tiles."""
-    return SettingOptions(tuple(table), False, (), {}, {name: entry.setting for name, entry in table.items()})
+def conditions(table: Mapping[str, Condition], *needed: str) -> Any:
+    """The argument of a command that takes the conditions of a problem besides tables; those that must be given."""
+    return SettingOptions(tuple(table), False, needed, {}, {name: entry.setting for name, entry in table.items()})
+
+
+def keywords(table: Mapping[str, Condition], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of the conditions that name no column, as the function that solves the problem takes it."""
+    return {table[name].keyword: value for name, value in said.items() if table[name].read == "plain"}
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

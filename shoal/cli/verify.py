@@ -11,7 +11,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short
-from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Text, flag, with_options
+from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Source, Text, flag, with_options
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
@@ -131,7 +131,7 @@ ACTIONS = ("start", "add", "view", "status")
 def series(
     action: str = typer.Argument(help=f"{', '.join(ACTIONS)}; shoal verify DIR checks it."),
     folder: Path = typer.Argument(help="The folder of the series."),
-    table: Path | None = typer.Argument(None, help="For add: the table of the next part."),
+    data: str | None = typer.Argument(None, help="For add: the table of the next part, as for anonymize."),
     policy: Path | None = flag(None, "--policy", "For start: a TOML file of settings, or a certificate."),
     mode: str | None = flag(
         None,
@@ -153,7 +153,7 @@ def series(
     ),
     level: list[str] = flag([], "--level", "For view: COLUMN=LEVEL, the lowest level that it shows. Repeatable."),
     sign: Path | None = flag(None, "--sign", "For add and view: private key that signs the certificate; see keygen."),
-    text: Text = Text(),
+    source: Source = Source(),
     as_json: bool = JSON_,
 ) -> None:
     """Publish a series of releases: months and corrections."""
@@ -171,10 +171,10 @@ def series(
         raise PolicyError(f"--{next(n for n, v in seen.items() if v)} belongs to shoal series view")
     if begins and action != "start":
         raise PolicyError(f"--{next(iter(begins)).replace('_', '-')} is decided once, by shoal series start")
-    if (table is None) is (action == "add"):
+    if (data is None) is (action == "add"):
         raise PolicyError(
             f"shoal series add takes a table: shoal series add {folder} TABLE"
-            if table is None
+            if data is None
             else f"shoal series {action} takes no table"
         )
     if action == "start":
@@ -197,7 +197,7 @@ def series(
             )
         else:
             part = held.add(
-                table, person=person, without_waiting=without_waiting, sign=sign, progress=listener, **text._asdict()
+                data, person=person, without_waiting=without_waiting, sign=sign, progress=listener, **source._asdict()
             )
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
     lines = [

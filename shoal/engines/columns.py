@@ -26,8 +26,12 @@ def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
     """The values that ``index`` points at, and the index into them alone.  O(values + index)."""
     seen = np.zeros(len(values), bool)
     seen[index] = True
-    place = np.cumsum(seen) - 1
-    return values.gather(np.flatnonzero(seen)), place[index]
+    held = np.flatnonzero(seen)
+    if held.size == len(values):
+        return values, index
+    place = np.empty(len(values), np.int64)  # read at these alone
+    place[held] = np.arange(held.size)
+    return values.gather(held), place[index]
 
 
 def starred_text(

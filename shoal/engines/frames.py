@@ -31,7 +31,7 @@ from shoal.engines.columns import (
 from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
 from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, Workers, require
 from shoal.engines.unassigned import singled_in_memory
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 
 _OFTEN = 2  # rows of a tuple on average, from which on it pays to write each tuple once
@@ -72,6 +72,8 @@ class FrameTable:
     def __init__(self, native: Any, *, lazy: bool = False, coded: Sequence[str] = ()) -> None:
         _refuse_names(native)
         self.frame = nw.from_native(native, eager_only=True)
+        if self.frame.implementation.is_pandas():  # which does not bring what its texts and categories travel by
+            MissingDependencyError.unless("pyarrow", "a pandas frame", "pandas")
         self.lazy = lazy
         self.coded = frozenset(coded)
         self.columns = list(self.frame.columns)
@@ -274,10 +276,10 @@ class FrameTable:
             line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], count, key)
         row = np.repeat(line.astype(np.uint32), count[line])
         dealer(key).shuffle(row)
-        text = {n: polars_column(*new[n].pair(), pl.String()).rename(n) for n in names}  # as all stands in such a file
-        tuples = pl.DataFrame(text)
-        dealt = Tuples(tuples, row)
-        return Placed(None, tuples=dealt) if _OFTEN * len(tuples) <= len(row) else Placed(dealt.frame())
+        alone = pl.Categorical(pl.Categories.random())
+        text = {n: polars_column(*new[n].pair(), alone) for n in names}  # as all stands in such a file
+        dealt = Tuples(pl.DataFrame(text), row)
+        return Placed(None, tuples=dealt) if _OFTEN * count.size <= len(row) else Placed(dealt.frame())
 
     def _draws(self, rows: np.ndarray, shuffle_key: ShuffleKey) -> tuple[np.ndarray, ...]:
         """Columns by which rows of one cell are numbered, the most important first."""

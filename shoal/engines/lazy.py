@@ -30,6 +30,7 @@ from shoal.engines.table import (
     Placed,
     Replacement,
     Singled,
+    Table,
     Workers,
     refuse_other_count,
     require,
@@ -401,6 +402,17 @@ class LazyTable:
     def workers(self) -> Workers:
         """What the engine runs for others."""
         return self.dialect.workers(self.native)
+
+
+def exchanged(table: Table, name: str, values: pl.DataFrame) -> Any:
+    """The frame of a table that an engine holds with other values in place of a column's.
+
+    values  the column's distinct values, and a column of the new ones, whose name it takes
+    """
+    new = values.columns[-1]
+    rows, brought = nw.from_native(table.without([])), nw.from_native(table.bring(values))
+    found = rows.join(brought, on=name, how="inner").select(*(c for c in table.columns if c != name), new)
+    return found.to_native()
 
 
 class Numbered(NamedTuple):

@@ -136,12 +136,17 @@ def open_table(
         if module in known.frames:
             return known.opened().table_of(data, Origin())
     try:
-        return frames.table_of(data)
+        held = frames.table_of(data)
     except TypeError:
         raise InputError(
             f"a table of type {type(data).__name__} is not known; pass a path, or a pandas, Polars, PyArrow, "
             "DuckDB, Spark or Ibis frame"
         ) from None
+    levels = data.index.names if module == "pandas" else ()
+    for name in needed:
+        if name in levels and name not in held.columns:
+            raise PolicyError(f"{name!r} is no column but a level of the index; make it one with reset_index()")
+    return held
 
 
 def _served(address: str, engine: str | None, scope: Scope, needed: Sequence[str]) -> Table:

@@ -16,7 +16,8 @@ import hmac
 import itertools
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -177,7 +178,7 @@ def laid_in_order(
     try:
         held = taken = 0
         empty: pl.DataFrame | None = None
-        for run in _gathered(frames, bounds.slice):
+        for run in ahead(_gathered(frames, bounds.slice)):  # the engine goes on while a run is laid in order
             empty = run.clear() if empty is None else empty
             laid = run[np.argsort(run[by].to_numpy())]
             cuts = np.concatenate([[0], np.searchsorted(laid[by].to_numpy(), edges), [laid.height]])
@@ -254,6 +255,25 @@ def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFram
             some, size = [], 0
     if some:
         yield pl.concat(some, rechunk=True)
+
+
+def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            coming = thread.submit(next, frames, None)
+            while (frame := coming.result()) is not None:
+                coming = thread.submit(next, frames, None)
+                yield frame
+        finally:
+            coming.cancel()
+            thread.submit(_close, frames).result()  # by the thread that runs it, once it has come to its next frame
+
+
+def _close(frames: Iterator[Any]) -> None:
+    """What a generator leaves behind is taken away; any other iterator leaves nothing."""
+    if isinstance(frames, Generator):
+        frames.close()
 
 
 def portable(series: pl.Series) -> pl.Series:

@@ -79,9 +79,10 @@ class _Table:
 
     def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
         self.codes = [dense(c) for c in codes]
-        self.many = many
+        self.sizes = [int(c.max(initial=0)) + 1 for c in self.codes]
+        self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
         self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
-        self._left: tuple[tuple[int, ...], np.ndarray] = ((), np.zeros(0, np.int64))
+        self._left: tuple[tuple[int, ...], np.ndarray, int] = ((), np.zeros(0, np.int64), 0)
         self._known: dict[tuple[int, ...], tuple[float, float]] = {}
 
     def sampled(self) -> _Table:
@@ -92,20 +93,25 @@ class _Table:
     def measured(self, some: tuple[int, ...]) -> tuple[float, float]:
         """Distinction and separation of some columns."""
         if some not in self._known:
-            held = _held(self._key(some), self.many)
+            held = _held(*self._key(some), self.many)
             pairs = self.rows * (self.rows - 1) / 2
             alike = float((held * (held - 1)).sum() / 2)
             self._known[some] = held.size / self.rows, 1 - alike / pairs if pairs else 1.0
         return self._known[some]
 
-    def _key(self, some: tuple[int, ...]) -> np.ndarray:
-        """A number for each tuple of values; the tuples of all columns but the last are remembered."""
-        last = self.codes[some[-1]]
+    def _key(self, some: tuple[int, ...]) -> tuple[np.ndarray, int]:
+        """A number for each tuple of values, and one above all; the tuples of all columns but the last are kept."""
+        last, size = self.codes[some[-1]], self.sizes[some[-1]]
         if len(some) == 1:
-            return last
+            return last, size
         if self._left[0] != some[:-1]:
-            self._left = some[:-1], dense(self._key(some[:-1]))
-        return self._left[1] * (int(last.max(initial=0)) + 1) + last
+            key, span = self._key(some[:-1])
+            if span > NEAR:
+                key = dense(key)
+                span = int(key.max(initial=0)) + 1
+            self._left = some[:-1], key, span
+        _, key, span = self._left
+        return key * size + last, span * size
 
 
 def _worst(table: _Table, sets: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
@@ -145,12 +151,11 @@ def _grown(table: _Table) -> tuple[int, ...]:
     return _sorted(some) if grew else ()
 
 
-def _held(key: np.ndarray, many: np.ndarray | None) -> np.ndarray:
-    """int64: rows of each different key."""
-    span = int(key.max(initial=0)) + 1
-    if span <= max(NEAR, key.size // 8) or many is not None:
-        group = key if span <= max(NEAR, key.size // 8) else dense(key)
-        rows = np.bincount(group, weights=many).astype(np.int64)
+def _held(key: np.ndarray, span: int, many: np.ndarray | None) -> np.ndarray:
+    """int64: rows of each different key of at least 0 and below ``span``."""
+    near = max(NEAR, key.size // 8)
+    if span <= near or many is not None:
+        rows = np.bincount(key if span <= near else dense(key), weights=many).astype(np.int64)
         return rows[rows > 0]
     ordered = np.sort(key)
     ends = np.flatnonzero(ordered[1:] != ordered[:-1])

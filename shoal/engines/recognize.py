@@ -356,8 +356,9 @@ def notes(counted: Counted) -> tuple[str, ...]:
         *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
         *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
     ]
+    many = counted.histogram.count.astype(np.float64)  # as they are added up
     for column, codes, sensitive in columns:
-        rows = np.bincount(codes, weights=counted.histogram.count, minlength=column.size)
+        rows = np.bincount(codes, weights=many, minlength=column.size)
         missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
         if column.values.dtype == pl.String:
             found += alike(column.name, column.texts(), rows.tolist(), sensitive)

@@ -18,8 +18,7 @@ import math
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -209,6 +208,7 @@ def integers(frame: pl.DataFrame, name: str) -> list[int]:
     return found
 
 
+_TEXT = 1 << 29  # characters that Polars surely takes as one text
 SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.date(1900, 3, 1)  # before it Excel counts a day that never was
 
@@ -266,14 +266,14 @@ def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray 
     if rows is None:
         frame.write_csv(file, separator=separator)
         return
-    head, *lines = frame.write_csv(separator=separator).split("\n")[:-1]
+    head, _, text = frame.write_csv(separator=separator).partition("\n")
+    whole = [text] if len(text) < _TEXT else []
+    lines = pl.Series("line", whole, dtype=pl.String).str.split("\n").explode()[:-1]
     if len(lines) != frame.height:  # a line break in a field
         frame[rows].write_csv(file, separator=separator)
         return
     file.write(head.encode() + b"\n")
-    pl.Series("line", lines, dtype=pl.String).gather(rows).to_frame().write_csv(
-        file, include_header=False, quote_style="never"
-    )
+    lines.gather(rows).to_frame().write_csv(file, include_header=False, quote_style="never")
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
@@ -466,25 +466,6 @@ def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         raise InputError(f"the table cannot be read by the engine ({type(error).__name__})") from None
     if not total:
         yield empty
-
-
-def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            coming = thread.submit(next, frames, None)
-            while (frame := coming.result()) is not None:
-                coming = thread.submit(next, frames, None)
-                yield frame
-        finally:
-            coming.cancel()
-            thread.submit(_close, frames).result()  # by the thread that runs it, once it has come to its next frame
-
-
-def _close(frames: Iterator[Any]) -> None:
-    """What a generator leaves behind is taken away; any other iterator leaves nothing."""
-    if isinstance(frames, Generator):
-        frames.close()
 
 
 def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, separator: str) -> dict[str, int]:

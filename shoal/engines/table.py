@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -22,7 +23,7 @@ from shoal.engines.csv import Structure, one_character, structure_of
 from shoal.engines.order import ShuffleKey, dealer, laid_out
 from shoal.engines.source import Parts, Scope, Source, is_latin, spoiled
 from shoal.errors import InputError, MissingDependencyError, PolicyError
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Histogram, Partition, dense, mixed_radix
 
 
 class Checked(NamedTuple):
@@ -206,19 +207,23 @@ class Singled(NamedTuple):
 class Tuples(NamedTuple):
     """A table of few different rows, dealt out of them.
 
-    tuples  its different rows;  rows  uint32[n]  which of them each row is
+    tuples  its different rows, texts as categories;  rows  uint32[n]  which of them each row is
     """
 
     tuples: pl.DataFrame
     rows: np.ndarray
 
     def frame(self) -> pl.DataFrame:
-        """All rows: many times what this takes."""
-        return self.tuples[self.rows]
+        """All rows, with texts as texts: many times what this takes."""
+        shown = (c.cast(pl.String) if isinstance(c.dtype, pl.Categorical) else c for c in self.tuples)
+        return pl.DataFrame({c.name: c.gather(self.rows) for c in shown})
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-        """The tuples over some columns, texts as categories, and how many rows hold each; one may stand twice."""
-        held = (self.tuples[n].cast(pl.Categorical(pl.Categories.random())) for n in names)
+        """The tuples over some columns, and how many rows hold each; one may stand twice."""
+        held = [self.tuples[n] for n in names]
+        held = [
+            c if isinstance(c.dtype, pl.Categorical) else c.cast(pl.Categorical(pl.Categories.random())) for c in held
+        ]
         return pl.DataFrame(held), np.bincount(self.rows, minlength=self.tuples.height)
 
 
@@ -430,12 +435,12 @@ class Expected:
         )
 
     def counts(self, *, text: Collection[str] = (), blank: Collection[str] = ()) -> tuple[pl.DataFrame, np.ndarray]:
-        """One line per triple of the partition, and its rows.
+        """One line per group and sensitive values in it, and the rows of each.
 
         text   the columns that stand as text, in a file of text all of them
         blank  of these, the columns whose stars stand as missing values
         """
-        cell, group = self.partition.cell, self.partition.group
+        group, codes, count = self._lines
         made: list[pl.Series] = []
         for j, column in enumerate(self.columns):
             values = column.values
@@ -446,8 +451,20 @@ class Expected:
             made.append(values.gather(column.index[group]).alias(column.name))
         for j, coded in enumerate(self.sensitive):
             values = _categories(coded.texts()) if coded.name in text else coded.values
-            made.append(values.gather(self.histogram.sensitive[cell, j]).alias(coded.name))
-        return pl.DataFrame(made), self.partition.count
+            made.append(values.gather(codes[:, j]).alias(coded.name))
+        return pl.DataFrame(made), count
+
+    @cached_property
+    def _lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Groups, the codes of sensitive values in them, and the rows of each: cells that are shown alike are one."""
+        group, codes = self.partition.group, self.histogram.sensitive[self.partition.cell]
+        line = dense(
+            mixed_radix(np.column_stack([group, codes]), (self.partition.groups, *(c.size for c in self.sensitive)))
+        )
+        one = np.zeros(int(line.max(initial=-1)) + 1, np.int64)
+        one[line] = np.arange(line.size)
+        count = np.bincount(line, weights=self.partition.count, minlength=one.size).astype(np.int64)
+        return group[one], codes[one], count
 
     def slices(self, columns: Sequence[str], key: bytes, rows: int) -> Iterator[pl.DataFrame]:
         """The published rows in an order of chance, in slices of about ``rows``; at least one slice.

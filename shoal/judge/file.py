@@ -9,7 +9,6 @@ import datetime
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
+
+_STEP = 1 << 15  # rows at a time: what stays in a processor's cache
 
 
 def codes(series: pl.Series) -> np.ndarray:
@@ -32,16 +33,24 @@ def codes(series: pl.Series) -> np.ndarray:
     elif series.dtype.is_temporal():
         series = series.to_physical()
     narrow = series.dtype.is_integer() and series.dtype not in (pl.Int128, pl.UInt128)
-    if narrow and len(series) and series.null_count() < len(series):
-        low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
-        if high - low < 1 << 22:
-            wide = series if series.dtype == pl.UInt64 else series.cast(pl.Int64)
-            return (wide - low).cast(pl.Int64).fill_null(high - low + 1).to_numpy()
+    missing = series.null_count()
+    if narrow and missing < len(series):
+        whole = (series.fill_null(strategy="max") if missing else series).to_numpy()
+        low, high = whole.min(), whole.max()
+        if int(high) - int(low) < 1 << 22:
+            above = whole - low if whole.dtype.kind == "u" else whole.astype(np.int64) - low
+            found: np.ndarray = above.astype(np.int64, copy=False)
+            return np.where(series.is_null().to_numpy(), int(high) - int(low) + 1, found) if missing else found
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
 def number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
     """Class of every row, 0 .. classes-1."""
+    return _dense(*_keys(columns, n))
+
+
+def _keys(columns: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, int]:
+    """(int64[n] of at least 0, equal exactly where rows are; a number above all of them)."""
     key = np.zeros(n, np.int64)
     span = 1
     for code in columns:
@@ -49,9 +58,10 @@ def number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
         if span * width >= 2**62:
             key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
             span = int(key.max()) + 1
-        key = key * width + code
+        key *= width
+        key += code
         span *= width
-    return _dense(key, span)
+    return key, span
 
 
 def _dense(key: np.ndarray, span: int) -> np.ndarray:
@@ -87,28 +97,52 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
     """
     if expected[0].columns != found[0].columns:
         return False
-    with ThreadPoolExecutor(2) as threads:  # the columns have nothing to do with each other
-        both = list(threads.map(lambda expect, see: _numbered(expect, see, form), expected[0], found[0]))
+    both = [_numbered(expect, see, form) for expect, see in zip(expected[0], found[0], strict=True)]
     left = np.concatenate([expected[1], -np.asarray(found[1], np.int64)])
-    return not np.bincount(number(both, left.size), weights=left).any()  # exact below 2^53 rows
+    if not left.size:
+        return True
+    key = _keys(both, left.size)[0]
+    order = np.argsort(key)  # which of them are alike is asked, and not their numbers
+    return not np.add.reduceat(left[order], np.flatnonzero(np.diff(key[order], prepend=-1))).any()
 
 
 def _numbered(expected: pl.Series, found: pl.Series, form: str) -> np.ndarray:
-    """int64: the cells of both columns, equal exactly where their texts are; of categories each is read once."""
+    """The cells of both columns as whole numbers, equal exactly where their texts are; a category is read once."""
     pair = (expected, found)
     if not all(isinstance(column.dtype, pl.Categorical) for column in pair):
         return codes(_joined(expected, found, form))
-    short = [column.unique().rename("") for column in pair]
-    number_of = codes(pl.concat([canonical(distinct, form) for distinct in short]))
-    numbers = np.split(number_of, [len(short[0])])
-    return np.concatenate([_looked_up(*three) for three in zip(pair, short, numbers, strict=True)])
+    places = [_places(column) for column in pair]
+    row_of = [_rows_of(place) for place in places]
+    short = [column.gather(rows[rows >= 0]) for column, rows in zip(pair, row_of, strict=True)]
+    number_of = codes(pl.concat([canonical(distinct, form).rename("") for distinct in short]))
+    cells = np.empty(sum(place.size for place in places), np.int32)
+    done = seen = 0
+    for place, rows in zip(places, row_of, strict=True):
+        known = rows >= 0
+        rows[known] = number_of[seen : (seen := seen + int(known.sum()))]
+        numbers = rows.astype(np.int32)  # below the number of rows
+        for start in range(0, place.size, _STEP):
+            part = place[start : start + _STEP].astype(np.intp)
+            np.take(numbers, part, out=cells[done : (done := done + part.size)], mode="clip")  # none is outside
+    return cells
 
 
-def _looked_up(column: pl.Series, distinct: pl.Series, numbers: np.ndarray) -> np.ndarray:
-    place, at = (c.to_physical().cast(pl.Int64).fill_null(-1).to_numpy() for c in (column, distinct))
-    found = np.zeros(int(at.max(initial=-1)) + 2, np.int64)  # what is missing stands last
-    found[at] = numbers
-    return found[place]
+def _places(categories: pl.Series) -> np.ndarray:
+    """The place of every row's category among all, of a missing one behind them."""
+    place = categories.to_physical()
+    if place.null_count():
+        highest = place.max()
+        place = place.cast(pl.Int64).fill_null(0 if highest is None else int(highest) + 1)  # type: ignore[arg-type]
+    return place.to_numpy()
+
+
+def _rows_of(places: np.ndarray) -> np.ndarray:
+    """int64: for each place a row that holds it, -1 where none does."""
+    found = np.full(int(places.max()) + 1 if places.size else 0, -1, np.int64)
+    for start in range(0, places.size, _STEP):
+        part = places[start : start + _STEP].astype(np.intp)
+        found[part] = np.arange(start, start + part.size)
+    return found
 
 
 def _joined(expected: pl.Series, found: pl.Series, form: str) -> pl.Series:

@@ -207,9 +207,9 @@ class Audit:
            "presence" (least and largest share of a class in them), "unique" (classes that fit at most one person)
     persons  for each column that identifies persons, the fewest different persons in a class
     wildcards  if you request them, the risks if missing values and stars match every value, as in other tools
-    exposed  for each column published as ranges or sets, the share of the classes that show a value of one row only;
-           exposed_classes: the share of classes that any such column exposes. Only a release that shoal made has these
-           figures. For another table, no one can see them, so they are None
+    exposed  for each column published as ranges, sets, or regions, the share of the classes that show a value of one
+           row only; exposed_classes: the share of classes that any such column exposes. Only a release that shoal made
+           has these figures. For another table, no one can see them, so they are None
     composition  with earlier releases, what all of them reveal together, for each sensitive column
     notes  sentences about values that look alike and missing values that count as a value; they show no value
     """

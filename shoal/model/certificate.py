@@ -370,15 +370,20 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
         name: given[name]
         if name in given
         else source
-        if source in (*generated, REGIONS)  # areas are read later, and the next certificate has their hash
+        if source in (*generated, REGIONS)  # areas are read later, and compared with ``certified``
         else source_of(name, str(source), path.parent)
         for name, source in sources.items()
         if not ("coordinates" in values and name == place)
     }
+    values["certified"] = {}
     for name, source in values["hierarchies"].items():
+        said = hashes.get(name)
+        if isinstance(source, str) and source == REGIONS:
+            if not isinstance(said, dict) or not isinstance(said.get("sha256"), str):
+                raise InputError(f"the certificate names the areas of {name!r} without their hash")
+            values["certified"][name] = said["sha256"]
         if isinstance(source, str) and source in (*generated, REGIONS):
             continue
-        said = hashes.get(name)
         if not isinstance(said, dict) or digest(Hierarchy.of(source)) != said.get("sha256"):
             raise InputError(f"the hierarchy of {name!r} is not the one certified")
     return values

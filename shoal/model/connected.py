@@ -144,11 +144,14 @@ class Network(NamedTuple):
             out |= self.way(int(have[a]), left[b])
             left = [e for e in left if e not in out]
         for area in sorted(out - set(ends), key=lambda a: (-self.weight[a], a)):
-            if self._connected(out - {area}):
+            if self.connected(out - {area}):
                 out.discard(area)
         return out
 
-    def _connected(self, members: set[int]) -> bool:
+    def connected(self, members: set[int]) -> bool:
+        """Whether areas hang together; none do."""
+        if not members:
+            return True
         have = np.array(sorted(members))
         near = self._neighbors(have)
         seen = np.zeros(have.size, bool)

@@ -151,8 +151,10 @@ def dense(key: np.ndarray) -> np.ndarray:
         return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
     used = np.zeros(span, bool)
     used[key] = True
-    number: np.ndarray = (np.cumsum(used) - 1)[key]
-    return number
+    seen = np.flatnonzero(used)
+    number = np.empty(span, np.int64)  # read at these alone
+    number[seen] = np.arange(seen.size)
+    return number[key]
 
 
 def rising(*codes: np.ndarray) -> np.ndarray:

@@ -117,7 +117,8 @@ class Policy:
 
     ``shoal.model.settings`` has an entry for each setting, with its default and its meaning; docs/settings.md lists
     them. If you copy a policy with another k (``dataclasses.replace(policy, k=3)``), it replaces the previous k.
-    ``source`` is the file from which the policy was read.
+    ``source`` is the file from which the policy was read; ``certified`` has the SHA-256 of each graph of areas that the
+    certificate from which it was read names.
 
     Raises PolicyError for an unknown setting and for settings that contradict each other. Sources: docs/tables.md.
 
@@ -168,6 +169,7 @@ class Policy:
     threads: int | None = field(compare=False)
     temporary: str | Path | None = field(compare=False)
     source: Path | None = field(default=None, compare=False)
+    certified: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __init__(self, **asked: Unpack[PolicySettings]) -> None:
         """Raises PolicyError with a suggestion for anything unknown, and for what contradicts itself."""
@@ -178,7 +180,7 @@ class Policy:
                 raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
         values |= with_ways(values)
-        held = {"source": None} | {name: entry.default for name, entry in SETTINGS.items()} | values
+        held = {"source": None, "certified": {}} | {name: entry.default for name, entry in SETTINGS.items()} | values
         for name, entry in SETTINGS.items():
             if entry.kind == "names" and (held[name], entry.default) != (None, None):
                 held[name] = column_names(name, held[name])
@@ -383,8 +385,9 @@ class Policy:
             at = re.search(r"at line \d+, column \d+|at end of document", str(error))
             where = f" (unreadable {at[0]})" if at and path.suffix.lower() == ".toml" else ""
             raise PolicyError(f"{path.name!r} is not TOML{where}; shoal init TABLE writes one") from None
-        if "source" in values:
-            raise PolicyError(f"{path.name!r} has the setting 'source', which is not one of a policy; take it out")
+        for name in ("source", "certified"):
+            if name in values:
+                raise PolicyError(f"{path.name!r} has the setting {name!r}, which is not one of a policy; take it out")
         given = values.get("hierarchies")
         for name, source in list(given.items()) if isinstance(given, dict) else []:
             if isinstance(source, str) and source not in (*GENERATED, REGIONS) and not is_built(source):

@@ -1,4 +1,4 @@
-"""What may be asked of a release, of regions and of tiles: tables with an entry for each setting.
+"""What may be asked of a release, and of every other problem: tables with an entry for each setting.
 
 An entry is the annotation of a keyword, so that type checkers read the same line.  From it derive the keyword, the key
 of a policy file, the option of the command line with its section, its default, its line on the certificate, whether
@@ -520,10 +520,10 @@ def entry_of(name: str) -> Setting | None:
 
 
 class Condition(NamedTuple):
-    """What regions, or tiles, keep besides their thresholds: an entry of their table.
+    """What groups of a problem besides tables keep, such as regions or clusters: an entry of the problem's table.
 
     setting  section, words, default, option and place on the certificate, as of a policy's setting
-    keyword  of ``shoal.regions.merge`` or ``shoal.tiles.split``; "" where it shapes no region
+    keyword  of the function that solves the problem, such as ``shoal.regions.merge``; "" where it shapes no group
     read     what the value becomes there: "texts" or "says" (yes or no) of a column, "table" of numbers or "counts" of
              several columns, "maxima" of sums; "plain": itself, for it names no column
     key      on the certificate, where that is not its name
@@ -712,15 +712,91 @@ class TileConditions(NamedTuple):
     ] = None  # fmt: skip
 
 
+class GroupConditions(TypedDict, total=False):
+    """What groups of labels keep, and intervals."""
+
+    count: Annotated[
+        str | None,
+        Condition(
+            Setting("Columns", "Column with the number of records of each line; by default, a line is one record."),
+            "", "counts",
+        ),
+    ]  # fmt: skip
+    k: Annotated[int, Condition(Setting("Request", "Least records of a group."), "k", "plain")]
+
+
+class LabelConditions(GroupConditions, total=False):
+    """What groups of labels keep."""
+
+    objective: Annotated[
+        str,
+        Condition(
+            Setting(
+                "Search", "max (default): the largest group; count: most groups; squares: squared sizes.",
+                words=("max", "count", "squares"),
+            ),
+            "objective", "plain",
+        ),
+    ]  # fmt: skip
+
+
+class IntervalConditions(GroupConditions, total=False):
+    """What intervals keep."""
+
+    objective: Annotated[
+        str,
+        Condition(
+            Setting("Search", "max (default), count, squares or range.", words=("max", "count", "squares", "range")),
+            "objective", "plain",
+        ),
+    ]  # fmt: skip
+
+
+class ClusterConditions(TypedDict, total=False):
+    """What clusters keep."""
+
+    r: Annotated[int, Condition(Setting("Request", "Least records of a cluster."), "r", "plain")]
+    epsilon: Annotated[
+        float, Condition(Setting("Request", "Share of the records that may be left out; none by default."), "epsilon",
+                         "plain"),
+    ]  # fmt: skip
+    sensitive: Annotated[
+        Sequence[str],
+        Condition(Setting("Columns", "Columns published as multisets per cluster."), "sensitive", "texts"),
+    ]
+    l: Annotated[int, Condition(Setting("Request", "At most 1/l of a cluster share a sensitive value."), "l", "plain")]
+    distinct_l: Annotated[
+        int, Condition(Setting("Request", "Least sensitive values of a cluster."), "distinct_l", "plain")
+    ]
+
+
+class GatherConditions(ClusterConditions, total=False):
+    """What clusters of the least radius keep."""
+
+    max_clusters: Annotated[int, Condition(Setting("Request", "At most this many clusters."), "max_clusters", "plain")]
+
+
+class CellularConditions(ClusterConditions, total=False):
+    """What clusters of the least sum of size times radius keep."""
+
+    setup_cost: Annotated[float, Condition(Setting("Request", "Cost of each cluster."), "setup_costs", "plain")]
+    max_diameter: Annotated[
+        float, Condition(Setting("Request", "Largest diameter of a cluster."), "max_diameter", "plain")
+    ]
+
+
 def _conditions(kind: Any) -> dict[str, Condition]:
+    """The entries of a table, each with what follows from its line there."""
     found = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         (entry,) = hint.__metadata__
         written, values = _written(hint.__origin__)
-        default = kind._field_defaults[name]
+        default = getattr(kind, "_field_defaults", {}).get(name)
         setting = entry.setting._replace(name=name, kind=written, values=values, default=default)
         found[name] = entry._replace(setting=setting, key=entry.key or name)
     return found
 
 
 AREA_CONDITIONS, TILE_CONDITIONS = _conditions(AreaConditions), _conditions(TileConditions)
+LABEL_CONDITIONS, INTERVAL_CONDITIONS = _conditions(LabelConditions), _conditions(IntervalConditions)
+GATHER_CONDITIONS, CELLULAR_CONDITIONS = _conditions(GatherConditions), _conditions(CellularConditions)

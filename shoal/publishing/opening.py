@@ -57,11 +57,17 @@ def with_place(table: Table, coordinates: tuple[str, str]) -> Table:
 
 
 def with_regions(asked: Policy) -> Policy:
-    """A policy in which columns published as regions have the tree of the areas that it names."""
+    """A policy in which columns published as regions have the tree of the areas that it names.
+
+    Raises InputError if the policy was read from a certificate, and that has another graph.
+    """
     words = [n for n, h in asked.hierarchies.items() if h == REGIONS]
     if not words:
         return asked
     tree = region_tree(asked.areas, asked.edges, asked.region_loss)
+    other = next((n for n in words if asked.certified.get(n, digest(tree)) != digest(tree)), None)
+    if other is not None:
+        raise InputError(f"the areas and neighbors of {other!r} are not the ones certified")
     return replace(asked, hierarchies={**asked.hierarchies, **dict.fromkeys(words, tree)})
 
 

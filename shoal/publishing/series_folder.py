@@ -24,20 +24,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
-import io
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import Piece, publish_together
+from shoal.engines.atomic import Piece, clear_stale, folder_next_to, publish_together
 from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from shoal.judge.tables.large import count_release, hash_of
@@ -74,21 +73,29 @@ class Keyed:
         data = json.dumps([what, *texts], ensure_ascii=False).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, key=self._key, digest_size=16).hexdigest()
 
-    def column(self, what: str, texts: Iterable[str | None]) -> list[str]:
-        """A hash for each text, as ``one`` gives it; equal texts are hashed once."""
-        begun = hashlib.blake2b(f'["{what}", '.encode(), key=self._key, digest_size=16)
-        quoted = json.encoder.encode_basestring  # what json.dumps writes of a text
-        known: dict[str | None, str] = {}
-        out = []
+    def column(self, what: str, texts: pl.Series) -> pl.Series:
+        """A hash for each text of a column, as ``one`` gives it; equal texts are hashed once."""
+        distinct = texts if texts.n_unique() == texts.len() else texts.unique()
+        made = pl.Series("hash", self._each(what, distinct), dtype=pl.String)
+        if distinct is texts:
+            return made
+        named = pl.DataFrame([distinct.alias("text"), made])
+        both = (
+            texts.alias("text").to_frame().join(named, on="text", how="left", nulls_equal=True, maintain_order="left")
+        )
+        return both["hash"]
+
+    def _each(self, what: str, texts: pl.Series) -> Iterator[str]:
+        begin = hashlib.blake2b(f'["{what}", '.encode(), key=self._key, digest_size=16).copy
+        escaped = texts.str.contains(r'["\\\x00-\x1f]').any()  # a text that json.dumps writes otherwise
+        quoted = json.encoder.encode_basestring
         for text in texts:
-            found = known.get(text)
-            if found is None:
-                hashed = begun.copy()
-                rest = "null]" if text is None else f"{quoted(text)}]"
-                hashed.update(rest.encode("utf-8", "surrogatepass"))
-                found = known[text] = hashed.hexdigest()
-            out.append(found)
-        return out
+            hashed = begin()
+            if text is None:
+                hashed.update(b"null]")
+            else:
+                hashed.update((f"{quoted(text)}]" if escaped else f'"{text}"]').encode("utf-8", "surrogatepass"))
+            yield hashed.hexdigest()
 
     def mac(self, content: Mapping[str, Any]) -> str:
         """HMAC-SHA-256 of a JSON object, its own ``mac`` left out."""
@@ -128,37 +135,41 @@ class Ledger:
             return 0
         return int(pl.concat([part.select("person") for part in self.lines]).collect()["person"].n_unique())
 
-    def known(self, persons: Sequence[str]) -> int:
+    def known(self, persons: pl.Series) -> int:
         """How many of these different people were published before."""
-        new = pl.DataFrame({"person": persons}, schema={"person": pl.String})
-        own = set[str]()
-        for part in self.lines:  # one file at a time is in memory
-            own.update(part.select("person").join(new.lazy(), on="person", how="semi").collect()["person"])
-        return len(own)
+        if not self.lines:
+            return 0
+        every, new = (
+            pl.concat([part.select("person") for part in self.lines]),
+            persons.alias("person").to_frame().lazy(),
+        )
+        return every.join(new, on="person", how="semi").collect(engine="streaming")["person"].n_unique()
 
     def after(
-        self, new: pl.DataFrame, *, waiting: Mapping[str, int] | None = None, units: Sequence[tuple[str, str, int]] = ()
+        self,
+        new: pl.LazyFrame,
+        *,
+        waiting: Mapping[str, int] | None = None,
+        units: Sequence[tuple[str, str, int]] = (),
     ) -> Ledger:
         """The ledger one part later; new: the lines of the people whom the part holds."""
-        lines = (*self.lines, new.sort("person").lazy())
+        lines = (*self.lines, new.sort("person"))
         return replace(self, number=self.number + 1, lines=lines, waiting=dict(waiting or {}), units=units)
 
-    def files(self, keyed: Keyed, series: str, certificate: str) -> dict[str, bytes]:
-        """The two files, for the part whose certificate has this SHA-256."""
-        buffer = io.BytesIO()
-        self.lines[-1].collect().write_parquet(buffer, statistics=False)
-        held = buffer.getvalue()
+    def fill(self, folder: Path, keyed: Keyed, series: str, certificate: str) -> None:
+        """Write the two files into a folder, for the part whose certificate has this SHA-256."""
+        self.lines[-1].sink_parquet(folder / PERSONS, compression="zstd", compression_level=1, statistics=False)
         content: dict[str, Any] = {
             "series": series,
             "number": self.number,
             "certificate": certificate,
             "previous": self.sealed,
-            "persons": hashlib.sha256(held).hexdigest(),
+            "persons": hash_of(folder / PERSONS),
             "waiting": dict(sorted(self.waiting.items())),
             "units": sorted(map(list, self.units)),
         }
         content["mac"] = keyed.mac(content)
-        return {PERSONS: held, LEDGER: json.dumps(content).encode()}
+        (folder / LEDGER).write_text(json.dumps(content))
 
     @classmethod
     def read(cls, inside: Path, keyed: Keyed, series: str, certificates: Sequence[str]) -> Ledger:
@@ -250,9 +261,19 @@ class Folder:
         """A file or folder that only the owner may read."""
         return self.place / PRIVATE / name
 
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder inside the private one for a part on its way; its files are moved from there, not copied."""
+        clear_stale(self.private(KEY).parent)
+        made = folder_next_to(self.private("part"))
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
     def add(
         self,
-        release: bytes,
+        release: Path,
         certificate: bytes,
         ledger: Ledger,
         judge: Callable[[Path], object],
@@ -261,11 +282,11 @@ class Folder:
     ) -> Folder:
         """The series one part longer; judge: gets the folder of the part before it has its name, and may refuse it.
 
+        release  the table, in the folder ``scratch``
         private  further files for the private folder
         closed   permission bits that the part may not have, from ``closed_to``
         """
         number, sealed = self.parts + 1, sha256(certificate)
-        papers = ledger.files(self.keyed, str(self.about["id"]), sealed)
         head = _head(self.keyed, number, sealed)
         more = [
             Piece(self.private(name), _bytes(data), private=True) for name, data in dict(private or {}).items()
@@ -273,13 +294,13 @@ class Folder:
         publish_together(
             [
                 *more,
-                Piece(self.private(f"ledger-{part_name(number)}"), _folder(papers), folder=True, private=True),
                 Piece(
-                    self.place / part_name(number),
-                    _folder({RELEASE: release, CERTIFICATE: certificate}),
-                    judge,
+                    self.private(f"ledger-{part_name(number)}"),
+                    lambda folder: ledger.fill(folder, self.keyed, str(self.about["id"]), sealed),
                     folder=True,
+                    private=True,
                 ),
+                Piece(self.place / part_name(number), _part(release, certificate), judge, folder=True),
                 Piece(self.private(HEAD), _bytes(head), private=True),
             ],
             closed=closed,
@@ -291,10 +312,10 @@ def _bytes(data: bytes) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(data)
 
 
-def _folder(files: Mapping[str, bytes]) -> Callable[[Path], object]:
+def _part(release: Path, certificate: bytes) -> Callable[[Path], object]:
     def fill(folder: Path) -> None:
-        for name, data in files.items():
-            (folder / name).write_bytes(data)
+        os.replace(release, folder / RELEASE)
+        (folder / CERTIFICATE).write_bytes(certificate)
 
     return fill
 

@@ -158,7 +158,9 @@ def _shown_alone(audit: Mapping[str, Any]) -> Markup:
     if audit["exposed_classes"] is None:
         return Markup()
     rows = [(name, f"{100 * share:.1f} %") for name, share in audit["exposed"].items()]
-    return table(("column", "of the groups show a value of one row"), rows, 1, "Ends of ranges and members of sets")
+    return table(
+        ("column", "of the groups show a value of one row"), rows, 1, "Ends of ranges and regions, members of sets"
+    )
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:

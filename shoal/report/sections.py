@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.model.cards import number
+from shoal.model.hierarchy import REGIONS
 from shoal.model.privacy import restore
 from shoal.model.refusals import missing_words
 from shoal.model.settings import RECODINGS
@@ -72,9 +73,14 @@ def _who(policy: Mapping[str, Any]) -> str:
 
 
 def _ends(policy: Mapping[str, Any], exposed: float) -> str:
-    """What the ends of ranges and the members of sets tell."""
+    """What the ends of ranges, the members of sets, and the ends of regions tell."""
     steps = policy.get("range_step") or {}
     said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    if REGIONS in policy["hierarchies"].values():
+        return (
+            "Ends of regions: a region has the areas of its rows and those that join them, so an area without which "
+            f"it hangs together is the area of a row; {said}."
+        )
     grid = (
         f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
     )

@@ -26,12 +26,12 @@ from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.certificate import Certificate
-from shoal.model.hierarchy import Hierarchy, exact
+from shoal.model.hierarchy import REGIONS, Hierarchy, exact
 from shoal.model.notation import place, ruler_of, span
 from shoal.model.policy import GENERATED, Policy
 from shoal.pipeline import Fixed, anonymize, prepare
 from shoal.publishing.opening import like, opened
-from shoal.publishing.tables.earlier import MAX_COMPOSITION
+from shoal.publishing.tables.audited import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
 
 FORMAT = 1
@@ -145,6 +145,9 @@ def _tree(source: Any, folder: Path) -> Any:
             return Hierarchy.intervals(cuts, exact(source.get("origin", "0")))  # type: ignore[arg-type]
         if kind == "prefixes":
             return Hierarchy.prefixes([int(s) for s in steps] or None, str(source.get("fill", "*")))
+        if kind == REGIONS and len(steps) == 4:
+            names, weights, first, second = steps
+            return Hierarchy.regions(names, list(zip(first, second, strict=True)), [int(w) for w in weights])
         raise PolicyError(f"a hierarchy of kind {kind!r} is none that a recoder holds")
     return str(folder / source) if isinstance(source, str) and source.endswith(".csv") else source
 
@@ -472,6 +475,14 @@ class Recoder:
             "max_suppressed": self.max_suppressed, "effort": self.effort, "seed": self.seed,
         }  # fmt: skip
         asked = {name: value for name, value in asked.items() if value is not None}
+        word = next(
+            (n for n, source in asked["hierarchies"].items() if isinstance(source, str) and source == REGIONS), None
+        )
+        if word is not None:
+            raise PolicyError(
+                f"a recoder reads no areas; pass the graph of {word!r} as a hierarchy, "
+                "⟨shoal.Hierarchy.regions(areas, pairs, weights)⟩, whose classes are connected sets of areas"
+            )
         publish = "hierarchy" if self.hierarchies else "stars"
         return Policy.of(None, **asked, publish=publish, global_recoding=True, keep_order=True)
 

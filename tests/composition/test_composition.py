@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from shoal.errors import InputError
-from shoal.judge.composition import Published, compose
+from shoal.judge.composition import Published, compose, fitted, fitted_places
 
 
 def release(original: pl.DataFrame, groups: list[int]) -> Published:
@@ -265,3 +266,76 @@ def test_ranges_stars_and_labels_meet_where_a_value_lies_in_both() -> None:
     apart = compose([one, shown(["[60, 69]", "[60, 69]"], "xy")], sensitive="disease").rows_alone
     assert apart is not None
     assert (apart.rows, apart.may_tell, apart.tell) == (2, 0, 0)  # the star meets all, and has no value in common
+
+
+def test_people_whom_no_group_covers_are_counted_and_left_out() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
+    lacking = Published(one.table.with_columns(age=pl.Series(["21", "21", *one.table["age"][2:]])), ["age"], {}, table)
+    found = compose([lacking, two], sensitive="disease", k=2, l=2, person="id")
+    assert (found.people, found.unplaced) == (4, 1)  # nobody is 21 twice, so one row is of somebody else
+    assert found.known is not None
+    assert found.known.fewer_than_k == 3
+    assert compose([one, two], sensitive="disease", k=2, l=2, person="id").unplaced == 0
+
+
+def test_who_is_in_two_of_three_releases_counts() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    shown = [release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0]), release(table[:2], [0, 0])]
+    found = compose(shown, sensitive="disease", k=2, l=2, person="id")
+    assert (found.people, found.unplaced) == (4, 0)
+    assert found.known is not None
+    assert found.known.fewer_than_k == found.known.one_value == 4
+
+
+def test_a_set_covers_by_the_values_that_the_original_has() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
+    more = Published(one.table.with_columns(pl.col("age").replace("{20, 21}", "{20, 21, 99}")), ["age"], {}, table)
+    found = compose([more, two], sensitive="disease", k=2, l=2, person="id")
+    assert found.placed == ("order", "order")
+    assert found.known == compose([one, two], sensitive="disease", k=2, l=2, person="id").known
+
+
+def test_everybody_is_looked_for_by_the_originals_that_have_most_columns() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    town = table.with_columns(town=pl.Series(["x", "x", "y", "y"]))
+    wide = Published(town.drop("id"), ["age", "town"], {}, town)
+    bare = Published(pl.DataFrame({"age": ["20", "30"], "town": ["x", "x"], "disease": ["a", "c"]}), ["age", "town"])
+    found = compose([bare, wide, release(table, [0, 0, 1, 1])], sensitive="disease", k=2, person="id")
+    assert found.placed == ("assumed", "unasked", "unasked")
+    assert found.people == 4  # all stand in the two others
+    assert compose([bare, wide], sensitive="disease", k=2, person="id").people == 1  # who is 30 lives in y
+
+
+def test_ranges_meet_from_either_side_and_not_beyond_their_ends() -> None:
+    def shown(age: str) -> Published:
+        return Published(pl.DataFrame({"age": [age], "disease": ["a"]}), ["age"])
+
+    meetings = {("[20, 29]", "[25, 35]"): 1, ("[20, 50]", "[25, 35]"): 1, ("[20, 29]", "[30, 39]"): 0}
+    for (one, two), rows in meetings.items():
+        for first, second in ((one, two), (two, one)):
+            found = compose([shown(first), shown(second)], sensitive="disease").rows_alone
+            assert found is not None
+            assert found.rows == rows, (first, second)
+
+
+# Three people; two can stand in the first group alone, the third in either.  The groups hold four and two rows, so
+# that three rows are of somebody else.  Of the rows that are not the first two's, half are in each group.
+FACE = csr_matrix(np.array([[1.0, 0.0], [1.0, 1.0]]))
+PEOPLE = np.array([2, 1])
+
+
+def test_rows_of_somebody_else_share_the_groups() -> None:
+    stood = fitted_places(PEOPLE, FACE, np.array([4, 2])).toarray()
+    assert stood == pytest.approx(np.array([[2, 0], [0.5, 0.5]]), abs=1e-3)
+
+
+def test_rows_of_somebody_else_share_the_values() -> None:
+    there = [np.array([True, True])]
+    posterior = fitted(PEOPLE, [FACE], there, [np.array([[4, 0], [0, 2]])])
+    assert posterior == pytest.approx(np.array([[1, 0], [0.5, 0.5]]), abs=1e-3)
+    # the same beside a release in which each kind has a group of its own, of as many rows as people: nobody else's
+    own = csr_matrix(np.eye(2))
+    both = fitted(PEOPLE, [FACE, own], there * 2, [np.array([[4, 0], [0, 2]]), np.array([[1, 1], [1, 0]])])
+    assert both == pytest.approx(np.array([[1, 0], [1, 0]]), abs=1e-3)

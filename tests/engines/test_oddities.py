@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import shoal
 from shoal.engines.codes import encode
 from shoal.engines.propose import propose
 from shoal.engines.recognize import codes
-from shoal.errors import InputError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 ROWS = {
     "town": ["Bonn", "bonn ", "Köln", "Ko\u0308ln", "Ulm", "Ulm", "Jena", "Jena"],
@@ -158,3 +159,24 @@ def test_both_zeros_are_one_value_in_a_file_too(tmp_path: Path, ending: str, zer
     seen = shoal.audit(out, quasi_identifiers=["age"], sensitive=["balance"], k=1)
     assert seen.sensitive["balance"].distinct_l == 2
     assert shoal.verify(out, record, table).holds
+
+
+def test_a_pandas_frame_names_the_package_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"age": pd.array([1, 1, 2, 2], dtype="Int64"), "sex": pd.Categorical(list("ffmm"))})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        MissingDependencyError, match=r"pandas frame needs .* pyarrow; .* pip install 'shoal\[pandas\]'"
+    ):
+        shoal.anonymize(frame, quasi_identifiers=["age", "sex"], k=2, effort="fast")
+
+
+def test_a_name_of_the_index_is_told_from_a_name_of_nothing() -> None:
+    frame = pd.DataFrame({"age": [1, 1, 2, 2], "sex": list("ffmm")}).set_index("age")
+    with pytest.raises(PolicyError, match=r"'age' is .*the index.* reset_index\(\)"):
+        shoal.anonymize(frame, quasi_identifiers=["age", "sex"], k=2, effort="fast")
+
+
+def test_verify_refuses_a_frame_and_names_the_audit() -> None:
+    release = shoal.anonymize(pl.DataFrame({"age": [1, 1, 2, 2]}), quasi_identifiers=["age"], k=2, effort="fast")
+    with pytest.raises(InputError, match=r"write\(\).* release\.audit"):
+        shoal.verify(release.table, release.certificate)  # type: ignore[arg-type]

@@ -31,10 +31,14 @@ MIXED = [
 ]  # a is a value and a class, c is both and one value
 
 
-def made(folder: Path, seed: int, tree: list[list[str]], ending: str, **more: Any) -> tuple[Path, Path]:
+def drawn(seed: int, tree: list[list[str]]) -> pl.DataFrame:
     rng = random.Random(seed)
     rows = [(rng.choice(tree)[0], rng.choice("fm"), rng.choice("xyz")) for _ in range(60)]
-    frame = pl.DataFrame(rows, schema=["work", "sex", "d"], orient="row")
+    return pl.DataFrame(rows, schema=["work", "sex", "d"], orient="row")
+
+
+def made(folder: Path, seed: int, tree: list[list[str]], ending: str, **more: Any) -> tuple[Path, Path]:
+    frame = drawn(seed, tree)
     asked: dict[str, Any] = {
         "k": 4,
         "publish": "hierarchy",
@@ -78,6 +82,15 @@ def test_a_genuine_release_has_its_classes(
         verdict = verify(out, kept(record), hierarchies={"work": tree})
         assert verdict.holds, verdict
         assert {"classes of work", "loss of the classes"} <= {f.check for f in verdict.findings}
+
+
+@pytest.mark.parametrize("tree", [WORK, MIXED])
+def test_beside_the_original_the_loss_is_counted_by_leaves(tmp_path: Path, tree: list[list[str]]) -> None:
+    out, record = made(tmp_path, 1, tree, ".csv", k=9)
+    assert set(pl.read_csv(out)["work"]) & {row[1] for row in tree}, "no class is shown"
+    found = {f.check: f for f in verify(out, record, drawn(1, tree), hierarchies={"work": tree}).findings}
+    assert all(f.holds for f in found.values()), found
+    assert found["loss"].how == "recomputed"
 
 
 @pytest.mark.parametrize(

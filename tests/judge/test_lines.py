@@ -16,8 +16,10 @@ import polars as pl
 import pytest
 
 from shoal.errors import VerificationError
+from shoal.judge.counted import Column
 from shoal.judge.crosswalk import whole
-from shoal.judge.file import same_counts
+from shoal.judge.file import codes, same_counts
+from shoal.judge.models.diversity import recursive_level
 from shoal.judge.tables import large
 from shoal.judge.tables.large import count_release
 
@@ -110,6 +112,33 @@ def test_categories_are_compared_by_their_texts(seed: int) -> None:
     assert same_counts((empty, two), (missing, two), form="csv")
     assert not same_counts((empty, two), (missing, two))
     assert same_counts((frame(rows), one), (frame(other), one), form="csv") == (count(rows) == count(other))
+
+
+@pytest.mark.parametrize("kind", [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64])
+@pytest.mark.parametrize("missing", [False, True])
+def test_codes_are_equal_where_cells_are(kind: type[pl.DataType], missing: bool) -> None:
+    """At both ends of a type, whose difference the type itself may not hold."""
+    ends = [pl.select(end).item() for end in (kind.min(), kind.max())]  # type: ignore[attr-defined]
+    for low in ends if kind in (pl.Int64, pl.UInt64) else ends[:1]:
+        step = 1 if low == ends[0] else -1
+        cells = [low, low + step, low, low + 100 * step, *([None] if missing else [])]
+        cells += [] if kind in (pl.Int64, pl.UInt64) else [ends[1]]
+        found = codes(pl.Series(cells, dtype=kind)).tolist()
+        assert [[a == b for b in found] for a in found] == [[a == b for b in cells] for a in cells]
+        assert min(found) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_rows_behind_the_most_frequent_value(seed: int) -> None:
+    """Counted at once where one value is left out, and in falling order where more are."""
+    draw = np.random.default_rng(seed)
+    group, value = draw.integers(0, 4, 30), draw.integers(0, 5, 30)
+    group = np.unique(group, return_inverse=True)[1]
+    column = Column(group, pl.Series(value), np.bincount(group), None, None)
+    for l in (2, 3):
+        each = [sorted(Counter(value[group == g].tolist()).values(), reverse=True) for g in range(group.max() + 1)]
+        ratio = [held[0] / sum(held[l - 1 :]) if held[l - 1 :] else np.inf for held in each]
+        assert recursive_level(column, l) == max(ratio)
 
 
 HUGE = "123456789012345678901234567890"

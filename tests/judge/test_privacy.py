@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
-from shoal.judge.tables.privacy import judge
+from shoal.judge.tables.privacy import frequencies, judge, wildcards
 from shoal.model.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -99,10 +99,70 @@ def test_checks_are_those_of_the_definitions(rows: list[tuple], l: int, c: float
 
 
 @settings(deadline=None, max_examples=100)
+@given(ROWS, st.integers(1, 3))
+def test_persons_are_counted_once_for_each_value_of_a_class(rows: list[tuple], l: int) -> None:
+    """Column u names the person of a row."""
+    models = [KAnonymity(l), LDiversity(l), AlphaKAnonymity(0.5, l, "s"), DistinctLDiversity(l, "s")]
+    found = judge(frame(rows), Q, ["s", "w"], models, persons=["u"])
+    groups = naive.classes(rows, [0, 1])
+    people = [len({r[3] for r in g}) for g in groups]
+
+    def most(g: list[tuple], place: int) -> int:
+        return max(len({r[3] for r in g if r[place] == v}) for v in {r[place] for r in g})
+
+    assert found.persons == {"u": min(people)}
+    assert {(c.short, c.column, c.asked.get("counted"), c.level, c.passes) for c in found.checks} == {
+        ("k", None, None, min(map(len, groups)), min(map(len, groups)) >= l),
+        ("k", "u", None, min(people), min(people) >= l),
+        ("distinct_l", "s", None, naive.distinct_l(groups, 2), naive.distinct_l(groups, 2) >= l),
+        *(
+            ("l", name, "u", min(n / most(g, place) for n, g in zip(people, groups, strict=True)),
+             all(l * most(g, place) <= n for n, g in zip(people, groups, strict=True)))
+            for name, place in (("s", 2), ("w", 4))
+        ),
+        ("alpha", "s", "u", max(most(g, 2) / n for n, g in zip(people, groups, strict=True)),
+         min(people) >= l and all(2 * most(g, 2) <= n for n, g in zip(people, groups, strict=True))),
+    }  # fmt: skip
+
+
+@settings(deadline=None, max_examples=100)
+@given(ROWS, st.sampled_from([0.2, 0.4, 0.6, 1.1]))
+def test_wildcards_hide_rows_in_one_another(rows: list[tuple], threshold: float) -> None:
+    def alike(one: tuple, other: tuple) -> bool:
+        return all(x == y or {x, y} & {None, "*"} for x, y in zip(one[:2], other[:2], strict=True))
+
+    often = [sum(alike(one, other) for other in rows) for one in rows]
+    held = frequencies(frame(rows), Q)
+    assert held is not None
+    assert held.tolist() == often
+    assert wildcards(frame(rows), Q, threshold) == {
+        "k": min(often),
+        "uniques": often.count(1),
+        "prosecutor_max": 1 / min(often),
+        "prosecutor_mean": pytest.approx(sum(1 / n for n in often) / len(often)),
+        "records_at_risk": pytest.approx(sum(1 / n > threshold for n in often) / len(often)),
+    }
+
+
+def test_wildcards_of_too_many_patterns_are_not_counted() -> None:
+    names = [f"c{i}" for i in range(10)]
+    table = pl.DataFrame([["*" if number >> i & 1 else "x" for i in range(10)] for number in range(513)],
+                         schema=names, orient="row")  # fmt: skip
+    assert frequencies(table, names) is None
+
+
+@settings(deadline=None, max_examples=100)
 @given(ROWS, st.integers(1, 4), st.integers(1, 3))
 def test_simultaneous_diversity_is_that_of_the_definition(rows: list[tuple], l: int, columns: int) -> None:
     (check,) = judge(frame(rows), Q, S[:columns], [SimultaneousLDiversity(l)]).checks
     assert check.passes == naive.simultaneous(naive.classes(rows, [0, 1]), range(2, 2 + columns), l)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_rows_that_all_differ_reach_their_number_and_no_more(columns: int) -> None:
+    table = pl.DataFrame({"q": [1] * 4, **{name: [0, 1, 2, 3] for name in S[:columns]}})
+    found = judge(table, ["q"], S[:columns], [SimultaneousLDiversity(4), SimultaneousLDiversity(5)])
+    assert [(c.level, c.passes) for c in found.checks] == [(4, True), (4, False)]
 
 
 def test_a_row_without_partners_breaks_simultaneous_diversity() -> None:

@@ -23,6 +23,14 @@ def connected(region: Iterable[int], edges: Iterable[tuple[int, int]]) -> bool:
     return not left
 
 
+def cheapest_connected(areas: Iterable[int], weights: Sequence[int], edges: Sequence[tuple[int, int]]) -> float:
+    """Weight of the cheapest connected set with some vertices, by trying every set; infinite where there is none."""
+    areas = set(areas)
+    others = [v for v in range(len(weights)) if v not in areas]
+    every = (areas | set(more) for size in range(len(others) + 1) for more in combinations(others, size))
+    return min((float(sum(weights[v] for v in s)) for s in every if connected(s, edges)), default=float("inf"))
+
+
 def meets(region: Region, weights: Sequence[Sequence[int]], ks: Sequence[int], counts=None, l: int = 1) -> bool:
     """Every threshold, and every sensitive value at most 1/l of the records."""
     if any(sum(weights[v][j] for v in region) < k for j, k in enumerate(ks)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
+import pickle
 import random
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,10 +21,29 @@ import shoal
 from shoal.engines.geography import read
 from shoal.errors import InputError, PolicyError
 from shoal.judge.recodings.levels import Graph
+from shoal.kernels.tables.connected_sets import (
+    OWN,
+    AreaColumn,
+    begin_areas,
+    put_area_back,
+    take_area,
+    taken_areas,
+)
+from shoal.kernels.tables.eligible import joined
+from shoal.kernels.uncompiled import plain
 from shoal.model.connected import FEW, Network
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.histogram import Histogram
 from shoal.model.notation import SetOf, parse
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import Recoding
+from shoal.problems.tables.bounds import boxes
+from shoal.problems.tables.groups import encode
+from shoal.report.sections import attacks
 from tests.commands import run
+from tests.tables.drawn import Graph as SmallGraph
+from tests.tables.drawn import graph_task, lost_in
+from tools import oracle_bounds
 
 # a ring of six areas with a tail:  a-b-c-d-e-f-a, d-g;  and h apart
 PAIRS = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "f"), ("f", "a"), ("d", "g")]
@@ -163,6 +184,84 @@ def test_the_cheapest_set_is_found_and_more_areas_still_hang_together(given: Any
         assert network.apart[a, b] == pytest.approx(network.total(network.way(a, b)))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_search_prices_connected_sets_and_a_bound_counts_the_cheapest(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    areas = int(random.integers(4, 10))
+    pairs = [pair for pair in itertools.combinations(range(areas), 2) if random.random() < 0.35]
+    graph = SmallGraph(areas, [int(w) for w in random.integers(1, 10, areas)], pairs, bool(seed % 2))
+    recoding = Recoding((graph.column(2.0),), "ncp")
+    table = Histogram.from_rows(np.arange(areas)[:, None], np.zeros((areas, 0)))
+    slots, leaf = encode(recoding, table)
+    areas_of = boxes._areas(recoding.columns[0], table.quasi[:, 0], 0)
+    cells = Code(table.quasi)
+    for _ in range(20):
+        codes = random.choice(areas, int(random.integers(1, areas + 1)), replace=False)
+        truth = 2.0 * graph.lost(set(codes.tolist()))
+        state = np.bitwise_or.reduce(leaf[codes], axis=0)
+        first, rest = leaf[codes[0]], np.bitwise_or.reduce(leaf[codes[1:]], axis=0, initial=0)
+        believed = [plain(joined)(slots, *pair, np.inf) for pair in ((rest, first), (first, rest), (state, state))]
+        assert believed[0] == believed[1] == believed[2] >= truth - 1e-9  # the first looked for, the others kept
+        early = plain(joined)(slots, rest, first, 0.4)  # may stop at anything above the limit
+        assert early == believed[0] or (0.4 < early <= believed[0])
+        assert codes.size > 3 or believed[0] == pytest.approx(truth, rel=0.3)
+        limit = float(random.choice([0.3, 1.0, 9.0]))
+        counted = level_of(areas_of, cells, codes, limit)
+        if truth < limit:
+            assert counted <= truth + 1e-9
+            assert codes.size > OWN + 1 or counted == pytest.approx(truth)
+        else:
+            assert codes.size > OWN + 1 or counted >= limit
+
+
+class Code(NamedTuple):
+    """As much of cells as a bound asks of areas."""
+
+    code: np.ndarray
+
+
+def level_of(areas: AreaColumn, cells: Code, codes: np.ndarray, limit: float) -> float:
+    """What a bound counts for a group of cells, again the same after all but the first were put back."""
+    taken = plain(taken_areas)(areas, codes.size)
+    plain(begin_areas)(areas, taken, cells, codes[0])
+    levels = []
+    for _ in range(2):
+        for x in range(1, codes.size):
+            plain(take_area)(areas, taken, cells, x, codes[x], limit)
+        levels.append(float(taken.level[0]))
+        for x in range(codes.size - 1, 0, -1):
+            plain(put_area_back)(areas, taken, x)
+        assert taken.level[0] == 0.0
+    assert levels[0] == levels[1]
+    return levels[0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_most_violated_group_of_every_anchor_is_the_worst_of_all(seed: int) -> None:
+    drawing = None
+    while drawing is None or sum(g is not None for g in drawing[1]) > 1:
+        seed += 100
+        random = np.random.default_rng(seed)
+        drawing = graph_task(random)
+    task, graphs = drawing
+    plain_k = Requirement(task.requirement.k, *[(1,) * len(task.requirement.distinct)] * 2)
+    task = dataclasses.replace(task, requirement=plain_k)
+    p, h, k = boxes.Pairs.of(task), task.histogram, task.requirement.k
+    at = random.uniform(0, 1.5, h.cells)
+    excess = boxes._sweep(p, at, None)[0]
+    rows, worst = np.repeat(np.arange(h.cells), p.cells.count), np.zeros(h.cells)
+    for group in map(list, itertools.combinations(range(rows.size), k)):
+        cells = rows[group]
+        anchor = max(cells, key=lambda c: at[c])
+        worst[anchor] = max(worst[anchor], at[cells].sum() - k * lost_in(task, graphs, p.order[cells]))
+    assert excess == pytest.approx(worst, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_bound_of_small_tables_on_graphs_is_above_the_least_loss(seed: int) -> None:
+    assert oracle_bounds.main(15, 1000 * seed, regions=True) == 0
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A table, its areas and their neighbors as files."""
@@ -211,6 +310,61 @@ def test_files_go_the_whole_way_and_verify_asks_the_graph(place: Path) -> None:
     }
     twice = shoal.prove(place / "release.csv", original=place / "people.csv", effort="same")
     assert twice.holds, str(twice)
+
+
+def test_a_certificate_is_asked_again_with_its_own_graph_alone(place: Path) -> None:
+    beside = released(place).write(place / "release.csv")
+    pl.DataFrame(PAIRS[1:], schema=["u", "v"], orient="row").write_csv(place / "few.csv")
+    policy = shoal.Policy.read(beside, effort="fast")
+    other = shoal.Policy.read(beside, effort="fast", edges=place / "few.csv")
+    again = shoal.anonymize(place / "people.csv", policy)
+    assert again.certificate.cost == pytest.approx(released(place).certificate.cost)
+    for asked in (other, dataclasses.replace(policy, areas=place / "towns.csv", edges=place / "few.csv")):
+        with pytest.raises(InputError, match="neighbors of 'zip' are not the ones certified"):
+            shoal.anonymize(place / "people.csv", asked)
+    said = json.loads(beside.read_text())
+    said["hierarchies"]["zip"] = None
+    beside.write_text(json.dumps(said))
+    kept = pickle.loads(pickle.dumps(again))
+    assert kept.table.equals(again.table)
+    assert kept.loss == again.loss
+    with pytest.raises(InputError, match="areas of 'zip' without their hash"):
+        shoal.Policy.read(beside)
+    (place / "policy.toml").write_text("certified = 1\n")
+    with pytest.raises(PolicyError, match="'certified'"):
+        shoal.Policy.read(place / "policy.toml")
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_audit_counts_groups_in_which_an_end_of_a_set_is_one_row(place: Path, k: int) -> None:
+    release = released(place, k=k, keep_order=True)
+    table, zips = release.table, pl.read_csv(place / "people.csv")["zip"].to_list()
+    alone = []
+    for published in table.unique().rows():
+        inside = [z for z, row in zip(zips, table.rows(), strict=True) if row == published]
+        members = shown(published[0]) if published[0] != "*" else set()
+        ends = [z for z in members if hangs_together(members - {z}, PAIRS)]
+        alone.append(any(inside.count(z) == 1 for z in ends))
+    assert release.audit.exposed == {"zip": pytest.approx(sum(alone) / len(alone))}
+    assert any(alone)
+    release.write(place / "release.csv")
+    verdict = shoal.verify(place / "release.csv", original=place / "people.csv", record=place / "release.record.json")
+    assert verdict.holds, str(verdict)
+    said = attacks(release.policy.describe(), release.audit.exposed_classes)
+    assert any(text.startswith("Ends of regions") for text in said)
+
+
+def test_a_recoder_takes_a_graph_as_a_hierarchy_and_no_areas(place: Path) -> None:
+    table = pl.read_csv(place / "people.csv").drop("age")
+    tree = Hierarchy.regions([*PEOPLE], PAIRS, [*PEOPLE.values()])
+    made = shoal.Recoder(["zip", "sex"], k=3, hierarchies={"zip": tree}, effort="fast", seed=1).fit(table)
+    out = made.transform(table)
+    assert Graph(tree).wrong(out["zip"].unique(), "*") is None
+    assert shoal.Recoder.read(made.save(place / "recoder.toml")).transform(table).equals(out)
+    with pytest.raises(PolicyError, match="does not cover 1"):
+        made.transform(table.with_columns(zip=pl.when(pl.col("zip") == "a").then(pl.lit("z")).otherwise("zip")))
+    with pytest.raises(PolicyError, match="reads no areas"):
+        shoal.Recoder(["zip", "sex"], k=3, hierarchies={"zip": "regions"}).fit(table)
 
 
 def test_another_graph_or_another_set_of_areas_does_not_hold(place: Path) -> None:

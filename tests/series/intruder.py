@@ -132,7 +132,7 @@ def tried_again(seed: int) -> str:
         if not rows:
             continue
         table = frame(rows)
-        persons = keyed.column("person", table["id"].to_list())
+        persons = keyed.column("person", table["id"])
         try:
             added = again.add(
                 table.drop("id"), persons, ledger, keyed, any_classes(rng, k, l), asked,
@@ -140,11 +140,12 @@ def tried_again(seed: int) -> str:
             )  # fmt: skip
         except shoal.InfeasibleError:
             continue
-        if added.frame.height == 0:
+        shown = added.frame.collect()
+        if shown.height == 0:
             continue
-        _meets(added.frame, k, l)
+        _meets(shown, k, l)
         ledger = added.ledger
-        published.append(added.frame)
+        published.append(shown)
         months.append((ledger.number, lives_of(rows, months, added.ledger, keyed), added.ledger))
     if len(months) < 2:
         return "too few parts"
@@ -227,6 +228,14 @@ def _connected(
 # increment
 
 
+def new_people(
+    table: pl.DataFrame, persons: pl.Series, search: Callable[[pl.DataFrame], pl.DataFrame]
+) -> increment.NewPeople:
+    """People of a table in memory, published by any search."""
+    hashed = table.with_columns(persons.alias("id"))
+    return increment.NewPeople(persons, "id", lambda n: table[n].to_list(), lambda: search(hashed).lazy())
+
+
 def tried_increment(seed: int) -> str:
     """Twelve parts of new people, some of whom wait; the intruder knows, or does not know, when somebody came in."""
     rng = random.Random(seed)
@@ -237,19 +246,18 @@ def tried_increment(seed: int) -> str:
     for part in range(PARTS):
         rows = waiting + [(f"{part}-{i}", *_random_row(rng, "abc")) for i in range(rng.randint(2, 5))]
         table = frame(rows)
-        persons = keyed.column("person", table["id"].to_list())
+        persons = keyed.column("person", table["id"])
+        new = new_people(table, persons, any_classes(rng, k, l))
         try:
-            added = increment.add(
-                table.drop("id"), persons, ledger, keyed, any_classes(rng, k, l), asked,
-                wait=wait, wait_above=0.4, without_waiting=False,
-            )  # fmt: skip
+            added = increment.add(new, ledger, keyed, asked, wait=wait, wait_above=0.4, without_waiting=False)
         except shoal.InfeasibleError:
             waiting = rows[-6:] if not ledger.waiting else rows
             continue
         ledger = added.ledger
         waiting = [row for row, p in zip(rows, persons, strict=True) if p in ledger.waiting]
-        if added.frame.height:
-            parts.append(added.frame)
+        shown = added.frame.collect()
+        if shown.height:
+            parts.append(shown)
     if not parts:
         return "too few parts"
     for table in [*parts, pl.concat(parts)]:  # in a class of one part, or of all, everybody may be everybody

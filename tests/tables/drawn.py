@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from typing import NamedTuple
+
 import numpy as np
 from hypothesis import strategies as st
 
 from shoal.model.arguments import Effort
+from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Regions, Sets
 from shoal.model.task import Task, shortfall
-from tests.oracles.tables import eligible
+from tests.oracles.exact import group_loss
+from tests.oracles.regions import cheapest_connected
+from tests.oracles.tables import eligible, least_total
 
 TREE = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])  # four leaves, two pairs, the root
+EFFORTS = ("fast", "balanced", "thorough", 0.05)
 KINDS = {
     "stars": lambda: Levels.stars(4),
     "tree": lambda: Levels.tree(TREE),
@@ -43,6 +50,81 @@ def tasks(draw, most=8, kinds=tuple(KINDS), sensitive=(0, 1, 2), steps="balanced
     unit = "stars" if set(names) == {"stars"} else "ncp"
     recoding = Recoding(tuple(KINDS[name]() for name in names), unit)
     return Task(wide, need, recoding, Effort.of(steps), seed=draw(st.integers(0, 3)))
+
+
+class Graph(NamedTuple):
+    """Areas, the first of them codes of a column, with weights and neighbors; missing: the last code has no area."""
+
+    codes: int
+    weights: list[int]
+    edges: list[tuple[int, int]]
+    missing: bool
+
+    def column(self, weight: float = 1.0) -> Regions:
+        """The column published as connected sets."""
+        names = [f"{i:02}" for i in range(len(self.weights))]
+        tree = Hierarchy.regions(names, [(names[a], names[b]) for a, b in self.edges], self.weights)
+        values: list[str | None] = [*names[: self.codes]]
+        if self.missing:
+            values[-1] = None
+        found = tree.resolve(values)
+        return Regions.of(tree, values, Levels.tree(found.node, weight, None, found.leaves))
+
+    def lost(self, codes: set[int]) -> float:
+        """Loss of a group of some codes, by trying every set of areas."""
+        if len(codes) == 1:
+            return 0.0
+        if self.missing and self.codes - 1 in codes:
+            return 1.0
+        return min((cheapest_connected(codes, self.weights, self.edges) - 1) / max(sum(self.weights) - 1, 1), 1.0)
+
+
+def graph_task(random: np.random.Generator, most: int = 8) -> tuple[Task, list[Graph | None]] | None:
+    """A task on a few rows, of which a column or two are areas, and the graph of each; None where nothing meets it."""
+    d, s, n = int(random.integers(1, 4)), int(random.integers(0, 2)), int(random.integers(2, most + 1))
+    graphs: list[Graph | None] = [None] * d
+    for j in random.choice(d, int(random.integers(1, min(d, 2) + 1)), replace=False):
+        areas = int(random.integers(4, 10))
+        edges = [pair for pair in combinations(range(areas), 2) if random.random() < random.choice([0.2, 0.3, 0.5])]
+        weights = [int(w) for w in random.integers(1, 10, areas)]
+        graphs[j] = Graph(int(random.integers(2, areas + 1)), weights, edges, bool(random.random() < 0.2))
+    sizes = tuple(4 if g is None else g.codes for g in graphs)
+    found = Histogram.from_rows(random.integers(0, sizes, (n, d)), random.integers(0, 3, (n, s)))
+    table = Histogram(
+        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, sizes, (3,) * s
+    )
+    plain, weight = list(KINDS), (1.0, 1.0, 2.5)
+    columns = [KINDS[random.choice(plain)]() if g is None else g.column(float(random.choice(weight))) for g in graphs]
+    several = tuple(int(x) for x in random.integers(1, 3, s)), tuple(int(x) for x in random.integers(1, 4, s))
+    need = Requirement(int(random.integers(2, 6)), *several)
+    if shortfall(table, need) is not None:
+        return None
+    effort = Effort.of([*EFFORTS][int(random.integers(len(EFFORTS)))])
+    return Task(table, need, Recoding(tuple(columns), "ncp"), effort, seed=int(random.integers(4))), graphs
+
+
+def lost_in(task: Task, graphs: list[Graph | None], cells: np.ndarray) -> float:
+    """What a row of a group of cells loses, summed over the columns."""
+    rows, columns = task.histogram.quasi[cells], task.recoding.columns
+    plain = [j for j, graph in enumerate(graphs) if graph is None]
+    others = Recoding(tuple(columns[j] for j in plain), "ncp")
+    areas = [(j, graph) for j, graph in enumerate(graphs) if graph is not None]
+    lost = group_loss([tuple(map(int, row[plain])) for row in rows], others)
+    return lost + sum(graph.lost(set(rows[:, j].tolist())) * columns[j].weight for j, graph in areas)
+
+
+def least_of_graphs(task: Task, graphs: list[Graph | None]) -> float | None:
+    """The least loss of all partitions, summed over rows and columns; None where there is none."""
+    h, need = task.histogram, task.requirement
+    cells = np.repeat(np.arange(h.cells), h.count)
+
+    def price(group: list[int]) -> float | None:
+        hidden = [tuple(map(int, h.sensitive[c])) for c in cells[group]]
+        if not eligible(hidden, need.k, need.frequency, need.distinct):
+            return None
+        return len(group) * lost_in(task, graphs, cells[group])
+
+    return least_total(cells.size, price)
 
 
 def total(task: Task, cost: float) -> float:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.model.histogram import Histogram
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
-from shoal.problems.tables.methods.hilbert import along_queues, hilbert_order, with_pool
+from shoal.problems.tables.methods.hilbert import along_queues, best_cut, curves, hilbert_order, with_pool
 from shoal.problems.tables.three_phase import residue
 from tests.tables.checks import all_eligible, columns_of, forms, tables
 
@@ -38,11 +38,24 @@ def test_the_curve_of_many_columns_needs_more_than_one_word():
     assert abs(found.index(0) - found.index(50)) == 1
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 8])
+def test_cells_are_ordered_by_the_smallest_curve_that_holds_them_and_by_a_snake(size):
+    """All cells of a square; a curve of the next power of two, without the cells that are not there."""
+    points = np.array(list(product(range(size), repeat=2)))
+    histogram = Histogram.from_rows(points)
+    orders = dict(curves(histogram, Recoding.stars(histogram)))
+    bits = max((size - 1).bit_length(), 1)
+    whole = np.array(list(product(range(1 << bits), repeat=2)))
+    path = whole[hilbert_order(whole, bits)]
+    assert histogram.quasi[orders["Hilbert"]].tolist() == path[(path < size).all(axis=1)].tolist()
+    snake = histogram.quasi[orders["snake"]]
+    assert (np.abs(np.diff(snake, axis=0)).sum(axis=1) == 1).all()
+    assert snake[0].tolist() == [0, 0]
+
+
 @settings(deadline=None, max_examples=80)
 @given(histogram=tables(d=2, s=0), form=forms, k=st.integers(1, 4))
 def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
-    from shoal.problems.tables.methods.hilbert import best_cut
-
     if histogram.rows < k:
         return
     recoding = columns_of(form, histogram.quasi_sizes)
@@ -53,8 +66,6 @@ def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
     for cuts in product([0, 1], repeat=rows.size - 1):
         label = np.concatenate([[0], np.cumsum(cuts)]).astype(int)
         if np.bincount(label).min() >= k:
-            from shoal.model.histogram import Partition
-
             cost = recoding.cost(histogram, Partition.of(rows, label, np.ones(rows.size, int)))
             best = cost if best is None else min(best, cost)
     assert found == pytest.approx(best)
@@ -108,8 +119,6 @@ def test_a_scarce_value_is_shared_out_evenly(scarce):
 
 def test_a_pool_takes_groups_until_it_is_eligible():
     histogram = Histogram.from_rows(np.arange(7), np.array([0, 0, 0, 1, 2, 1, 2]))
-    from shoal.model.histogram import Partition
-
     pool = np.array([1, 1, 1, 0, 0, 0, 0])
     partition = Partition.of(np.array([3, 4, 5, 6]), np.array([0, 0, 1, 1]), np.ones(4, int))
     need = Requirement(1, (2,), (1,))

@@ -52,12 +52,16 @@ def _least(column: Column) -> float:
 
 def recursive_level(column: Column, l: int) -> float:
     """Largest r1 / (r_l + ... + r_m) over the classes; infinite where the sum is empty."""
-    order = np.lexsort((-column.count, column.group))
-    falling = column.count[order]
-    place = np.arange(falling.size) - column.start[column.group]
-    tail = np.bincount(column.group, weights=np.where(place >= l - 1, falling, 0), minlength=column.sizes.size)
+    most = np.maximum.reduceat(column.count, column.start)
+    if l == 2:  # all but the most frequent
+        tail = np.add.reduceat(column.count, column.start) - most
+    else:
+        order = np.lexsort((-column.count, column.group))
+        place = np.arange(order.size) - column.start[column.group]
+        rest = np.where(place >= l - 1, column.count[order], 0)
+        tail = np.bincount(column.group, weights=rest, minlength=column.sizes.size)
     with np.errstate(divide="ignore"):
-        return float(np.where(tail > 0, falling[column.start] / np.maximum(tail, 1), np.inf).max())
+        return float(np.where(tail > 0, most / np.maximum(tail, 1), np.inf).max())
 
 
 def recursive_found(model: Any, column: Column) -> tuple[float, bool]:

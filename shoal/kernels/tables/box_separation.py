@@ -17,6 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels.tables.connected_sets import (
+    AreaColumn,
+    Taken,
+    areas_column,
+    begin_areas,
+    more_of_areas,
+    put_area_back,
+    take_area,
+    taken_areas,
+)
 from shoal.kernels.tables.near_cells import AT_ONCE, _value, losses_with, pair_loss, part_of, places, write_down
 
 TINY = 1e-13
@@ -117,6 +127,14 @@ class Multipliers(NamedTuple):
     rank: np.ndarray
 
 
+class Where(NamedTuple):
+    """Where a box may grow: offset int64[d] the first axis of each column; areas, taken as in ``connected_sets``."""
+
+    offset: np.ndarray
+    areas: AreaColumn | None
+    taken: Taken | None
+
+
 class Violated(NamedTuple):
     """What a separation finds for each anchor.
 
@@ -142,10 +160,11 @@ class Anchored(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def separate(cells, index, first, last, multipliers, nodes, out):
+def separate(cells, index, first, last, multipliers, nodes, areas, out):
     """The most violated group of K rows anchored at each of the cells order[first .. last - 1].
 
     nodes int64 of the search of one anchor; where it stops, ``out.excess`` is what the open ones allow
+    areas ``AreaColumn`` of the column whose codes are joined by connected sets; None where no column is
     Returns how many look-ups it took.
     O((last - first) m d) for the balls at worst, and nodes (r d + r log r) a ball of r rows.
     """
@@ -159,7 +178,8 @@ def separate(cells, index, first, last, multipliers, nodes, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
-    other_values = _other_values(m, d, cells.distinct, search)
+    other_values, taken = _other_values(m, d, cells.distinct, search), taken_areas(areas, group)
+    where = Where(offset, areas, taken)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
     anchored = Anchored(place, own, distance, np.empty(min(AT_ONCE, m)))
@@ -177,7 +197,7 @@ def separate(cells, index, first, last, multipliers, nodes, out):
         size = _shrunk(search, size, price[a], group)
         if size == 0:
             continue
-        out.excess[a], looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, offset, out)
+        out.excess[a], looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
         looks += looked
     return looks
 
@@ -303,7 +323,7 @@ def _held(cells, search, depth, a, value):
 
 
 @njit(**INNER)
-def _completed(cells, search, other_values, depth, a, box):
+def _completed(cells, search, other_values, where, depth, a, box):
     """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
     missing = cells.distinct - 1
     for z in range(1, depth + 1):
@@ -317,21 +337,22 @@ def _completed(cells, search, other_values, depth, a, box):
         v = cells.value[other_values.cell[y]]
         if _held(cells, search, depth, a, v) == 0:
             loss = box + _more(other_values, y)
+            loss += more_of_areas(where.areas, where.taken, cells, other_values.cell[y])
             if known < missing or loss < least[missing - 1]:
                 known = _value(other_values.values, least, known, missing, v, loss)
     return max(box, least[missing - 1]) if known == missing else np.inf
 
 
 @njit(**INNER)
-def _asks(cells, search, a, size, offset):
-    """What each cell of the ball asks of the axes of a box around cell a."""
+def _asks(cells, search, a, size, offset, apart):
+    """What each cell of the ball asks of the axes of a box around cell a, in all columns but one, -1 for none."""
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     e = 0
     for y in range(size):
         search.start[y] = e
         b = search.cell[y]
         for j in range(code.shape[1]):
-            if code[a, j] == code[b, j]:
+            if code[a, j] == code[b, j] or j == apart:
                 continue
             more = pair_loss(cells, j, code[a, j], code[b, j])
             if more <= 0.0:
@@ -459,7 +480,7 @@ def _passed_over(search, depth, box):
 
 
 @njit(**INNER)
-def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
+def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     """The excess of the most violated group anchored at a cell, or more where the nodes ran out; and the look-ups.
 
     anchor  the cell and its multiplier.  The group goes into ``out``.
@@ -467,7 +488,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
-    group, distinct, (a, own) = cells.group, cells.distinct, anchor
+    group, distinct, (a, own), (offset, areas, taken) = cells.group, cells.distinct, anchor, where
+    plain = cells.alike >= group and areas_column(areas) < 0  # else another set may have too many alike, other areas
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -480,10 +502,11 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
     depth = 1
     if group > 1 and _allows(search, 1, 0, group - 1, group, heap, TINY) <= TINY:
         return 0.0, n
-    _asks(cells, search, a, size, offset)
+    _asks(cells, search, a, size, offset, areas_column(areas))
+    begin_areas(areas, taken, cells, a)
     if distinct > 1:
         _nearest_first(other_values)
-        _asks(cells, other_values, a, other_values.many[0], offset)
+        _asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         top = _top(search, depth, x, need) if n - x >= need else -np.inf
@@ -491,6 +514,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
             depth -= 1
             if depth > 0:
                 _put_back(search, depth)
+                put_area_back(areas, taken, depth)
             continue
         search.at[depth] = x + 1
         cost = search.joined[depth, x]
@@ -501,9 +525,12 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
         if need == 1:
             if distinct > 1:
                 box = search.box[depth] + _more(search, y)
+                box += more_of_areas(areas, taken, cells, search.cell[y])
                 _take(search, depth, y)
-                cost = _completed(cells, search, other_values, depth, a, box)
+                take_area(areas, taken, cells, depth, search.cell[y], -1.0)
+                cost = _completed(cells, search, other_values, where, depth, a, box)
                 _put_back(search, depth)
+                put_area_back(areas, taken, depth)
                 if top - group * cost <= best + TINY:
                     continue
             best = top - group * cost
@@ -520,14 +547,16 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
             while depth > 1:
                 depth -= 1
                 _put_back(search, depth)
+                put_area_back(areas, taken, depth)
             return most, looks
-        box = search.box[depth] + _more(search, y)
+        box = search.box[depth] + _more(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         _take(search, depth, y)
-        if cells.alike >= group and _passed_over(search, depth, box):  # else the other set may have too many alike
+        if plain and _passed_over(search, depth, box):
             _put_back(search, depth)
             continue
+        looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
         if distinct > 1:
-            cost = max(cost, _completed(cells, search, other_values, depth, a, box))
+            cost = max(cost, _completed(cells, search, other_values, where, depth, a, box))
         full, v = False, cells.value[search.cell[y]]
         if cells.alike < group:
             full = _held(cells, search, depth, a, v) == cells.alike
@@ -541,7 +570,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
             c = np.int64(search.member[depth, z])
             if full and cells.value[search.cell[c]] == v:
                 continue
-            joined = max(cost, box + _more(search, c))
+            joined = max(cost, box + _more(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
             with_it = paid + (dearest if z < x + need - 1 else rest + search.price[c])
             if with_it - group * joined > best + TINY:
                 search.member[below, rows], search.joined[below, rows] = c, joined
@@ -549,6 +578,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, offset, out):
         search.many[below], search.sum[below], search.box[below] = rows, paid, box
         if rows < need - 1 or _allows(search, below, 0, need - 1, group, heap, best + TINY) <= best + TINY:
             _put_back(search, depth)
+            put_area_back(areas, taken, depth)
             continue
         _ready(search, below)
         depth = below

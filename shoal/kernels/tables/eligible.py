@@ -22,6 +22,7 @@ kind 0  a node of a tree, joined by a table of lowest common ancestors
 kind 1  the same for large trees: nodes are numbered level by level, so the lesser number climbs until both are equal
 kind 2  a set, one bit per value (columns of more than 60 values take several slots)
 kind 3  a range of codes, low | high << 32
+kind 4  a set of areas, one bit per area, of which kind 5 are the further words; what it costs is asked of all together
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels.tables.connected_sets import AreaSets, areas_cost
 
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
 PERSONS = 8
@@ -378,7 +380,8 @@ LOW = np.int64(0xFFFFFFFF)
 class Slots(NamedTuple):
     """kind int64[t]; base int64[t] into parent int32[..] and loss float64[..] (ranges: position of each code);
     table int64[t] into ancestor int16[..], pair float64[..] (loss of that
-    ancestor), width int64[t] nodes of the tree; unit float64[t] factor of sets, ranges."""
+    ancestor), width int64[t] nodes of the tree; unit float64[t] factor of sets, ranges.
+    areas  of kind 4: base into it, table words of a set, width areas, unit of weight;  None where there are none"""
 
     kind: np.ndarray
     base: np.ndarray
@@ -389,6 +392,7 @@ class Slots(NamedTuple):
     ancestor: np.ndarray
     pair: np.ndarray
     unit: np.ndarray
+    areas: AreaSets | None
 
 
 @njit(**LEAN_INNER)
@@ -407,15 +411,17 @@ def join(slots, t, a, b):
             else:
                 b = np.int64(slots.parent[p + b])
         return a
-    if kind == 2:
+    if kind == 2 or kind > 3:
         return a | b
     return min(a & LOW, b & LOW) | (max(a >> 32, b >> 32) << 32)
 
 
 @njit(**LEAN_INNER)
 def cost(slots, t, a):
-    """What publishing value a in slot t costs one row."""
+    """What publishing value a in slot t costs one row; 0 for areas."""
     kind = slots.kind[t]
+    if kind > 3:
+        return 0.0
     if kind < 2:
         return slots.loss[slots.base[t] + a]
     if kind == 2:
@@ -436,8 +442,8 @@ def joined(slots, a, b, limit):
         else:
             total += cost(slots, t, join(slots, t, a[t], b[t]))
         if total > limit:
-            break
-    return total
+            return total
+    return total + areas_cost(slots.areas, slots, a, b, limit - total)
 
 
 @njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
+from shoal.kernels.tables.connected_sets import areas_cost
 from shoal.kernels.tables.eligible import cost, group_gap, join
 
 
@@ -307,7 +308,10 @@ def least_cuts(cell, leaf, slots, k, best, back):
                 if wider != now[t]:
                     total += cost(slots, t, wider) - cost(slots, t, now[t])
                     now[t] = wider
-            if length >= k and best[x] + length * total < best[i]:
-                best[i] = best[x] + length * total
+            whole = total
+            if length >= k:
+                whole += areas_cost(slots.areas, slots, now, now, np.inf)
+            if length >= k and best[x] + length * whole < best[i]:
+                best[i] = best[x] + length * whole
                 back[i] = x
     return best[n]

@@ -15,8 +15,9 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
-from shoal.model.recoding.levels import AREAS, FORBIDDEN, Levels, Regions
+from shoal.model.recoding.levels import FORBIDDEN, Levels
 from shoal.model.recoding.ranges import Grid, Ranges, Sets
+from shoal.model.recoding.regions import AREAS, Regions
 
 __all__ = [
     "AREAS",

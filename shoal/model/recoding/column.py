@@ -49,11 +49,14 @@ class Shown:
 class Slot(NamedTuple):
     """Part of what a group publishes in a column, as the kernels join and price it (``kernels.tables.eligible``).
 
-    kind    "tree": nodes, joined at their lowest common ancestor; "set": bits; "line": from the lowest to the highest
+    kind    "tree": nodes, joined at their lowest common ancestor; "set": bits; "line": from the lowest to the highest;
+            "areas": bits of areas, and "further areas", those that found no room in it
     leaf    int64[size]  of each code: its node; its bit or none; its two ends, low | high << 32
     loss    float64[x]   tree: weighted loss of each node; line: where each end lies
     parent  int32[x]     tree: of each node, numbered level by level
-    unit    set: weighted loss of every bit; line: of one step along it
+    unit    set: weighted loss of every bit; line: of one step along it; areas: of each person more than one
+    apart, ahead  areas: weight int64[n, n] of the cheapest connected set with two of them, ``FAR`` for none, and the
+            area int32[n, n] after the first on the way to the second;  whole: weight of all areas
     """
 
     kind: str
@@ -61,6 +64,9 @@ class Slot(NamedTuple):
     loss: np.ndarray = np.zeros(0)
     parent: np.ndarray | None = None
     unit: float = 1.0
+    apart: np.ndarray = np.zeros((0, 0), np.int64)
+    ahead: np.ndarray = np.zeros((0, 0), np.int32)
+    whole: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

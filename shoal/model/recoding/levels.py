@@ -1,21 +1,17 @@
-"""Values replaced by their lowest common ancestor in a tree of equal depth; suppression is the tree of height one.
-
-Areas replaced by a connected set of areas of a graph."""
+"""Values replaced by their lowest common ancestor in a tree of equal depth; suppression is the tree of height one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.connected import Area, Network, nested_regions
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import Members, set_text
+from shoal.model.notation import Members
 from shoal.model.recoding.column import ColumnRecoding, Labels, Line, Shown, Slot
 
 FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise
@@ -274,170 +270,3 @@ class Levels(ColumnRecoding):
             texts.append(star if level and text == "*" else text)
             plain.append(class_ if level == 0 else -1)
         return index.reshape(-1), texts, plain
-
-
-AREAS = 1000  # of a graph for which the cheapest sets are sought; beyond, groups publish classes of the tree
-TREES, SCALE = 4, 0.5  # by which groups are searched for; what groups lose, of what these say, about
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Regions(ColumnRecoding):
-    """Areas of a graph: a group publishes a connected set of areas, its own among them, or a star.
-
-    trees    by which groups are searched for;  network: the cheapest connected sets
-    names    of all areas;  place int64[size]: the area of each code, -1 for a missing value
-    whole    weight of all areas
-    near     float64[size, size]  loss of two codes together: of the cheapest connected set with both, or of the star
-    covers   what groups publish: (loss, areas), empty for a star;  known: their numbers, by areas and by codes
-
-    Loss (weight - 1) / (weight of all areas - 1), as every person were a leaf of a hierarchy; 0 for an area by itself.
-    """
-
-    kind: ClassVar[str] = "region"
-    trees: tuple[Levels, ...]
-    network: Network
-    names: Sequence[str]
-    place: np.ndarray
-    whole: float
-    near: np.ndarray
-    covers: list[tuple[float, frozenset[int]]] = field(default_factory=list)
-    known: dict[Any, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, hierarchy: Hierarchy, values: Sequence[str | None], tree: Levels) -> Regions:
-        """A column of these values by a hierarchy of regions; tree: its levels.  O(areas^3)."""
-        names, weights, first, second = hierarchy.steps
-        number = {name: i for i, name in enumerate(names)}
-        network = Network.of(
-            np.array(weights, float), [(number[a], number[b]) for a, b in zip(first, second, strict=True)]
-        )
-        place = np.array([-1 if v is None else number[v] for v in values], np.int64)
-        whole = float(sum(weights))
-        pairs = list(zip(first, second, strict=True))
-        more = [_tree(nested_regions(names, weights, pairs, seed), values, int(whole)) for seed in range(1, TREES)]
-        near = np.minimum((network.apart[np.ix_(place, place)] - 1) / max(whole - 1, 1), 1.0)
-        near[place < 0] = near[:, place < 0] = 1.0
-        np.fill_diagonal(near, 0.0)
-        return cls(
-            size=len(values), weight=tree.weight, trees=(tree, *more), network=network, names=names, place=place,
-            whole=whole, near=near,
-        )  # fmt: skip
-
-    def cover(self, codes: np.ndarray) -> int:
-        """The number of what a group of some codes publishes, rising and distinct."""
-        key = codes.tobytes()
-        if key not in self.known:
-            areas = self._areas(codes)
-            own = float(self.network.weight[sorted(areas)].sum())
-            one = codes.size == 1
-            lost = 0.0 if one else (own - 1) / max(self.whole - 1, 1) if areas else 1.0
-            name = int(codes[0]) if one else areas
-            self.known[key] = self.known.setdefault(name, len(self.covers))
-            if self.known[key] == len(self.covers):
-                self.covers.append((lost, areas))
-        return self.known[key]
-
-    def _areas(self, codes: np.ndarray) -> frozenset[int]:
-        place = self.place[codes]
-        if codes.size == 1:
-            return frozenset(place[place >= 0].tolist())
-        if (place < 0).any() or not np.isfinite(self.network.apart[place[0], place]).all():
-            return frozenset()
-        found = self.network.cheapest(place.tolist())
-        return frozenset() if len(found) == len(self.names) else frozenset(found)
-
-    def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Numbers of ``covers``, and -1."""
-        pair = np.unique(group * np.int64(max(self.size, 1)) + code)
-        at = np.searchsorted(pair // max(self.size, 1), group[start])
-        first = [self.cover(codes) for codes in np.split(pair % max(self.size, 1), at[1:])]
-        return np.array(first, np.int32), np.full(start.size, -1)
-
-    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
-        """Of the set."""
-        return np.array([loss for loss, _ in self.covers])[shown.first]
-
-    def exact(self, shown: Shown) -> np.ndarray:
-        """One code."""
-        return self._counts(shown) == 1
-
-    def starred(self, shown: Shown) -> np.ndarray:
-        """No set has them all, or only the set of all areas."""
-        return np.array([not areas for _, areas in self.covers])[shown.first] & ~self.exact(shown)
-
-    def _counts(self, shown: Shown) -> np.ndarray:
-        return np.bincount(shown.present[0], minlength=shown.groups)
-
-    def numbers(self, shown: Shown) -> np.ndarray:
-        """Of the sets."""
-        return shown.first.astype(np.int64)
-
-    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
-        """Rows of the areas of the set."""
-        return np.asarray(held @ self.members(shown, np.arange(shown.groups)))
-
-    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
-        """Codes whose areas are in the set."""
-        used, inverse = np.unique(shown.first[of], return_inverse=True)
-        areas = np.zeros((len(self.names) + 1, used.size), bool)  # the last line: a missing value
-        for i, number in enumerate(used.tolist()):
-            own = self.covers[number][1]
-            areas[sorted(own), i] = True
-        out = areas[self.place][:, inverse.reshape(-1)]
-        out[:, self.starred(shown)[of]] = True
-        alone = self.exact(shown)[of]
-        groups, code = shown.present
-        out[code[np.searchsorted(groups, of[alone])], np.flatnonzero(alone)] = True
-        return out
-
-    def order(self) -> np.ndarray:
-        """That of the tree."""
-        return self.trees[0].order()
-
-    def steps(self) -> np.ndarray:
-        """The cheapest set with another code."""
-        return np.min(self.near, axis=1, where=~np.eye(self.size, dtype=bool), initial=np.inf)
-
-    def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The cheapest connected set with both."""
-        return np.asarray(self.near[first, second])
-
-    def beyond(self, present: np.ndarray) -> np.ndarray:
-        """The cheapest set with one of them."""
-        return np.asarray(self.near[:, present].min(axis=1))
-
-    def ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """The levels of the tree: no class of it loses less than the cheapest set."""
-        return self.trees[0].ladder()
-
-    def slots(self) -> list[Slot]:
-        """A node of each tree, for its share: in several trees, areas that are near are together early in some."""
-        weight = self.weight * SCALE / len(self.trees)
-        return [slot for tree in self.trees for slot in replace(tree, weight=weight).slots()]
-
-    def texts(
-        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
-    ) -> tuple[np.ndarray, list[str | None], list[int]]:
-        """The set of areas; a value by itself as it is; a star."""
-        distinct, at, index = np.unique(shown.first, return_index=True, return_inverse=True)
-        alone = self.exact(shown)
-        begin = np.searchsorted(shown.present[0], np.arange(shown.groups))
-        texts: list[str | None] = []
-        plain: list[int] = []
-        for number, g in zip(distinct.tolist(), at.tolist(), strict=True):
-            areas = self.covers[number][1]
-            code = int(shown.present[1][begin[g]]) if alone[g] else -1
-            texts.append(values[code] if code >= 0 else set_text(self.names[a] for a in areas) if areas else star)
-            plain.append(code)
-        return index.reshape(-1), texts, plain
-
-
-def _tree(regions: Sequence[Mapping[str, Area]], values: Sequence[str | None], whole: int) -> Levels:
-    """Levels of a column's values, of which each has its region at every level; a missing value is alone."""
-    levels = [[Area(str(i), 1) if v is None else at[v] for i, v in enumerate(values)] for at in regions]
-    node = [np.arange(len(values))]
-    for at in levels:
-        number = {text: i for i, text in enumerate(dict.fromkeys(a.text for a in at))}
-        node.append(np.array([number[a.text] for a in at], np.int64))
-    leaves = [[1] * len(values), *([a.leaves for a in at] for at in levels), [whole] * len(values)]
-    return Levels.tree(np.array([*node, np.zeros(len(values), np.int64)]), leaves=np.array(leaves, np.int64))

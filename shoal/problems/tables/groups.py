@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
 from shoal.kernels.tables.insertion import Hosts, RowModels, Unassigned, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
+from shoal.model.recoding import Recoding, Slot
 from shoal.model.task import Task
 
 # as numbered in kernels.eligible
@@ -88,7 +89,9 @@ def good_groups(
     return good
 
 
-SLOT_KINDS = {"tree": 0, "set": 2, "line": 3}  # of slots, in the kernels; 1 is a tree too large for a table of pairs
+# of slots, in the kernels; 1 is a tree too large for a table of pairs
+SLOT_KINDS = {"tree": 0, "set": 2, "line": 3, "areas": 4, "further areas": 5}
+AREA_SLOTS = ("areas", "further areas")
 SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 
@@ -178,7 +181,7 @@ class Rows:
         for t in range(out.shape[1]):
             kind, base = self.slots.kind[t], self.slots.base[t]
             a = leaf[:, t]
-            if kind == 2:
+            if kind in (2, 4, 5):
                 out[:, t] = np.bitwise_or.reduceat(a, start) if start.size else 0
             elif kind == 3:
                 low, high = np.minimum.reduceat(a & 0xFFFFFFFF, start), np.maximum.reduceat(a >> 32, start)
@@ -391,25 +394,36 @@ def pieces_of(
         pieces = np.minimum(pieces, most)
 
 
+ASKED = 2**18  # sets of areas whose weights are kept
+
+
 def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
-    """The recoding as slots, and the slots of every cell int64[m, t]."""
+    """The recoding as slots, and the slots of every cell int64[m, t]; those of areas last, which take longest."""
     lines: list[tuple[int, int, int, int, float]] = []  # kind, base, table, width, unit
-    parents, losses, tables, pairs, leaves = [], [], [], [], []
-    at = tables_at = 0
-    for j, column in enumerate(recoding.columns):
-        for slot in column.slots():
-            leaves.append(slot.leaf[histogram.quasi[:, j]])
-            nodes = 0 if slot.parent is None else slot.parent.size
-            small = 0 < nodes <= SMALL_TREE
-            kind = SLOT_KINDS[slot.kind] + (slot.kind == "tree" and not small)
-            lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
-            losses.append(slot.loss)
-            parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
-            at += slot.loss.size
-            if small:
-                tables.append(ancestors(parents[-1]).reshape(-1))
-                pairs.append(slot.loss[tables[-1]])
-                tables_at += nodes * nodes
+    parents, losses, tables, pairs, leaves, networks = [], [], [], [], [], []
+    at = tables_at = networks_at = 0
+    each = [(slot, j) for j, column in enumerate(recoding.columns) for slot in column.slots()]
+    each.sort(key=lambda one: one[0].kind in AREA_SLOTS)
+    for slot, j in each:
+        leaves.append(slot.leaf[histogram.quasi[:, j]])
+        if slot.kind in AREA_SLOTS:
+            words = sum(other.kind in AREA_SLOTS and i == j for other, i in each)
+            lines.append((SLOT_KINDS[slot.kind], networks_at, words, slot.apart.shape[0], slot.unit))
+            if slot.apart.size:
+                networks.append(slot)
+                networks_at += slot.apart.size + 1
+            continue
+        nodes = 0 if slot.parent is None else slot.parent.size
+        small = 0 < nodes <= SMALL_TREE
+        kind = SLOT_KINDS[slot.kind] + (slot.kind == "tree" and not small)
+        lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
+        losses.append(slot.loss)
+        parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
+        at += slot.loss.size
+        if small:
+            tables.append(ancestors(parents[-1]).reshape(-1))
+            pairs.append(slot.loss[tables[-1]])
+            tables_at += nodes * nodes
     none = np.zeros(0)
     *whole, unit = zip(*lines, strict=True) if lines else ((),) * 5
     kinds, base, table, width = (np.array(x, np.int64) for x in whole)
@@ -423,9 +437,29 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
         ancestor=np.concatenate([none, *tables]).astype(np.int16),
         pair=np.concatenate([none, *pairs]),
         unit=np.array(unit, np.float64),
+        areas=_area_sets(networks),
     )
     leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
     return slots, np.ascontiguousarray(leaf, dtype=np.int64)
+
+
+def _area_sets(networks: list[Slot]) -> AreaSets | None:
+    """Columns of areas for the kernels, of which nothing has been asked; None where there are none."""
+    if not networks:
+        return None
+    return AreaSets(
+        apart=np.concatenate([np.append(slot.apart.reshape(-1), slot.whole) for slot in networks]),
+        ahead=np.concatenate([np.append(slot.ahead.reshape(-1), np.int32(0)) for slot in networks]),
+        key=np.zeros(ASKED, np.uint64),
+        weight=np.zeros(ASKED, np.int64),
+        scratch=np.zeros((3, max(slot.apart.shape[0] for slot in networks)), np.int64),
+    )
+
+
+def of_thread(slots: Slots) -> Slots:
+    """The same slots with room of their own, for a thread beside others."""
+    areas = slots.areas
+    return slots if areas is None else slots._replace(areas=areas._replace(scratch=np.zeros_like(areas.scratch)))
 
 
 def ancestors(parent: np.ndarray) -> np.ndarray:

@@ -15,14 +15,13 @@ from shoal.engines.recognize import coded_places
 from shoal.engines.table import Counted, Replacement
 from shoal.errors import PolicyError, Sentence
 from shoal.model import metric
-from shoal.model.histogram import Partition
+from shoal.model.histogram import Partition, mixed_radix
 from shoal.model.metric import Category, Feature, Metric, Number
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
 from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Grouping
-from shoal.publishing.columns.recodings import by_classes, without_effect
-from shoal.publishing.columns.text import ColumnText
+from shoal.publishing.columns.recodings import ColumnText, by_classes, without_effect
 
 
 def replacement(column: ColumnText, coded: Any, numeric_stars: str, apart: bool) -> Replacement:
@@ -101,8 +100,9 @@ def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -
 
 def published_classes(replacements: list[Replacement]) -> int:
     """Number of classes as they will stand there: a starred number and a missing one are published alike."""
-    seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
-    return int(np.unique(np.column_stack(seen), axis=0).shape[0])
+    seen = [r.values.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()[r.index] for r in replacements]
+    sizes = [int(s.max(initial=0)) + 1 for s in seen]
+    return int(np.unique(mixed_radix(np.column_stack(seen), sizes)).size)
 
 
 def of_columns(

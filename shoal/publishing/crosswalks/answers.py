@@ -31,7 +31,15 @@ from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate
 from shoal.model.metric import Category, Metric, Number, Place, codes
-from shoal.model.settings import AREA_CONDITIONS, TILE_CONDITIONS, Condition
+from shoal.model.settings import (
+    AREA_CONDITIONS,
+    CELLULAR_CONDITIONS,
+    GATHER_CONDITIONS,
+    INTERVAL_CONDITIONS,
+    LABEL_CONDITIONS,
+    TILE_CONDITIONS,
+    Condition,
+)
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.areas import as_merged, maxima
@@ -170,7 +178,7 @@ def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     asked = record["parameters"]
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
     own = how.how if isinstance(how, Run) else {"effort": how.recorded}
-    return {"bound": (stated, cover(counts, asked["k"], objective=asked["objective"], **own).certificate)}
+    return {"bound": (stated, cover(counts, **_plain(asked, LABEL_CONDITIONS), **own).certificate)}
 
 
 def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, _how: How) -> Pairs:
@@ -178,7 +186,13 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
 
     asked = record["parameters"]
     _, counts, ordered = in_order(_frame(sources), asked["column"], asked["count"])
-    return {"bound": (stated, cut(ordered, counts, asked["k"], asked["objective"]).certificate)}
+    return {"bound": (stated, cut(ordered, counts, **_plain(asked, INTERVAL_CONDITIONS)).certificate)}
+
+
+def _plain(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
+    """The conditions of a certificate that name no column, as the function that solves the problem takes them."""
+    stated = _stated(asked, table)
+    return {entry.keyword: stated[entry.key] for entry in table.values() if entry.read == "plain"}
 
 
 def _stated(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
@@ -214,18 +228,18 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
         what = "a condition of the caller's own" if asked["eligible"] else "a set-up cost for each record"
         raise InputError(f"these clusters keep {what}, which the certificate does not hold; it cannot be asked again")
     features = _features(asked, sources)
-    held = None
+    farthest = record["kind"] == "gather"
+    same = _plain(asked, GATHER_CONDITIONS if farthest else CELLULAR_CONDITIONS) | {"metric": features.metric}
     if max([1, *asked["l"], *asked["distinct_l"]]) > 1:
-        held = {"sensitive": codes_of(_frame(sources), asked["sensitive"]), "l": asked["l"]}
-        held |= {"distinct_l": asked["distinct_l"]}
-    same: dict[str, Any] = {"metric": features.metric, **(held or {})}
-    points, r, share = tuple(features.values), asked["r"], asked["epsilon"]
-    if record["kind"] == "gather":
+        same["sensitive"] = codes_of(_frame(sources), asked["sensitive"])
+    else:
+        same |= {"l": None, "distinct_l": None}
+    if farthest:
+        same["centers"] = stated.details["centers"]
         same |= how.how if isinstance(how, Run) else {"effort": how.recorded, "improve": how.seconds is not None}
-        again = gather(points, r, share, asked["max_clusters"], centers=stated.details["centers"], **same)
     else:
         same |= how.how if isinstance(how, Run) else {"effort": how.recorded}
-        again = cellular(points, r, asked["setup_cost"], share, asked["max_diameter"], **same)
+    again = (gather if farthest else cellular)(tuple(features.values), **same)
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
         found = replace(found, cost=max(found.cost, stated.lower_bound))

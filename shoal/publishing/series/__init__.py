@@ -5,7 +5,6 @@ One module for each way of going on.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,14 +16,14 @@ import polars as pl
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import InputError, VerificationError
-from shoal.judge.tables.large import Held
+from shoal.judge.tables.large import Held, hash_of
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
 from shoal.model.certificate import Guarantee
 from shoal.model.policy import Policy
 from shoal.publishing.documents import sealed
-from shoal.publishing.series_folder import CERTIFICATE, RELEASE, sha256
+from shoal.publishing.series_folder import CERTIFICATE, RELEASE
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import trees_of
 from shoal.publishing.verifying.verify import verify
@@ -32,13 +31,13 @@ from shoal.publishing.verifying.verify import verify
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part ready to be added: the bytes of its table and certificate, and what is said of it.
+    """A part ready to be added: the file of its table, the bytes of its certificate, and what is said of it.
 
     made_up  rows without a person;  waiting: rows that wait for the next part;  held_back: rows of groups held back
     loss     what the table shows
     """
 
-    release: bytes = field(repr=False)
+    release: Path = field(repr=False)
     certificate: bytes = field(repr=False)
     rows: int
     groups: int
@@ -66,9 +65,10 @@ class _Paper:
 
 
 def make_part(
-    frame: pl.DataFrame,
+    frame: pl.LazyFrame,
     policy: Policy,
     series: Mapping[str, Any],
+    scratch: Path,
     *,
     carried: Unassigned | None = None,
     sign: str | Path | None = None,
@@ -76,28 +76,26 @@ def make_part(
     waiting: int = 0,
     held_back: int = 0,
 ) -> Part:
-    """Shuffle the rows of a published table (columns of text), audit it and write its certificate.
+    """Write a published table, audit it, and make its certificate.
 
+    frame    columns of text, rows in a secret order;  scratch: the folder that the table is written into
     series   what the certificate says of the series: id, mode, number, previous, ...
     Raises VerificationError where the table does not meet its models.
     """
-    if not frame.height:
-        raise InputError("nothing is left to publish in this part")
-    order = permutation(frame.height, ShuffleKey.of(None).order)
-    shuffled = frame[order]
     names = [*policy.grouped, *policy.sensitive]
-    held = _held(shuffled, names)
+    held = _held(frame, names)
+    if not held.counts.size:
+        raise InputError("nothing is left to publish in this part")
     models = [m for m in policy.of_rows if m.speaks != "population"]
     audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy))
     failed = [c.model for c in audit.checks if not c.passes]
     if failed:
         raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")
-    buffer = io.BytesIO()
-    shuffled.write_csv(buffer)
-    release = buffer.getvalue()
+    release = scratch / RELEASE
+    frame.sink_csv(release)
     paper: Any = _Paper(policy, audit, carried or Unassigned())
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
-    written = {"sha256": sha256(release), "bytes": len(release)}
+    written = {"sha256": hash_of(release), "bytes": release.stat().st_size}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
     proof = {**content["certificate"], "guarantee": Guarantee().as_dict()}  # the theorems speak of a release by itself
     text = sealed({**content, "certificate": proof, "series": dict(series)}, sign)
@@ -108,9 +106,14 @@ def make_part(
     )  # fmt: skip
 
 
-def _held(frame: pl.DataFrame, names: list[str]) -> Held:
-    counted = frame.group_by(names).len("shoal rows")
-    return Held(counted.select(names), counted["shoal rows"].to_numpy(), tuple(frame.columns))
+def shuffled(frame: pl.DataFrame) -> pl.LazyFrame:
+    """The rows in a secret order."""
+    return frame[permutation(frame.height, ShuffleKey.of(None).order)].lazy()
+
+
+def _held(frame: pl.LazyFrame, names: list[str]) -> Held:
+    counted = frame.group_by(names).agg(pl.len().alias("shoal rows")).collect(engine="streaming")
+    return Held(counted.select(names), counted["shoal rows"].to_numpy(), tuple(frame.collect_schema()))
 
 
 def judged_bytes(policy: Policy) -> Any:

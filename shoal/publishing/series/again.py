@@ -18,14 +18,14 @@ Source: X. Xiao, Y. Tao, m-invariance: towards privacy preserving re-publication
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import polars as pl
 
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.policy import Policy
-from shoal.publishing.series.increment import Added, Search, Text
+from shoal.publishing.series.increment import Added, Search, Text, refuse_twice
 from shoal.publishing.series.seating import Hand, People, Seating, Signature, Tuple
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
@@ -34,7 +34,7 @@ Shown = Callable[[int], pl.DataFrame]
 
 def add(
     frame: pl.DataFrame,
-    persons: Sequence[str] | None,
+    persons: pl.Series | None,
     ledger: Ledger,
     keyed: Keyed,
     search: Search,
@@ -55,16 +55,14 @@ def add(
     """
     if persons is None:
         raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
-    twice = len(persons) - len(set(persons))
-    if twice:
-        raise InputError(f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person")
+    refuse_twice(persons)
     extra = [c for c in frame.columns if c not in (*policy.grouped, *policy.sensitive)]
     if extra:
         raise InputError(
             f"column {extra[0]!r} is insensitive, and a made-up row could have no value there; name it among the "
             "identifiers, so that it leaves the table"
         )
-    people = People(frame, persons, policy, keyed)
+    people = People(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)
     fresh = _seated(people, seating, ledger, keyed, policy, shown)
     seating.tighten()
@@ -192,8 +190,9 @@ def _written(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, pol
             rows += [(*texts, people.words[value]) for value in hand.signature]
             made_up += hand.gaps
             lines += [(people.persons[i], ledger.number + 1, of, v, possible) for v, i in hand.rows.items()]
-    now = pl.DataFrame(lines, schema=SCHEMA, orient="row")
+    now = pl.DataFrame(lines, schema=SCHEMA, orient="row").lazy()
     names = [*policy.grouped, *policy.sensitive]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     after = ledger.after(now, units=[(t, s, n) for (t, s), n in sorted(units.items())])
-    return Added(frame, after, made_up=made_up, held=held)
+    shuffled = frame[permutation(frame.height, ShuffleKey.of(None).order)]
+    return Added(shuffled.lazy(), after, made_up=made_up, held=held)

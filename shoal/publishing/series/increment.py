@@ -232,29 +232,42 @@ def losses_of(columns: Sequence[Column], rows: Sequence[tuple[Text, ...]]) -> np
 
 
 Search = Callable[[pl.DataFrame], pl.DataFrame]
+_STAYS = "shoal stays"
 
 
 class Added(NamedTuple):
-    """What a part publishes, in the order of its people, and the ledger that goes with it.
+    """What a part publishes, in a secret order, and the ledger that goes with it.
 
     frame     the published rows, text;  ledger: after this part
     waiting   rows that wait for the next part;  made_up: rows without a person;  held: rows of groups held back
     """
 
-    frame: pl.DataFrame
+    frame: pl.LazyFrame
     ledger: Ledger
     waiting: int = 0
     made_up: int = 0
     held: int = 0
 
 
+class NewPeople(NamedTuple):
+    """The table of a part, wherever it is held.
+
+    persons  keyed hash of each row's person;  person: the column that has them in what ``publish`` gives
+    values   the distinct values of a quasi-identifier
+    publish  the table so that it meets the models, columns of text, rows in a secret order
+    """
+
+    persons: pl.Series | None
+    person: str
+    values: Callable[[str], list[Text]]
+    publish: Callable[[], pl.LazyFrame]
+
+
 def add(
-    frame: pl.DataFrame,
-    persons: Sequence[str] | None,
+    new: NewPeople,
     ledger: Ledger,
     keyed: Keyed,
-    search: Search,
-    policy: object,
+    policy: Policy,
     *,
     wait: int,
     wait_above: float,
@@ -262,85 +275,114 @@ def add(
 ) -> Added:
     """The next part of new people.
 
-    frame    the table's columns as text;  persons: keyed hash of each row's person, None where all rows are new
-    search   publishes a table so that it meets the models, rows in their order
     wait, wait_above  a row that would lose more than this share waits, at most so many parts
     without_waiting   whether those who wait may be absent now; they are then never published
 
     Raises InputError for somebody who was published before, or who waits and is absent; InfeasibleError where the new
     people alone cannot meet the models.  The search, and O(n) beside it.
     """
-    if persons is None:
-        persons = keyed.column("row", [f"{ledger.number + 1} {i}" for i in range(frame.height)])
-    _refuse(persons, ledger, without_waiting)
-    published = search(frame)
-    stays = np.zeros(frame.height, bool)
-    waited = np.array([ledger.waiting.get(p, 0) for p in persons], int)
-    names = list(policy.grouped)  # type: ignore[attr-defined]
-    if wait:
-        rows = published.select(names).rows()
-        columns = columns_of(policy, {n: frame[n].to_list() for n in names})  # type: ignore[arg-type]
-        loses = losses_of(columns, rows) > wait_above + 1e-12
-        stays = _waits(rows, loses, waited < wait)
-        if stays.all():
+    if new.persons is not None:
+        _refuse(new.persons, ledger, without_waiting)
+    published = new.publish()
+    if new.persons is None:
+        many = int(published.select(pl.len()).collect().item())
+        rows = pl.Series([f"{ledger.number + 1} {i}" for i in range(many)], dtype=pl.String)
+        hashed = keyed.column("row", rows).alias(new.person)
+        published = pl.concat([published, hashed.to_frame().lazy()], how="horizontal")
+    names, waiting = list(policy.grouped), dict[str, int]()
+    if wait and new.persons is not None:
+        waited = ledger.waiting
+        here = pl.DataFrame({new.person: list(waited)}, schema={new.person: pl.String}).join(
+            new.persons.alias(new.person).to_frame(), on=new.person, how="semi"
+        )
+        blocked = [p for p in here[new.person] if waited[p] >= wait]
+        columns = columns_of(policy, {n: new.values(n) for n in names})
+        published = _marked(published, names, new.person, blocked, columns, wait_above)
+        stay = published.filter(_STAYS).select(new.person).collect()[new.person]
+        if stay.len() == new.persons.len():
             raise InfeasibleError(
-                f"all {frame.height:,} rows would lose more than {wait_above:g} and may still wait, so this part would "
+                f"all {stay.len():,} rows would lose more than {wait_above:g} and may still wait, so this part would "
                 "be empty; add more people, or start the series with a larger ⟨wait_above=⟩"
             )
-    out = published.filter(~stays)
-    kept = [p for p, s in zip(persons, stays, strict=True) if not s]
-    lines = _entered(out, kept, ledger, keyed, names, list(policy.sensitive))  # type: ignore[attr-defined]
-    waiting = {p: int(n) + 1 for p, n, s in zip(persons, waited, stays, strict=True) if s}
-    return Added(out, ledger.after(lines, waiting=waiting), waiting=len(waiting))
+        waiting = {p: waited.get(p, 0) + 1 for p in stay}
+        published = published.filter(~pl.col(_STAYS)).drop(_STAYS)
+    lines = _entered(published, new.person, ledger, keyed, names, list(policy.sensitive))
+    return Added(published.drop(new.person), ledger.after(lines, waiting=waiting), waiting=len(waiting))
 
 
-def _refuse(persons: Sequence[str], ledger: Ledger, without_waiting: bool) -> None:
-    twice = len(persons) - len(set(persons))
-    if twice:
-        raise InputError(
-            f"{twice:,} rows are a second row of a person; a series of this mode takes one row a person, so put a "
-            "person's rows together first"
-        )
+def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
+    refuse_twice(persons)
     before = ledger.known(persons)
     if before:
         raise InputError(
             f"{before:,} people of this table are in an earlier part, and mode 'increment' publishes everybody "
             "once; pass new people alone, or start a series of mode 'again'"
         )
-    absent = set(ledger.waiting) - set(persons)
-    if absent and not without_waiting:
+    if not ledger.waiting or without_waiting:
+        return
+    waiting = pl.Series(list(ledger.waiting), dtype=pl.String)
+    absent = int((~waiting.is_in(persons.implode())).sum())
+    if absent:
         raise InputError(
-            f"{len(absent):,} rows of an earlier table wait for this part and are not in this table; add them to it, "
+            f"{absent:,} rows of an earlier table wait for this part and are not in this table; add them to it, "
             "or say ⟨without_waiting=True⟩, and they are never published"
         )
 
 
-def _waits(rows: Sequence[tuple[str | None, ...]], loses: np.ndarray, may: np.ndarray) -> np.ndarray:
-    """bool[rows]: whole classes wait whose rows lose too much and may all wait still, so that the others meet the
-    models as they did."""
-    number: dict[tuple[str | None, ...], int] = {}
-    of = np.array([number.setdefault(r, len(number)) for r in rows], int)
-    blocked = np.bincount(of, weights=~may, minlength=len(number)) > 0
-    return loses & ~blocked[of]
+def refuse_twice(persons: pl.Series) -> None:
+    """InputError for a table with two rows of a person."""
+    twice = persons.len() - persons.n_unique()
+    if twice:
+        raise InputError(
+            f"{twice:,} rows are a second row of a person; a series takes one row a person, so put a person's rows "
+            "together first"
+        )
+
+
+def _marked(
+    published: pl.LazyFrame,
+    names: list[str],
+    person: str,
+    blocked: Sequence[str],
+    columns: Sequence[Column],
+    wait_above: float,
+) -> pl.LazyFrame:
+    """The published rows with a column more, whether they wait.
+
+    Whole classes wait whose rows lose too much and may all wait still, so that the others meet the models as they did.
+    """
+    barred = published.select(pl.col(person).is_in(pl.Series(blocked, dtype=pl.String).implode()).alias(_STAYS), *names)
+    classes = barred.group_by(names).agg(pl.col(_STAYS).any()).collect()
+    loses = pl.Series(losses_of(columns, classes.select(names).rows()) > wait_above + 1e-12, dtype=pl.Boolean)
+    waits = classes.with_columns((~pl.col(_STAYS) & loses).alias(_STAYS)).lazy()
+    return published.join(waits, on=names, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _entered(
-    out: pl.DataFrame, persons: Sequence[str], ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
-) -> pl.DataFrame:
+    out: pl.LazyFrame, person: str, ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
+) -> pl.LazyFrame:
     """The lines of a part's people."""
-    at = _hashed(out.select(quasi), "tuple", keyed)
-    of = _hashed(out.select(sensitive), "value", keyed) if sensitive else [keyed.one("value", [])] * out.height
-    new = pl.DataFrame(
-        {"person": list(persons), "tuple": at, "value": of},
-        schema=dict.fromkeys(("person", "tuple", "value"), pl.String),
-    ).with_columns(part=pl.lit(ledger.number + 1, pl.Int64))
+    tuples, values = _hashed(out, quasi, "tuple", keyed), _hashed(out, sensitive, "value", keyed)
+    both = _with(_with(out, quasi, tuples), sensitive, values)
+    new = both.select(
+        person=pl.col(person), part=pl.lit(ledger.number + 1, pl.Int64),
+        tuple=pl.col("shoal tuple"), value=pl.col("shoal value"),
+    )  # fmt: skip
     possible = new.group_by("tuple").agg(pl.col("value").unique().sort().str.join(" ").alias("possible"))
-    return new.join(possible, on="tuple", how="left", maintain_order="left").select(*SCHEMA)
+    return new.join(possible, on="tuple", how="left").select(*SCHEMA)
 
 
-def _hashed(rows: pl.DataFrame, what: str, keyed: Keyed) -> pl.Series:
-    """The keyed hash of every row; equal rows are hashed once."""
-    distinct = rows.unique()
-    named = distinct.with_columns(pl.Series("shoal hash", [keyed.one(what, row) for row in distinct.rows()], pl.String))
-    both = rows.join(named, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
-    return both["shoal hash"]
+def _hashed(rows: pl.LazyFrame, names: list[str], what: str, keyed: Keyed) -> pl.DataFrame:
+    """The distinct rows over some columns, and the keyed hash of each."""
+    if not names:
+        return pl.DataFrame({f"shoal {what}": [keyed.one(what, [])]})
+    distinct = rows.select(names).unique().collect(engine="streaming")
+    return distinct.with_columns(
+        pl.Series(f"shoal {what}", [keyed.one(what, row) for row in distinct.rows()], pl.String)
+    )
+
+
+def _with(rows: pl.LazyFrame, names: list[str], hashed: pl.DataFrame) -> pl.LazyFrame:
+    if not names:
+        return rows.with_columns(pl.lit(hashed.item()).alias(hashed.columns[-1]))
+    return rows.join(hashed.lazy(), on=names, how="left", nulls_equal=True)

@@ -28,7 +28,7 @@ from shoal.model.privacy import AlphaKAnonymity, Model, OfPersons, TCloseness
 from shoal.model.privacy.base import CLOSE, said
 from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Decoys, Grouping
-from shoal.publishing.columns.text import ColumnText
+from shoal.publishing.columns.recodings import ColumnText
 
 
 def share_models(asked: Policy) -> list[Model]:
@@ -81,7 +81,7 @@ def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Poli
 
 
 class Exposed(NamedTuple):
-    """Shares of the groups, from 0 to 1: per column of ranges or sets, and of those that any such column exposes."""
+    """Shares of the groups, from 0 to 1: per column of ranges, sets or regions; of those that any such one exposes."""
 
     columns: Mapping[str, float]
     groups: float | None = None
@@ -100,7 +100,7 @@ def exposed(
     columns    those that are recoded
     widened    names of those whose ranges end on a grid, at which somebody's value may lie but need not
 
-    Ranges and sets alone: any other form shows what at least k rows share.  O(p d log p) for p triples.
+    Ranges, sets and regions alone: any other form shows what at least k rows share.  O(p d log p) for p triples.
     """
     shares: dict[str, float] = {}
     anywhere = np.zeros(partition.groups, bool)

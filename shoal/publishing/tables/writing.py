@@ -38,10 +38,10 @@ from shoal.engines.atomic import (
 )
 from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
+from shoal.engines.order import ahead
 from shoal.engines.source import MANIFEST, ending_of, is_table_name
 from shoal.engines.store import (
     PART_ROWS,
-    ahead,
     kind_of,
     refuse_both,
     store,

@@ -32,6 +32,7 @@ from shoal.model.certificate import (
     rung,
     stray,
 )
+from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
 from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, Harbor
 from shoal.model.settings import RECODINGS, SETTINGS
@@ -355,6 +356,8 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate | Publi
     if publish not in RECODINGS:
         raise PolicyError.unknown("way to publish", str(publish), RECODINGS)
     private = isinstance(stated, Certificate)
+    trees = dict(record["policy"]["hierarchies"])
+    shows = publish not in ("stars", "hierarchy", "centers") or REGIONS in trees.values()
     stars = {str(n): _count(x) for n, x in dict(record["stars"]).items()}
     none = () if private else (None,)
     changed = {str(n): x if x in none else _count(x) for n, x in dict(record["changed"]).items()}
@@ -372,7 +375,7 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate | Publi
         changed=changed if private else None,
         blanks=blanks & set(stars),
         loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")} if private else None,
-        exposed=_exposed(record["exposed"], publish not in ("stars", "hierarchy", "centers")) if private else None,
+        exposed=_exposed(record["exposed"], shows) if private else None,
         sheet=sheet,
     )
 

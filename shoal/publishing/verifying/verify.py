@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +289,11 @@ def verify(
         >>> verify(place, original=people, record=place.with_name("release.record.json")).record.cost
         0.03571428571428571
     """
+    if not isinstance(release, (str, PathLike)):
+        raise InputError(
+            f"verify reads a release that was written, and this is of type {type(release).__name__}; write it with "
+            "release.write(), or look at release.audit, which was counted from the table itself"
+        )
     if is_server(release):
         with as_file(str(release), certificate) as held_there:
             return verify(

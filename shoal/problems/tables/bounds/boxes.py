@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.clock import clock
-from shoal.model.recoding import Levels, Ranges, Regions, Sets
+from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.groups import ancestors
 from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import Multipliers, Violated
+    from shoal.kernels.tables.connected_sets import AreaColumn
     from shoal.kernels.tables.near_cells import Cells, CenterIndex
 
 
@@ -63,6 +64,7 @@ class Pairs:
 
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     uneven          whether a step of a grid costs some codes more than others by themselves
+    areas           the dearest column of areas, None without any
     """
 
     cells: Cells
@@ -70,6 +72,7 @@ class Pairs:
     order: np.ndarray
     alone: np.ndarray
     uneven: bool
+    areas: AreaColumn | None = None
 
     @classmethod
     def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
@@ -143,7 +146,9 @@ class Pairs:
         )
         index, sort = center_index(cells, metric)
         cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
-        return cls(cells, index, order[sort], alone, uneven)
+        columns = [_areas(task.recoding.columns[j], h.quasi[:, j], place) for place, j in enumerate(by)]
+        areas = next((found for found in columns if found is not None), None)
+        return cls(cells, index, order[sort], alone, uneven, areas)
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
@@ -154,6 +159,19 @@ class Pairs:
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
+
+
+def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn | None:
+    """A column of areas as the kernels take it; None of another one.
+
+    code int[m]  of the cells, in the column;  place  of the column among those of the kernels
+    """
+    from shoal.kernels.tables.connected_sets import AreaColumn
+
+    if not isinstance(column, Regions) or column.unit <= 0.0:
+        return None
+    area, apart, _ = column.numbered
+    return AreaColumn(place, area[np.unique(code)], apart, column.unit, column.weight)
 
 
 def center_index(cells: Cells, metric: bool) -> tuple[CenterIndex, np.ndarray]:
@@ -499,7 +517,7 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
         share = anchors / some.size
         looked = 0.0
         for x in some:
-            looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, out)
+            looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)
             if looked > looks or clock() > last:
                 return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(m) ** 2)
@@ -536,7 +554,7 @@ def _told(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(TOLD, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
     for x in some:
-        looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, out)
+        looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
@@ -551,7 +569,7 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
     anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
 
     def some(first: int, last: int) -> None:
-        looks.append(separate(p.cells, p.index, first, last, asked, NODES, out))
+        looks.append(separate(p.cells, p.index, first, last, asked, NODES, p.areas, out))
 
     done = over_cells(anchors, until, some, whole=True)
     # rounding may have hidden as much

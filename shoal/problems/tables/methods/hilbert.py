@@ -99,7 +99,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
         seconds = task.effort.seconds
         return seconds is not None and clock() - task.started > seconds
 
-    for number, (name, order) in enumerate(_curves(histogram, recoding)):
+    for number, (name, order) in enumerate(curves(histogram, recoding)):
         if number >= 2 and (task.effort.name == "fast" or late()):
             break
         better(name, order)
@@ -126,7 +126,7 @@ def ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndar
     return code, np.array(histogram.quasi_sizes, np.int64).reshape(code.shape[1])
 
 
-def _curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
+def curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
     """Orders of the cells: Hilbert curves over codes as they are and stretched, then lexicographic orders."""
     d = len(recoding.columns)
     code, sizes = ranks(histogram, recoding)

@@ -21,7 +21,7 @@ from shoal.clock import clock
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import SearchReport, certify
-from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.search.cascade import best, start
 from shoal.problems.threads import Workers, flag
 
@@ -66,11 +66,11 @@ def neighbor_graph(rows: Rows, seed: int, looks: float, deadline: float | None =
 
     def start(part: tuple[int, int]) -> None:
         if not stop.is_set() and clock() < until:
-            windows(rows.slots, leaf, Orders(order, rank, reach), part[0], part[1], near, far)
+            windows(of_thread(rows.slots), leaf, Orders(order, rank, reach), part[0], part[1], near, far)
 
     def better(part: tuple[int, int]) -> None:
         if not stop.is_set() and clock() < until:
-            descend(rows.slots, leaf, old, part[0], part[1], near, far, np.full(m, -1, np.int32))
+            descend(of_thread(rows.slots), leaf, old, part[0], part[1], near, far, np.full(m, -1, np.int32))
 
     with Workers(workers) as pool:
         list(pool.map(start, parts))
@@ -185,9 +185,9 @@ class Searcher(NamedTuple):
         label = label.reshape(-1).astype(np.int64)
         table = kernel.Rows(rows.leaf[cell], of, first, here, self.values[cell])
         asked = GroupRequirement(rows.k, rows.frequency, rows.distinct, rows.rules)
-        done = 0
+        done, slots = 0, of_thread(rows.slots)
         while not self.stop.is_set():
-            kernel.improve(rows.slots, table, asked, label, names.size, each, np.uint64(number + done), self.most)
+            kernel.improve(slots, table, asked, label, names.size, each, np.uint64(number + done), self.most)
             done += each
             if until is None or clock() >= until:
                 return label, done

@@ -18,7 +18,7 @@ from shoal.clock import clock
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.bounds import Sweeper
 from shoal.problems.tables.bounds.certify import SearchReport
-from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.losses import ENUMERATED, Lattice
 from shoal.problems.tables.search.cascade import guided
 from shoal.problems.tables.search.neighborhood import looks, neighbor_graph, search, steps_of
@@ -161,7 +161,13 @@ def lend(
     def one(first: int) -> None:
         part = slice(first, first + PART)
         if not stop.is_set() and (until is None or clock() < until):
-            kernels.propose(table, groups, seeds[part], look, kernels.Proposals(*(out[part] for out in made)))
+            kernels.propose(
+                table._replace(slots=of_thread(rows.slots)),
+                groups,
+                seeds[part],
+                look,
+                kernels.Proposals(*(out[part] for out in made)),
+            )
 
     with Workers(os.cpu_count() or 1) as pool:
         list(pool.map(one, range(0, seeds.size, PART)))
@@ -218,7 +224,9 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
 
             def one(a: int, part: np.ndarray = part, order: np.ndarray = order, found: np.ndarray = found) -> None:
                 if not stop.is_set():
-                    cheapest(rows.slots, leaf, part[a : a + step], state, size, price, order, found[a : a + step])
+                    cheapest(
+                        of_thread(rows.slots), leaf, part[a : a + step], state, size, price, order, found[a : a + step]
+                    )
 
             list(pool.map(one, range(0, part.size, step)))
             kernel(rows.slots, leaf, part, found, group, state, size, price)

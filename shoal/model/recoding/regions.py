@@ -1,0 +1,238 @@
+"""Areas replaced by a connected set of areas of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal.model.connected import Network
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.notation import set_text
+from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+from shoal.model.recoding.levels import Levels
+from shoal.model.recoding.ranges import BITS
+
+AREAS = 1000  # of a graph for which the cheapest sets are sought; beyond, groups publish classes of the tree
+NONE = 2**60  # weight of a set that does not hang together
+
+
+class Cover(NamedTuple):
+    """What a group publishes: areas, none for a star, and what a row of the group loses."""
+
+    loss: float
+    areas: frozenset[int]
+
+
+class Covers:
+    """The sets that groups publish: each is found when a group of its codes is first seen, and has a number from then.
+
+    found  by number
+    """
+
+    def __init__(self, network: Network, place: np.ndarray) -> None:
+        self.found: list[Cover] = []
+        self._network, self._place, self._lock = network, place, Lock()
+        self._whole = max(float(network.weight.sum()) - 1, 1)
+        self._of_codes: dict[bytes, int] = {}
+        self._numbers: dict[int | frozenset[int], int] = {}
+        self._ends: dict[int, frozenset[int]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        vars(self).update(held, _lock=Lock())
+
+    def number(self, codes: np.ndarray) -> int:
+        """Of what a group of some codes publishes, rising and distinct; equal where that is."""
+        key = np.asarray(codes, np.int64).tobytes()
+        with self._lock:
+            if key not in self._of_codes:
+                areas = self._areas(codes)
+                own = (self._network.total(set(areas)) - 1) / self._whole if areas else 1.0
+                name = int(codes[0]) if codes.size == 1 else areas
+                self._of_codes[key] = self._numbers.setdefault(name, len(self.found))
+                if self._of_codes[key] == len(self.found):
+                    self.found.append(Cover(0.0 if codes.size == 1 else own, areas))
+            return self._of_codes[key]
+
+    def ends(self, number: int) -> frozenset[int]:
+        """The areas without which a set still hangs together."""
+        if number not in self._ends:
+            areas = set(self.found[number].areas)
+            self._ends[number] = frozenset(a for a in areas if self._network.connected(areas - {a}))
+        return self._ends[number]
+
+    def _areas(self, codes: np.ndarray) -> frozenset[int]:
+        place = self._place[codes]
+        if codes.size == 1:
+            return frozenset(place[place >= 0].tolist())
+        if (place < 0).any() or not np.isfinite(self._network.apart[place[0], place]).all():
+            return frozenset()
+        found = self._network.cheapest(place.tolist())
+        return frozenset() if len(found) == self._network.weight.size else frozenset(found)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Regions(ColumnRecoding):
+    """Areas of a graph: a group publishes a connected set of areas, its own among them, or a star.
+
+    tree     levels of nested regions, from which a search begins;  network: the cheapest connected sets
+    names    of all areas;  place int64[size]: the area of each code, -1 for a missing value
+    whole    weight of all areas
+    near     float64[size, size]  loss of two codes together: of the cheapest connected set with both, or of the star
+    covers   the sets that groups publish, found when a group is first seen
+
+    Loss (weight - 1) / (weight of all areas - 1), as every person were a leaf of a hierarchy; 0 for an area by itself.
+    """
+
+    kind: ClassVar[str] = "region"
+    bares: ClassVar[bool] = True
+    tree: Levels
+    network: Network
+    names: Sequence[str]
+    place: np.ndarray
+    whole: float
+    near: np.ndarray
+    covers: Covers
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, values: Sequence[str | None], tree: Levels) -> Regions:
+        """A column of these values by a hierarchy of regions; tree: its levels.  O(areas^3)."""
+        names, weights, first, second = hierarchy.steps
+        number = {name: i for i, name in enumerate(names)}
+        network = Network.of(
+            np.array(weights, float), [(number[a], number[b]) for a, b in zip(first, second, strict=True)]
+        )
+        place = np.array([-1 if v is None else number[v] for v in values], np.int64)
+        whole = float(sum(weights))
+        near = np.minimum((network.apart[np.ix_(place, place)] - 1) / max(whole - 1, 1), 1.0)
+        near[place < 0] = near[:, place < 0] = 1.0
+        np.fill_diagonal(near, 0.0)
+        return cls(
+            size=len(values), weight=tree.weight, tree=tree, network=network, names=names, place=place,
+            whole=whole, near=near, covers=Covers(network, place),
+        )  # fmt: skip
+
+    def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Numbers of ``covers``, and -1."""
+        pair = np.unique(group * np.int64(max(self.size, 1)) + code)
+        at = np.searchsorted(pair // max(self.size, 1), group[start])
+        first = [self.covers.number(codes) for codes in np.split(pair % max(self.size, 1), at[1:])]
+        return np.array(first, np.int32), np.full(start.size, -1)
+
+    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+        """Of the set."""
+        return np.array([cover.loss for cover in self.covers.found])[shown.first]
+
+    def exact(self, shown: Shown) -> np.ndarray:
+        """One code."""
+        return self._counts(shown) == 1
+
+    def starred(self, shown: Shown) -> np.ndarray:
+        """No set has them all, or only the set of all areas."""
+        return np.array([not cover.areas for cover in self.covers.found])[shown.first] & ~self.exact(shown)
+
+    def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
+        """The areas without which the set still hangs together: it would not have them if no row did."""
+        out = np.zeros(group.size, bool)
+        for first, last in zip(border[:-1].tolist(), border[1:].tolist(), strict=True):
+            ends = self.covers.ends(self.covers.number(code[first:last]))
+            out[first:last] = [area in ends for area in self.place[code[first:last]].tolist()]
+        return out
+
+    def _counts(self, shown: Shown) -> np.ndarray:
+        return np.bincount(shown.present[0], minlength=shown.groups)
+
+    def numbers(self, shown: Shown) -> np.ndarray:
+        """Of the sets."""
+        return shown.first.astype(np.int64)
+
+    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+        """Rows of the areas of the set."""
+        return np.asarray(held @ self.members(shown, np.arange(shown.groups)))
+
+    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+        """Codes whose areas are in the set."""
+        used, inverse = np.unique(shown.first[of], return_inverse=True)
+        areas = np.zeros((len(self.names) + 1, used.size), bool)  # the last line: a missing value
+        for i, number in enumerate(used.tolist()):
+            areas[sorted(self.covers.found[number].areas), i] = True
+        out = areas[self.place][:, inverse.reshape(-1)]
+        out[:, self.starred(shown)[of]] = True
+        alone = self.exact(shown)[of]
+        groups, code = shown.present
+        out[code[np.searchsorted(groups, of[alone])], np.flatnonzero(alone)] = True
+        return out
+
+    def order(self) -> np.ndarray:
+        """That of the tree."""
+        return self.tree.order()
+
+    def steps(self) -> np.ndarray:
+        """The cheapest set with another code."""
+        return np.min(self.near, axis=1, where=~np.eye(self.size, dtype=bool), initial=np.inf)
+
+    def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The cheapest connected set with both."""
+        return np.asarray(self.near[first, second])
+
+    def beyond(self, present: np.ndarray) -> np.ndarray:
+        """The cheapest set with one of them."""
+        return np.asarray(self.near[:, present].min(axis=1))
+
+    def ladder(self) -> tuple[np.ndarray, np.ndarray]:
+        """The levels of the tree: no class of it loses less than the cheapest set."""
+        return self.tree.ladder()
+
+    @property
+    def unit(self) -> float:
+        """Weighted loss of every unit of weight above one."""
+        return self.weight / max(self.whole - 1, 1)
+
+    @cached_property
+    def numbered(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Areas numbered anew, those of the codes first: int64[size], of each code; apart, ahead as in ``Network``.
+
+        A missing value is one more area without neighbors.
+        """
+        n = len(self.names)
+        apart, ahead = np.full((n + 1, n + 1), np.inf), np.tile(np.arange(n + 1), (n + 1, 1))
+        apart[:n, :n], ahead[:n, :n], apart[n, n] = self.network.apart, self.network.ahead, 1.0
+        place = np.where(self.place < 0, n, self.place)
+        order = np.argsort(~np.isin(np.arange(n + 1), place), kind="stable")
+        rank = np.empty(n + 1, np.int64)
+        rank[order] = np.arange(n + 1)
+        return rank[place], apart[np.ix_(order, order)], rank[ahead[np.ix_(order, order)]]
+
+    def slots(self) -> list[Slot]:
+        """A bit for each area that a code has; many take several slots."""
+        area, apart, ahead = self.numbered
+        word, bit = np.divmod(area, BITS)
+        leaves = [np.where(word == i, np.int64(1) << bit, 0) for i in range(max(-(-self.size // BITS), 1))]
+        first = Slot(
+            "areas", leaves[0], unit=self.unit, apart=np.minimum(apart, NONE).astype(np.int64),
+            ahead=ahead.astype(np.int32), whole=int(self.whole),
+        )  # fmt: skip
+        return [first, *(Slot("further areas", leaf) for leaf in leaves[1:])]
+
+    def texts(
+        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+    ) -> tuple[np.ndarray, list[str | None], list[int]]:
+        """The set of areas; a value by itself as it is; a star."""
+        distinct, at, index = np.unique(shown.first, return_index=True, return_inverse=True)
+        alone = self.exact(shown)
+        begin = np.searchsorted(shown.present[0], np.arange(shown.groups))
+        texts: list[str | None] = []
+        plain: list[int] = []
+        for number, g in zip(distinct.tolist(), at.tolist(), strict=True):
+            areas = self.covers.found[number].areas
+            code = int(shown.present[1][begin[g]]) if alone[g] else -1
+            texts.append(values[code] if code >= 0 else set_text(self.names[a] for a in areas) if areas else star)
+            plain.append(code)
+        return index.reshape(-1), texts, plain

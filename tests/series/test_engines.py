@@ -1,0 +1,129 @@
+"""A part is the same whether its table is a frame, a file in memory, or a table that an engine holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.publishing.series_folder import open_series
+from tests.commands import run
+from tests.series.common import policy
+
+Q = ["age", "zip"]
+
+
+def cases(month: int, count: int = 60) -> pl.DataFrame:
+    """People whose person is a number; ``note`` is theirs alone, so that the ledger can be set against the release."""
+    return pl.DataFrame(
+        {
+            "id": range(1000 * month, 1000 * month + count),
+            "age": [str(30 + i * i % 7) for i in range(count)],
+            "zip": ["12"[i // 2 % 2] if i % 9 else None for i in range(count)],
+            "ill": ["abc"[i * 5 % 3] for i in range(count)],
+            "note": [f"n{month}-{i}" for i in range(count)],
+        }
+    )
+
+
+def handed(kind: str, table: pl.DataFrame, tmp_path: Any) -> tuple[Any, dict[str, Any]]:
+    if kind == "frame":
+        return table, {}
+    if kind == "relation":
+        return pytest.importorskip("duckdb").connect().from_arrow(table.to_arrow()), {}
+    path = tmp_path / f"table.{kind.split()[-1]}"
+    table.write_csv(path) if path.suffix == ".csv" else table.write_parquet(path)
+    return path, {"engine": "duckdb", "memory": "1GB"} if kind.startswith("duckdb") else {}
+
+
+KINDS = ["frame", "csv", "duckdb csv", "duckdb parquet", "relation"]
+
+
+@pytest.mark.parametrize("kind", KINDS[2:])
+def test_an_engine_gives_the_parts_that_a_frame_gives(kind, tmp_path):
+    pytest.importorskip("duckdb")
+    asked = policy(insensitive="note", seed=3)
+    shown = {}
+    for own in ("frame", kind):
+        series = shoal.Series.start(tmp_path / own, asked)
+        for month in (1, 2):
+            data, settings = handed(own, cases(month), tmp_path)
+            assert series.add(data, person="id", **settings).rows == 60
+        assert series.verify().holds, series.verify()
+        tables = [pl.read_csv(tmp_path / own / f"000{i}" / "release.csv", infer_schema=False) for i in (1, 2)]
+        shown[own] = [sorted(t.select(*Q, "ill").rows(), key=str) for t in tables]
+        assert tables[0].columns == ["age", "zip", "ill", "note"]
+        _everybody_is_where_the_ledger_says(series, tables)
+    assert shown["frame"] == shown[kind]
+
+
+def _everybody_is_where_the_ledger_says(series: shoal.Series, tables: list[pl.DataFrame]) -> None:
+    held = open_series(series.place)
+    lines = {p: (part, t, v) for p, part, t, v, _ in held.ledger.persons.rows()}
+    assert len(lines) == 120
+    for month, table in enumerate(tables, start=1):
+        of = {note: (age, code, ill) for age, code, ill, note in table.rows()}
+        for person, note in cases(month).select("id", "note").rows():
+            age, code, ill = of[note]
+            here = month, held.keyed.one("tuple", [age, code]), held.keyed.one("value", [ill])
+            assert lines[held.keyed.one("person", [str(person)])] == here
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_engine_refuses_whom_a_frame_refuses(kind, tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(insensitive="note"))
+
+    def add(table: pl.DataFrame, **more: Any) -> Any:
+        data, settings = handed(kind, table, tmp_path)
+        return series.add(data, **({"person": "id"} | settings | more))
+
+    with pytest.raises(shoal.InputError, match="2 rows are a second row of a person"):
+        add(pl.concat([cases(1), cases(1)[:2]]))
+    with pytest.raises(shoal.InputError, match="'id' names nobody in 1 rows"):
+        add(cases(1).with_columns(pl.when(pl.col("id") > 1000).then("id")))
+    with pytest.raises(shoal.InputError, match="no rows"):
+        add(cases(1, 0))
+    add(cases(1))
+    with pytest.raises(shoal.InputError, match="60 people of this table are in an earlier part"):
+        add(pl.concat([cases(1), cases(2)]))
+    with pytest.raises(shoal.PolicyError, match="'nobody' is not a column"):
+        add(cases(2), person="nobody")
+    assert add(cases(3).drop("id"), person=None).rows == 60  # everybody is new
+    assert series.verify().holds
+    left = [p.name for p in (tmp_path / "s" / "private").iterdir()]
+    assert sorted(left) == ["head.json", "key", "ledger-0001", "ledger-0002", "lock"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_wait_in_every_engine(kind, tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(insensitive="note"), wait=1, wait_above=0.4)
+    odd = cases(5, 2).with_columns(age=pl.lit("99"), zip=pl.Series(["8", "9"]))
+    data, settings = handed(kind, pl.concat([cases(1), odd]), tmp_path)
+    part = series.add(data, person="id", **settings)
+    assert part.waiting >= 2
+    assert part.rows + part.waiting == 62
+    data, settings = handed(kind, pl.concat([cases(1), odd, cases(2)]), tmp_path)
+    with pytest.raises(shoal.InputError, match="people of this table are in an earlier part"):
+        series.add(data, person="id", **settings)
+    data, settings = handed(kind, cases(2), tmp_path)
+    with pytest.raises(shoal.InputError, match="of an earlier table wait for this part"):
+        series.add(data, person="id", **settings)
+    assert series.add(data, person="id", without_waiting=True, **settings).rows > 0
+    assert series.verify().holds
+
+
+def test_a_database_at_the_command_line(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "cases.duckdb")) as made:
+        arrow = cases(1).to_arrow()  # noqa: F841  (the query finds it by its name)
+        made.execute("create table march as select * from arrow")
+    (tmp_path / "p.toml").write_text(
+        'quasi_identifiers = ["age", "zip"]\nsensitive = ["ill"]\ninsensitive = ["note"]\nk = 2\nl = 2\n'
+    )
+    assert run("series", "start", "s", "--policy", "p.toml", cwd=tmp_path).returncode == 0
+    more = ("--person", "id", "--table", "march", "--memory", "1GB", "--json")
+    facts = run("series", "add", "s", "cases.duckdb", *more, cwd=tmp_path).facts
+    assert (facts["rows"], facts["people"]) == (60, 60)
+    assert run("verify", "s", "--json", cwd=tmp_path).facts["holds"]
