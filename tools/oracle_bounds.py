@@ -33,7 +33,7 @@ from tests.oracles.tables import eligible, least_total
 from tests.tables.drawn import KINDS, graph_task, least_of_graphs
 
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
-NODES = (0, 2, 2000)
+NODES = (0, 2, 20_000)
 
 
 def drawn(random: np.random.Generator) -> Task | None:

@@ -212,6 +212,21 @@ def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> No
                         assert sum(prices[c] for c in chosen) <= n * cost + 1e-9
 
 
+@pytest.mark.parametrize("turns", [1, 2])
+def test_steps_are_proved_though_there_is_no_time_for_the_classes_after_them(turns, monkeypatch):
+    drawn = np.random.default_rng(3)
+    rows = np.concatenate([drawn.integers(0, 4, (60, 3)), drawn.integers(0, 3, (60, 1))], axis=1)
+    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
+    task = Task(found, Requirement(8, (1,), (2,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
+    sweeper, real, left = Sweeper(task, Lattice.of(task.recoding)), Sweeper.tight, iter([True] * turns)
+    start = sweeper.feasible(np.full(found.cells, 0.5), None)
+    monkeypatch.setattr(Sweeper, "tight", lambda *given: real(*given) if next(left, False) else None)
+    climbed, classes = sweeper.climb(start, None)
+    assert classes is not None
+    assert float(climbed @ found.count) > float(start @ found.count)
+    np.testing.assert_allclose(sweeper.feasible(climbed, None), climbed, atol=1e-9)
+
+
 def plainly(task: Task, sweeper: Sweeper, mode: int, price: np.ndarray, active: np.ndarray) -> np.ndarray:
     """What a sweep returns, by looking at every class of every node."""
     h, lattice, k = task.histogram, sweeper.lattice, sweeper.group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from math import ceil, floor
 
@@ -22,7 +23,7 @@ from shoal.problems.tables.bounds import boxes as box_multipliers
 from tests.oracles.exact import group_loss
 from tests.oracles.tables import least_total
 from tests.oracles.tables_loss import least_loss
-from tests.tables.drawn import TREE, tasks
+from tests.tables.drawn import KINDS, TREE, tasks
 
 STEP, POSITION = 5.0, np.array([0.0, 2.0, 10.0, 13.0])
 
@@ -89,20 +90,42 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
         assert (np.bincount(groups[cell], minlength=at.size) <= p.cells.count).all()
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_passed_over_hide_no_group(seed):
+    """Groups of four and five rows: a row passed over that the box holds later is in a group at least as violated."""
+    random = np.random.default_rng(seed)
+    n, d = int(random.integers(7, 11)), int(random.integers(1, 4))
+    rows = random.integers(0, 4, (n, d))
+    names = random.choice(["set", "range", "tree", "heavy"], d)
+    table = replace(Histogram.from_rows(rows), quasi_sizes=(4,) * d)
+    task = Task(table, Requirement(int(random.integers(4, 6))), Recoding(tuple(KINDS[x]() for x in names), "ncp"))
+    p = boxes.Pairs.of(task)
+    at = random.uniform(0.0, 2.0, table.cells)
+    expected = anchored(replace(task, histogram=replace(table, count=p.cells.count)), p, at)
+    for nodes in (0, 5, boxes.NODES):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boxes, "NODES", nodes)
+            excess = boxes._sweep(p, at, None)[0]
+        assert (excess >= expected - 1e-9).all()
+    np.testing.assert_allclose(excess, expected, atol=1e-9)
+
+
 @settings(deadline=None, max_examples=120)
 @given(
     task=tasks(most=9, kinds=("set", "range", "tree"), sensitive=(0,), least=4),
     sweeps=strategies.integers(1, 4),
     reach=strategies.floats(0.01, 4.0),
+    nodes=strategies.sampled_from((0, 2, boxes.NODES)),
 )
-def test_what_is_proved_is_never_above_the_least_loss(task, sweeps, reach):
+def test_what_is_proved_is_never_above_the_least_loss(task, sweeps, reach, nodes):
     p = boxes.Pairs.of(task)
     if p.cells.group < 2:
         return
     best = least_loss(task.histogram, task.requirement, task.recoding)
     near = (boxes.neighbors(task, None) - p.alone)[p.order]  # feasible: each row's own loss at least
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(box_multipliers, "REACH", reach)
+        patch.setattr(boxes, "REACH", reach)
+        patch.setattr(boxes, "NODES", nodes)
         found = box_multipliers.raised(p, near, sweeps, None)
     if found is not None:
         assert float(p.cells.count @ near) < float(p.cells.count @ found[0]) <= best + 1e-9

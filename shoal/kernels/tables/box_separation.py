@@ -409,17 +409,26 @@ def _ready(search, depth):
 
 
 @njit(**INNER)
-def _allows(search, depth, need, group, heap):
-    """By how much a group of the members and ``need`` candidates can exceed its loss at most.
+def _allows(search, depth, first, need, group, heap, enough):
+    """By how much a group of the members and ``need`` candidates from place ``first`` on can exceed its loss at most.
+
+    enough  above which any number is returned that is above it: the node is not to be cut off then
 
     With t the loss of the dearest box among members and one candidate, the group has at most the ``need`` largest
     multipliers of candidates up to t, and loses at least K t.
     """
-    n = search.many[depth]
-    order = np.argsort(search.joined[depth, :n])
+    n = search.many[depth] - first
+    if enough < np.inf and n >= need:  # the dearest candidates, which are the first
+        total, most = search.sum[depth], 0.0
+        for x in range(first, first + need):
+            total += search.price[search.member[depth, x]]
+            most = max(most, search.joined[depth, x])
+        if total - group * most > enough:
+            return total - group * most
+    order = np.argsort(search.joined[depth, first : first + n])
     held, total, best = 0, search.sum[depth], -np.inf
     for z in range(n):
-        x = order[z]
+        x = first + order[z]
         new = search.price[search.member[depth, x]]
         if held < need:
             y = held
@@ -443,6 +452,8 @@ def _allows(search, depth, need, group, heap):
             heap[y] = new
         if held == need:
             best = max(best, total - group * search.joined[depth, x])
+            if best > enough:
+                return best
     return best
 
 
@@ -456,6 +467,19 @@ def _top(search, depth, x, need):
 
 
 @njit(**INNER)
+def _passed_over(search, depth, box):
+    """Whether the box of the members down to this depth, which loses ``box``, holds a candidate passed over before.
+
+    It is at least as dear as any later one, and could take the place of the last one at no loss.
+    """
+    for z in range(1, depth + 1):
+        for x in range(search.at[z] - 1):
+            if search.joined[z, x] <= box + TINY and _more(search, search.member[z, x]) <= 0.0:
+                return True
+    return False
+
+
+@njit(**INNER)
 def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     """The excess of the most violated group anchored at a cell, or more where the nodes ran out; and the look-ups.
 
@@ -465,6 +489,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     do not pay the least box that any of them makes.
     """
     group, distinct, (a, own), (offset, areas, taken) = cells.group, cells.distinct, anchor, where
+    plain = cells.alike >= group and areas_column(areas) < 0  # else another set may have too many alike, other areas
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -475,7 +500,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     search.many[1], search.sum[1], search.box[1], search.saved[1] = n, own, 0.0, 0
     _ready(search, 1)
     depth = 1
-    if group > 1 and _allows(search, 1, group - 1, group, heap) <= TINY:
+    if group > 1 and _allows(search, 1, 0, group - 1, group, heap, TINY) <= TINY:
         return 0.0, n
     _asks(cells, search, a, size, offset, areas_column(areas))
     begin_areas(areas, taken, cells, a)
@@ -518,8 +543,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             most = best
             for z in range(1, depth + 1):  # the branches that are open, this one among them
                 from_here = search.at[z] - (z == depth)
-                if search.many[z] - from_here >= group - z:
-                    most = max(most, _top(search, z, from_here, group - z) - group * search.least[z, from_here])
+                most = max(most, _allows(search, z, from_here, group - z, group, heap, np.inf))
             while depth > 1:
                 depth -= 1
                 _put_back(search, depth)
@@ -527,6 +551,9 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             return most, looks
         box = search.box[depth] + _more(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         _take(search, depth, y)
+        if plain and _passed_over(search, depth, box):
+            _put_back(search, depth)
+            continue
         looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
         if distinct > 1:
             cost = max(cost, _completed(cells, search, other_values, where, depth, a, box))
@@ -549,7 +576,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
         search.many[below], search.sum[below], search.box[below] = rows, paid, box
-        if rows < need - 1 or _allows(search, below, need - 1, group, heap) <= best + TINY:
+        if rows < need - 1 or _allows(search, below, 0, need - 1, group, heap, best + TINY) <= best + TINY:
             _put_back(search, depth)
             put_area_back(areas, taken, depth)
             continue

@@ -269,7 +269,9 @@ class _Race:
         if self.bounds is not None:
             return self.bounds
         left = self.left
-        part = 0.6 if left is None or left <= 3 else 0.5 if self.opens else 0.3  # at large k the bound is the weak side
+        boxed = self.task.recoding.hierarchies is None and self.task.requirement.smallest >= LARGE
+        large = boxed or self.opens  # at large k the bound is the weak side
+        part = 0.6 if left is None or left <= 3 else 0.5 if large else 0.3
         if left is not None and left > 3 and self.task.recoding.hierarchies is not None:
             # Where no lattice is swept, all pairs are looked at, and nothing else proves anything.
             part = 0.45 if hopeless(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part

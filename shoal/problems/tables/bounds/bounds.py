@@ -402,16 +402,16 @@ class Sweeper:
         sum_of = float((price * count).sum())
         asked, known = BoundedRows(count, value, distinct, self.group), None
         best, trend = price.copy(), np.zeros(price.size)
-        began, last = clock(), np.inf
+        began, last, limit = clock(), np.inf, until
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
         for share in MIXED if self.mixed else CLIMBS:
             if clock() > last:
                 break
-            new = self.tight(best, share * sum_of / float(count.sum()), until)
-            if new is None or not new.cost.size:
-                return None, known
+            new = self.tight(best, share * sum_of / float(count.sum()), limit)
+            if new is None or not new.cost.size:  # the steps so far are proved nevertheless
+                break
             if known is None and until is not None:  # the sweep that proves takes up to three times as long
-                last = until - 3 * (clock() - began)
+                last = limit = until - 3 * (clock() - began)
             known = new if known is None else new.joined(known)
             most = np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
@@ -423,7 +423,7 @@ class Sweeper:
                     climb(known, asked, most, way, SLICE, sum_of, GAP * sum_of, some)
                     done += SLICE
             step = max(way.state[1], 0.3 * step)
-        return self.feasible(best, until), known
+        return None if known is None else self.feasible(best, until), known
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""

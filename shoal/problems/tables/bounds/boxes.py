@@ -310,9 +310,12 @@ PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these l
 FEWEST, WORTH = 8, 1.15  # sweeps; fewer are begun where the first may prove so many times as much
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
 REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
-FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves more, after one that does not
+FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves enough more, after one that does not
+GOOD = 0.5  # share of what multipliers have more than what is proved that is enough
 DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
-NODES = 2000  # of the search of one anchor
+NODES = 20_000  # of the search of one anchor
+TOLD = 100  # anchors that tell what a sweep will take
+SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
 ASKED = 250  # anchors that tell what a factor would prove
@@ -481,18 +484,23 @@ def raised(
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        swept = _sweep(p, at, until)
-        if swept is None:
-            break
-        excess, found, groups, looked = swept
-        total = float(count @ at) - float(count @ excess)
-        reach *= FURTHER if total > proved else NEARER
-        if total > proved:
-            best, proved, shown = at, total, at - excess
-        new = np.flatnonzero(found > 0.0)
-        columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
-        looks -= looked + OF_COLUMN * columns.loss.size
-        next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
+        looked, took = _told(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began))
+        looks -= OF_COLUMN * columns.loss.size
+        if looked <= SPENT * looks and (until is None or took <= SPENT * (until - began)):
+            swept = _sweep(p, at, until)
+            if swept is None:
+                break
+            excess, found, groups, looked = swept
+            total = float(count @ at) - float(count @ excess)
+            reach *= FURTHER if total > proved + GOOD * (float(count @ at) - proved) else NEARER
+            if total > proved:
+                best, proved, shown = at, total, at - excess
+            new = np.flatnonzero(found > 0.0)
+            columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
+            looks -= looked
+            next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
+        else:  # the dearer multipliers are, the more rows are around them
+            reach *= NEARER**2
         # A program that leaves no time for the next sweep is of no use.
         if next_looks > looks:
             break
@@ -555,6 +563,22 @@ def _nothing(m: int, group: int) -> Violated:
     from shoal.kernels.tables.box_separation import Violated
 
     return Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, group), np.int32))
+
+
+def _told(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float, float]:
+    """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits."""
+    from shoal.kernels.tables.box_separation import separate
+
+    asked, out, began, looked = _asked(at), _nothing(at.size, p.cells.group), clock(), 0.0
+    anchors = int((at > 0.0).sum())
+    some = np.unique(np.linspace(0, max(anchors - 1, 0), min(TOLD, anchors)).astype(np.int64))
+    share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
+    for x in some:
+        looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)
+        took = share * (clock() - began) / workers
+        if looked > looks or took > seconds:
+            return np.inf, np.inf
+    return looked, took if some.size else 0.0
 
 
 def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
