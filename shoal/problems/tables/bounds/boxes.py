@@ -570,7 +570,7 @@ def _told(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float
     from shoal.kernels.tables.box_separation import separate
 
     asked, out, began, looked = _asked(at), _nothing(at.size, p.cells.group), clock(), 0.0
-    anchors = int((at > 0.0).sum())
+    anchors, took = int((at > 0.0).sum()), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(TOLD, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
     for x in some:
@@ -578,7 +578,7 @@ def _told(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
-    return looked, took if some.size else 0.0
+    return looked, took
 
 
 def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
