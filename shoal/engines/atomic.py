@@ -206,15 +206,18 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
     """Write files that belong together: all are filled, judged and on disk before the first gets its name.
 
     They are renamed in the order given.  Where a rename fails, or the process is interrupted, what has been renamed is
-    taken back; only a process killed between two renames leaves a new file beside an old one.  A temporary has its
+    taken back; only a process killed between two renames leaves a new file beside an old one.  What another process
+    wrote under one of the names meanwhile stays, with all that belongs to it.  A temporary has its
     target's ending, so that readers know its kind.  A symbolic link is followed: the file it points at is replaced.
     An existing file keeps its mode, a new one gets what the umask leaves; neither gets any of the bits ``closed``.
 
-    Raises OSError with a sentence that names the target, and whatever ``fill`` and ``judge`` raise.
+    Raises OSError with a sentence that names the target, ExistsError for what another process wrote meanwhile, and
+    whatever ``fill`` and ``judge`` raise.
     """
     targets = [real_path(piece.path) for piece in pieces]
     for folder in {target.parent for target in targets}:
         clear_stale(folder)
+    stood = {target: _state(target) for target in targets}
     for target in targets:
         with _named_errors(target):
             refuse_read_only(target)
@@ -237,10 +240,17 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                 for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
                     _settle(one, name, closed | (SHARED if piece.private else 0))
         whole = [pair for pair in beside if pair[0].exists()]
-        _rename([*(one for one, _ in whole), *made], [*(name for _, name in whole), *targets], made)
-        for one, name in beside:
-            if (one, name) not in whole:
-                name.unlink(missing_ok=True)  # of the file that was replaced
+        with _alone({target.parent for target in targets}):
+            for target in targets:
+                if _state(target) != stood[target]:
+                    raise ExistsError(
+                        f"{str(target)!r} was written by another process meanwhile, and stays as it is; run this again "
+                        "with ⟨overwrite=True⟩ to replace it, or name another file"
+                    )
+            _rename([*(one for one, _ in whole), *made], [*(name for _, name in whole), *targets], made)
+            for one, name in beside:
+                if (one, name) not in whole:
+                    name.unlink(missing_ok=True)  # of the file that was replaced
     finally:
         for temporary in [*made, *(one for one, _ in beside)]:
             with contextlib.suppress(OSError):
@@ -248,6 +258,33 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                     shutil.rmtree(temporary, ignore_errors=True)
                 else:
                     temporary.unlink(missing_ok=True)
+
+
+def _state(target: Path) -> tuple[int, int, int] | None:
+    """What tells one content of a file or folder from another; None where there is none."""
+    try:
+        facts = os.stat(target)
+    except OSError:
+        return None
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+
+@contextlib.contextmanager
+def _alone(folders: Iterable[Path]) -> Iterator[None]:
+    """Meanwhile no other process gives names here; where a folder cannot be locked, as on Windows, one may."""
+    held: list[int] = []
+    try:
+        with contextlib.suppress(ImportError):
+            import fcntl
+
+            for folder in sorted(folders):
+                with contextlib.suppress(OSError):
+                    held.append(os.open(folder, os.O_RDONLY))
+                    fcntl.flock(held[-1], fcntl.LOCK_EX)
+        yield
+    finally:
+        for one in held:
+            os.close(one)
 
 
 def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Path]) -> None:

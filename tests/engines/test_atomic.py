@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 import shoal
 from shoal.engines import atomic
 from shoal.engines.atomic import Piece, check_place, clear_stale, publish_text, publish_together
-from shoal.errors import InputError, VerificationError
+from shoal.errors import ExistsError, InputError, VerificationError
 from tests.commands import python
 
 ROOT = Path(__file__).parents[2]
@@ -242,3 +243,59 @@ def test_a_link_into_a_folder_that_is_gone_says_which(tmp_path: Path) -> None:
         InputError, match=re.escape(f"there is no folder '{tmp_path / 'gone'}' to write 'link.csv' into")
     ):
         check_place(link)
+
+
+def test_what_another_process_wrote_meanwhile_stays_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    table, proof = tmp_path / "release.csv", tmp_path / "release.certificate.json"
+
+    def other_first(temporary: Path) -> None:
+        publish_together([Piece(p, lambda to: to.write_text("the other's")) for p in (table, proof)])
+        temporary.write_text("ours")
+
+    with pytest.raises(ExistsError, match="was written by another process meanwhile"):
+        publish_together([Piece(table, other_first), Piece(proof, lambda to: to.write_text("ours"))])
+    assert state(tmp_path) == {table.name: b"the other's", proof.name: b"the other's"}
+    with pytest.raises(ExistsError):  # one file of several is enough
+        publish_together([
+            Piece(table, lambda to: to.write_text("ours")),
+            Piece(proof, lambda to: (publish_text(proof, "a third's"), to.write_text("ours"))),
+        ])  # fmt: skip
+    assert state(tmp_path) == {table.name: b"the other's", proof.name: b"a third's"}
+
+
+def test_a_folder_that_another_process_filled_meanwhile_stays(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+
+    def fill(folder: Path, text: str) -> None:
+        (folder / "part-0.csv").write_text(text)
+
+    def other_first(temporary: Path) -> None:
+        publish_together([Piece(parts, lambda to: fill(to, "the other's"), folder=True)])
+        fill(temporary, "ours")
+
+    with pytest.raises(ExistsError):
+        publish_together([Piece(parts, other_first, folder=True)])
+    assert state(parts) == {"part-0.csv": b"the other's"}
+    assert [p.name for p in tmp_path.iterdir()] == ["parts"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder can be locked there")
+def test_names_are_given_by_one_process_after_another(tmp_path: Path) -> None:
+    table, said = tmp_path / "release.csv", []
+
+    def ours() -> None:
+        try:
+            publish_text(table, "ours")
+        except ExistsError as error:
+            said.append(error)
+
+    with atomic._alone({tmp_path}):  # as another process does that has files ready
+        writer = threading.Thread(target=ours)
+        writer.start()
+        writer.join(0.5)
+        assert writer.is_alive(), "a name was given although another process gives names"
+        (tmp_path / "other").write_text("the other's")
+        (tmp_path / "other").rename(table)
+    writer.join()
+    assert len(said) == 1
+    assert state(tmp_path) == {table.name: b"the other's"}
