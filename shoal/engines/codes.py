@@ -258,7 +258,7 @@ def narrow(column: Coded) -> Coded:
     return replace(column, codes=narrowest(column.codes, column.size))
 
 
-def beside(columns: Sequence[Coded], some: np.ndarray) -> np.ndarray:
+def stacked(columns: Sequence[Coded], some: np.ndarray) -> np.ndarray:
     """int32[some, columns]: the codes of some rows, a column brought in after the other."""
     out = np.empty((some.size, len(columns)), np.int32)
     for j, column in enumerate(columns):

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import beside, cannot_group, count_keys, encode, looked_up, mixed_radix_columns, narrow
+from shoal.engines.codes import cannot_group, count_keys, encode, looked_up, mixed_radix_columns, narrow, stacked
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -209,8 +209,8 @@ class FrameTable:
         key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
         cell, first, count = count_keys(key)
         histogram = Histogram(
-            quasi=beside(coded[:d], first),
-            sensitive=beside(coded[d:], first),
+            quasi=stacked(coded[:d], first),
+            sensitive=stacked(coded[d:], first),
             count=count,
             quasi_names=tuple(quasi),
             sensitive_names=tuple(sensitive),

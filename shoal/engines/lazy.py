@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import beside, cannot_group, count_keys, encode, mixed_radix_columns, narrow
+from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns, narrow, stacked
 from shoal.engines.frames import split_triples
 from shoal.engines.order import ShuffleKey, row_hashes
 from shoal.engines.source import too_little
@@ -142,8 +142,8 @@ class LazyTable:
             refuse_other_count(str(self.origin.source), int(held.sum()), self.origin.records)
         d = len(quasi)
         histogram = Histogram(
-            quasi=beside(coded[:d], first),
-            sensitive=beside(coded[d:], first),
+            quasi=stacked(coded[:d], first),
+            sensitive=stacked(coded[d:], first),
             count=held,
             quasi_names=tuple(quasi),
             sensitive_names=tuple(sensitive),

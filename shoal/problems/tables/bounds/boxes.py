@@ -314,7 +314,7 @@ FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves enough m
 GOOD = 0.5  # share of what multipliers have more than what is proved that is enough
 DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 20_000  # of the search of one anchor
-TOLD = 100  # anchors that tell what a sweep will take
+SAMPLED = 100  # anchors that tell what a sweep will take
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 MOST = 400_000  # columns kept
@@ -484,7 +484,7 @@ def raised(
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        looked, took = _told(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began))
+        looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began))
         looks -= OF_COLUMN * columns.loss.size
         if looked <= SPENT * looks and (until is None or took <= SPENT * (until - began)):
             swept = _sweep(p, at, until)
@@ -565,13 +565,13 @@ def _nothing(m: int, group: int) -> Violated:
     return Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, group), np.int32))
 
 
-def _told(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float, float]:
+def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float, float]:
     """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits."""
     from shoal.kernels.tables.box_separation import separate
 
     asked, out, began, looked = _asked(at), _nothing(at.size, p.cells.group), clock(), 0.0
     anchors, took = int((at > 0.0).sum()), 0.0
-    some = np.unique(np.linspace(0, max(anchors - 1, 0), min(TOLD, anchors)).astype(np.int64))
+    some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
     for x in some:
         looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)
