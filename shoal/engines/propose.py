@@ -26,6 +26,7 @@ from shoal.engines.recognize import (
     CODES,
     DIRECT,
     FEW,
+    REMARKS,
     alike,
     by_name,
     codes,
@@ -388,7 +389,7 @@ def _role(series: pl.Series, rows: int, alone: int, distinct: int, texts: Sequen
     found = recognize(series.name, texts, distinct, rows)
     single = f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds" if rows else ""
     if found is not None and found.role == DIRECT:
-        numbers = "remarks" not in found.what and distinct * 20 > rows
+        numbers = found.what != REMARKS and distinct * 20 > rows
         return DIRECT, found.reason, distinct - alone if numbers and alone < distinct else 0
     if free:
         return DIRECT, "free text, which can name people, so it is removed", 0

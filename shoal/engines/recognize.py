@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 DIRECT = "identifier"
+REMARKS = "remarks, which can name people"
 _LOOKED = 600  # values of a column whose form is looked at
 CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for labels
 FEW = 10  # a column with no more values than this, on many rows, numbers nobody
@@ -143,7 +144,7 @@ _NAMED: list[tuple[str, str, str]] = [
     ),
     (
         DIRECT,
-        "remarks, which can name people",
+        REMARKS,
         r" (?:remarks?|comments?|notes?|memo|free ?text|bemerkung(?:en)?|kommentare?|freitext|anmerkung(?:en)?"
         r"|notiz(?:en)?|remarques?|observaciones) $",
     ),

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.recognize import DIRECT, Kind, by_name, by_values, numbers_nobody
+from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, numbers_nobody
 from shoal.engines.table import Singled, Table
 from shoal.errors import InputError
 
@@ -128,7 +128,8 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     if held is not None and held.role == DIRECT:
         return held.reason
     said = by_name(name)
-    if said is not None and said.role == DIRECT and not numbers_nobody(distinct, rows):
+    repeated = said is not None and said.what == REMARKS and not alone  # a few words again and again: no free text
+    if said is not None and said.role == DIRECT and not repeated and not numbers_nobody(distinct, rows):
         return said.reason
     if alone > SHARE * rows:
         return f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds"

@@ -103,12 +103,14 @@ def promise(figures: Mapping[str, Any]) -> str:
         parts.append(", ".join([text, *more]))
     changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
-    first = f"The rule book made {ruled} coarser first; what is called before is the table after that. Beyond it "
-    cost = (first if ruled else "For this ") + f"{hidden:,} values were hidden. "
-    if changed is not None:  # which a public page of centers cannot know
-        cost = (first if ruled else "For this ") + (
-            f"{changed:,} of {release['rows']:,} rows were changed and {hidden:,} values hidden. "
-        )
+    many = f"{hidden:,} values"
+    if changed is None:  # which a public page of centers cannot know
+        cost = f"{many} were hidden. "
+    else:
+        cost = f"{changed:,} of {release['rows']:,} rows were changed, and {many} were hidden. "
+    if ruled:
+        first = f"The rule book made {ruled} coarser first; what is called before is the table after that."
+        cost = f"{first} Beyond it, {cost}"
     return "; ".join(parts) + ". " + cost + certificate_words(release)
 
 

@@ -480,8 +480,8 @@ class Recoder:
         )
         if word is not None:
             raise PolicyError(
-                f"a recoder reads no areas; pass the graph of {word!r} as a hierarchy, "
-                "⟨shoal.Hierarchy.regions(areas, pairs, weights)⟩, whose classes are connected sets of areas"
+                f"a recoder reads no areas; pass the graph of {word!r} as a hierarchy, which "
+                "shoal.Hierarchy.regions(areas, pairs, weights) makes: its classes are connected sets of areas"
             )
         publish = "hierarchy" if self.hierarchies else "stars"
         return Policy.of(None, **asked, publish=publish, global_recoding=True, keep_order=True)

@@ -285,3 +285,11 @@ def test_remarks_are_no_number_of_a_person(tmp_path: Path) -> None:
     pl.DataFrame({"Bemerkung": [f"siehe {i // 2}" for i in range(60)]}).write_csv(tmp_path / "b.csv")
     (found,) = propose(tmp_path / "b.csv")
     assert (found.role, found.person, "person =" in " ".join(found.warnings)) == ("identifier", False, False)
+
+
+def test_remarks_that_are_a_few_words_again_and_again_are_carried() -> None:
+    frame = pl.DataFrame({"age": [20, 20, 30, 30], "note": ["flu", "gout"] * 2})
+    assert "note" in shoal.anonymize(frame, quasi_identifiers=["age"], k=2, effort="fast").table.columns
+    alone = frame.with_columns(note=pl.Series(["ring her sister", "gout", "gout", "gout"]))
+    with pytest.raises(InputError, match="remarks, which can name people"):
+        shoal.anonymize(alone, quasi_identifiers=["age"], k=2, effort="fast")

@@ -278,7 +278,7 @@ def test_a_group_that_agrees_is_said_to() -> None:
     assert "100" not in text
     assert "hiv" not in text, "a disclosure is no promise: the page warns of it before"
     assert "more than 40.1 % of the rows share a value of d" in text
-    assert "2 of 10 rows were changed and 3 values hidden" in text
+    assert "2 of 10 rows were changed, and 3 values were hidden" in text
     assert "at most 1.5 times the least possible, proved" in text
     one_level = certificate | {"details": {"uniform_cost": 3}}
     assert "times" not in promise({"release": release | {"certificate": one_level}, "audit": audit})
