@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -261,3 +262,23 @@ def test_a_certificate_that_was_changed(kind: str, tmp_path: Path) -> None:
     certificate.write_text(json.dumps(json.loads(certificate.read_text()) | {"kind": "riddles"}))
     with pytest.raises(InputError, match="of a kind"):
         shoal.verify(tmp_path / "x.csv", certificate)
+
+
+def test_why_areas_are_in_no_region_is_looked_at(tmp_path: Path) -> None:
+    """A strip a to d, an island that is too light, and one that has to be kept out by request."""
+    areas = pl.DataFrame({"id": list("abcdef"), "people": [3, 3, 3, 3, 1, 9]})
+    edges = [(0, 1), (1, 2), (2, 3)]
+    pairs = pl.DataFrame([(areas["id"][i], areas["id"][j]) for i, j in edges], schema=["u", "v"], orient="row")
+
+    def looked(asked: dict[str, Any]) -> dict[str, tuple[bool, str]]:
+        found = shoal.regions.merge(edges, areas["people"].to_numpy(), 6, seed=1, **asked)
+        out = tmp_path / f"{len(asked)}.csv"
+        shoal.release(found, areas, weight="people", edges=edges, id="id").write(out)
+        verdict = shoal.verify(out, out.with_suffix(".certificate.json"), [areas, pairs])
+        assert verdict.holds, verdict
+        return {f.check: (f.holds, f.how) for f in verdict.findings}
+
+    assert looked({})["why left out"] == (True, "recomputed")
+    assert looked({"exclude": np.arange(6) == 5})["why left out"] == (True, "stated")
+    merged = {"light": "nearest", "coordinates": np.c_[np.arange(6.0), np.zeros(6)], "geographic": False}
+    assert "why left out" not in looked(merged)
