@@ -33,15 +33,6 @@ from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
-from shoal.publishing.columns.recodings import ColumnText, recodings, shown
-from shoal.publishing.columns.replaced import (
-    blurred_columns,
-    by_centers,
-    of_columns,
-    ordered_as_equal,
-    published_classes,
-    replacement,
-)
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
@@ -56,6 +47,15 @@ from shoal.publishing.people import (
     sample_of,
     weighed_need,
     without_units,
+)
+from shoal.publishing.recodings import ColumnText, recodings, shown
+from shoal.publishing.replaced import (
+    blurred_columns,
+    by_centers,
+    of_columns,
+    ordered_as_equal,
+    published_classes,
+    replacement,
 )
 from shoal.publishing.tables.audited import MAX_COMPOSITION, figures_after
 from shoal.publishing.tables.figures import before

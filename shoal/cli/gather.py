@@ -24,7 +24,7 @@ from shoal.cli.options import (
     keywords,
     with_options,
 )
-from shoal.model.settings import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
+from shoal.model.conditions import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
 
 if TYPE_CHECKING:
     import polars as pl

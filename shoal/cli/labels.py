@@ -23,7 +23,7 @@ from shoal.cli.options import (
     keywords,
     with_options,
 )
-from shoal.model.settings import INTERVAL_CONDITIONS, LABEL_CONDITIONS
+from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
-from shoal.model.settings import SETTINGS, SHORTHANDS, Condition, Setting, entry_of
+from shoal.model.conditions import Condition
+from shoal.model.settings import SETTINGS, SHORTHANDS, Setting, entry_of
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:

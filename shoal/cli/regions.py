@@ -32,7 +32,7 @@ from shoal.cli.options import (
 )
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
-from shoal.model.settings import AREA_CONDITIONS, AreaConditions
+from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
 
 if TYPE_CHECKING:
     from shoal.engines.geography import Geography

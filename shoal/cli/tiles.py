@@ -23,7 +23,7 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
-from shoal.model.settings import TILE_CONDITIONS
+from shoal.model.conditions import TILE_CONDITIONS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -55,7 +55,7 @@ from shoal.model.privacy.requirement import refuse_unenforced
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Population, refuse_infeasible, uncovered
 from shoal.problems.tables.separate import part_of
-from shoal.publishing.columns.recodings import Labels, column_texts
+from shoal.publishing.recodings import Labels, column_texts
 from shoal.publishing.tables.limits import trees_of
 
 

@@ -16,7 +16,7 @@ import pytest
 import shoal
 from shoal.cli.commands import program
 from shoal.engines.features import codes_of
-from shoal.model.settings import (
+from shoal.model.conditions import (
     CELLULAR_CONDITIONS,
     GATHER_CONDITIONS,
     INTERVAL_CONDITIONS,

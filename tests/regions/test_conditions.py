@@ -13,7 +13,7 @@ import shoal
 from shoal.cli.commands import program
 from shoal.cli.options import conditions, with_options
 from shoal.engines.geography import geography
-from shoal.model.settings import AREA_CONDITIONS, AreaConditions
+from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
 from shoal.problems.regions import merge
 from shoal.problems.regions.request import Conditions
 from shoal.publishing.crosswalks.areas import as_merged

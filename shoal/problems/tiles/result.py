@@ -17,8 +17,8 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import keywords, known, number, seed_of, whole_number
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
+from shoal.model.conditions import TILE_CONDITIONS
 from shoal.model.metric import KM_PER_DEGREE
-from shoal.model.settings import TILE_CONDITIONS
 from shoal.problems.tiles.cells import round_cuts
 from shoal.problems.tiles.places import Places, holding, lines_of
 

@@ -30,8 +30,7 @@ from shoal.judge.file import read_release
 from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate
-from shoal.model.metric import Category, Metric, Number, Place, codes
-from shoal.model.settings import (
+from shoal.model.conditions import (
     AREA_CONDITIONS,
     CELLULAR_CONDITIONS,
     GATHER_CONDITIONS,
@@ -40,6 +39,7 @@ from shoal.model.settings import (
     TILE_CONDITIONS,
     Condition,
 )
+from shoal.model.metric import Category, Metric, Number, Place, codes
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.areas import as_merged, maxima

@@ -22,7 +22,7 @@ from shoal.judge.crosswalk import unmet
 from shoal.judge.places.areas import MEASURES
 from shoal.judge.places.region_outlines import weighed
 from shoal.model.cards import several
-from shoal.model.settings import AREA_CONDITIONS, AreaConditions
+from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources, tables
 from shoal.publishing.opening import opened

@@ -19,7 +19,7 @@ from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
 from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
-from shoal.model.settings import TILE_CONDITIONS
+from shoal.model.conditions import TILE_CONDITIONS
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources

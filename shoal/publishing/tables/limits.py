@@ -28,7 +28,7 @@ from shoal.model.privacy import AlphaKAnonymity, Model, OfPersons, TCloseness
 from shoal.model.privacy.base import CLOSE, said
 from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Decoys, Grouping
-from shoal.publishing.columns.recodings import ColumnText
+from shoal.publishing.recodings import ColumnText
 
 
 def share_models(asked: Policy) -> list[Model]:

@@ -22,7 +22,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
 from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Grouping
-from shoal.publishing.columns.recodings import ColumnText, by_classes, without_effect
+from shoal.publishing.recodings import ColumnText, by_classes, without_effect
 
 
 def replacement(column: ColumnText, coded: Any, numeric_stars: str, apart: bool) -> Replacement:
