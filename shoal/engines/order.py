@@ -53,11 +53,11 @@ class ShuffleKey:
     fresh: bool
 
     @classmethod
-    def of(cls, secret: bytes | None, context: bytes | Iterable[Any] = b"") -> ShuffleKey:
+    def of(cls, secret: bytes | None, context: Iterable[Any] = ()) -> ShuffleKey:
         """From the caller's secret (at least 16 bytes) or fresh randomness.
 
         context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
-                 two of them cannot be laid side by side row by row; bytes, or buffers of bytes one after another
+                 two of them cannot be laid side by side row by row; buffers of bytes, one after another
 
         Raises PolicyError for a secret that is too short or no bytes.
         """
@@ -65,7 +65,7 @@ class ShuffleKey:
             raise PolicyError(f"secret: give at least {LEAST} bytes, or None for fresh randomness")
         master = secrets.token_bytes(32) if secret is None else secret
         digest = hashlib.sha256()
-        for some in [context] if isinstance(context, bytes) else context:
+        for some in context:
             digest.update(some)
         place, order = (hmac.digest(master, word + digest.digest(), "sha256") for word in (b"place", b"order"))
         return cls(place, order, secret is None)

@@ -5,6 +5,7 @@ A histogram has the distinct tuples with their counts.  A partition puts every r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -175,7 +176,14 @@ def rising(*codes: np.ndarray) -> np.ndarray:
     """
     least = [int(c.min(initial=0)) for c in codes]
     sizes = [int(c.max(initial=0)) - low + 1 for c, low in zip(codes, least, strict=True)]
-    order: np.ndarray = np.argsort(mixed_radix(np.stack(codes, axis=1) - np.array(least), sizes))
+    key = np.zeros(codes[0].size, np.int64)
+    for code, low, size in zip(codes, least, sizes, strict=True) if math.prod(sizes) < 2**62 else ():
+        key *= size
+        key += code
+        key -= low
+    if math.prod(sizes) >= 2**62:
+        key = mixed_radix(np.stack(codes, axis=1) - np.array(least), sizes)
+    order: np.ndarray = np.argsort(key)
     return order
 
 
@@ -210,8 +218,8 @@ class Partition:
     def of(cls, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Partition:
         """Sorted by (group, cell), equal pairs added up, empty ones dropped, groups renumbered from 0."""
         cell, group, count = (np.asarray(a, dtype=np.int64) for a in (cell, group, count))
-        kept = count > 0
-        cell, group, count = cell[kept], group[kept], count[kept]
+        if not (kept := count > 0).all():
+            cell, group, count = cell[kept], group[kept], count[kept]
         order = rising(group, cell)
         cell, group, count = cell[order], group[order], count[order]
         if cell.size:

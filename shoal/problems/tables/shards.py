@@ -16,11 +16,13 @@ of the two bounds what the row loses in any partition of the table, and the sum 
 
 from __future__ import annotations
 
+import ctypes
 import heapq
 import io
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -67,20 +69,7 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     orders = (_Order(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
     spread = task.constraints.workers
     found = _here(task, orders) if spread is None else _elsewhere(task, orders, spread, len(parts))
-    cells, groups, counts, held = [], [], [], 0
-    methods: dict[str, int] = {}
-    alone: dict[int, np.ndarray] = {}
-    for (number, part), one in zip(enumerate(parts), found, strict=True):
-        if int(one.cell.max(initial=0)) >= part.size:
-            raise VerificationError("a shard came back with cells of another; nothing comes of it")
-        methods[one.method] = methods.get(one.method, 0) + 1
-        cells.append(part[one.cell])
-        groups.append(one.group.astype(np.int64) + held)
-        counts.append(one.rows)
-        held = int(groups[-1].max(initial=held - 1)) + 1
-        if one.price is not None:
-            alone[number] = one.price
-    partition = Partition.of(np.concatenate(cells), np.concatenate(groups), np.concatenate(counts))
+    partition, methods, alone = _as_one(parts, found)
     partition.check(histogram)
     if not need.closed:
         partition = merged(task, partition)
@@ -94,7 +83,42 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     attempts = ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
     grouping = Grouping(partition, certificate, made.method, attempts)
     refuse_ceiling(task, partition, made.method)
+    _give_back()
     return grouping
+
+
+def _as_one(
+    parts: Sequence[np.ndarray], found: Iterator[_Searched]
+) -> tuple[Partition, dict[str, int], dict[int, np.ndarray]]:
+    """(the shards' partitions as one, how many each method made, by shard what its nearest rows prove)."""
+    cells, groups, counts, held = [], [], [], 0
+    methods: dict[str, int] = {}
+    alone: dict[int, np.ndarray] = {}
+    for (number, part), one in zip(enumerate(parts), found, strict=True):
+        if int(one.cell.max(initial=0)) >= part.size:
+            raise VerificationError("a shard came back with cells of another; nothing comes of it")
+        methods[one.method] = methods.get(one.method, 0) + 1
+        cells.append(_narrow(part[one.cell]))
+        groups.append(_narrow(one.group.astype(np.int64) + held))
+        counts.append(_narrow(one.rows))
+        held = int(groups[-1].max(initial=held - 1)) + 1
+        if one.price is not None:
+            alone[number] = one.price
+        _give_back()
+    return Partition.of(*map(np.concatenate, (cells, groups, counts))), methods, alone
+
+
+def _narrow(held: np.ndarray) -> np.ndarray:
+    return narrowest(held, int(held.max(initial=0)) + 1)
+
+
+def _give_back() -> None:
+    """What is free goes back to the system, where the C library does so when it is asked.
+
+    Small arrays of each shard leave gaps between what is kept of it; together they took as much as all that is kept.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # of a library that does not know of it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Order(NamedTuple):
@@ -150,7 +174,7 @@ def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
     found = _searched(order)
     spent, alone = clock() - began, replace(order.task, effort=Effort("fast"), part=False)
     price = neighbors(alone, clock() + max(BOUND / order.shards, 0.5 * spent))
-    cell, group, rows = (held.astype(np.min_scalar_type(int(held.max(initial=0)))) for held in found[1:4])
+    cell, group, rows = map(_narrow, found[1:4])
     out = io.BytesIO()
     proved = np.zeros(0) if price is None else price
     np.savez_compressed(out, method=np.array(found.method), cell=cell, group=group, rows=rows, price=proved)
@@ -281,6 +305,7 @@ def composed(
                 away = sum((held[other, j][h.quasi[part, j]] for j in range(len(columns))), np.zeros(part.size))
                 np.minimum(own, away, out=own)
         price[part] = own
+        _give_back()
     out.values["shards"] = total(task, price)
     out.seconds = clock() - began
     return out

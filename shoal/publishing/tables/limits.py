@@ -57,7 +57,7 @@ def decoys_of(asked: Policy, histogram: Histogram, secret: bytes | None) -> Deco
         return None
     context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     counts = np.sort(histogram.count).astype("<i8").tobytes()
-    return Decoys(asked.minimality, dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place))
+    return Decoys(asked.minimality, dealer(ShuffleKey.of(secret, (b"decoys", context, counts)).place))
 
 
 def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Policy) -> Grouping:
