@@ -394,11 +394,13 @@ def _recode(
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
     replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
-    shuffle_key, blurred = (
-        ShuffleKey.of(secret, _context(counted, grouping, asked)),
-        blurred_columns(columns, replacements),
-    )
+    blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
+    tuples_shown = Expected(
+        histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
+        starred=[c.starred for c in columns], sensitive=counted.sensitive,
+    )  # fmt: skip
+    shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _context(tuples_shown, asked))
     dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
     placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
@@ -486,14 +488,12 @@ def _method(asked: Policy) -> str:
     return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
 
 
-def _context(counted: Counted, grouping: Grouping, asked: Policy) -> bytes:
-    """What a release is of: its policy, how many rows its cells have and its partition, alike on every engine.
+def _context(published: Expected, asked: Policy) -> bytes:
+    """What a release is of: its policy and the tuples it publishes, alike on every engine, and nothing that it hides.
 
-    The partition too: two searches in seconds may end apart, and laid side by side in one order their rows would be
-    told by both groups.
+    The tuples too: two searches in seconds may end apart, and laid side by side in one order their rows would be told
+    by both groups.
     """
     request = {name: value for name, value in asked.describe().items() if name != "judge"}  # whoever judges the rows
     described = json.dumps(request, sort_keys=True, default=str).encode()
-    shared = grouping.partition
-    held = (np.sort(counted.histogram.count), shared.cell, shared.group, shared.count)
-    return described + b"".join(np.asarray(a).astype("<i8").tobytes() for a in held)
+    return described + published.digest()
