@@ -396,11 +396,12 @@ def _recode(
     replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
     blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
-    tuples_shown = Expected(
-        histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
-        starred=[c.starred for c in columns], sensitive=counted.sensitive,
+    left, left_merged = without_units(counted, merged, asked)  # who is behind the rows is no part of their order
+    expected = Expected(
+        histogram=left.histogram, partition=left_merged, columns=replacements, texts=[c.texts for c in columns],
+        starred=[c.starred for c in columns], sensitive=left.sensitive, plain=[c.code >= 0 for c in columns],
     )  # fmt: skip
-    shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _context(tuples_shown, asked))
+    shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _context(expected, asked))
     dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
     placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
@@ -409,8 +410,7 @@ def _recode(
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_by_part(placed, counted, asked)
     out, persons, people = judged(placed, asked)
-    _, merged = without_units(counted, merged, asked)
-    counted, partition = without_units(counted, grouping.partition, asked)
+    merged, (counted, partition) = left_merged, without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
     facts = Facts(
         rows=counted.histogram.rows,
@@ -431,10 +431,7 @@ def _recode(
         ),
     )  # fmt: skip
     placement = Placement(
-        expected=Expected(
-            histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
-            starred=[c.starred for c in columns], sensitive=counted.sensitive, plain=[c.code >= 0 for c in columns],
-        ),
+        expected=expected,
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
