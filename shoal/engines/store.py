@@ -399,6 +399,9 @@ def _early(days: pl.Series) -> bool:
     return isinstance(first, datetime.date) and first < _FIRST_DAY
 
 
+_LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have it
+
+
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
 
@@ -412,6 +415,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}
     )
+    book.set_properties({"created": _LONG_AGO})  # so that the same rows give the same bytes
     try:
         frame.write_excel(book)
         book.close()
