@@ -175,6 +175,9 @@ SYNONYMS = {
     "--latitude": ("--y",), "--longitude": ("--x",), "--delimiter": ("--separator",), "--sep": ("--separator",),
     "--overwrite": ("--force",), "--id": ("--identifiers",), "--identifier": ("--identifiers",),
     "--hierarchies": ("--hierarchy",), "--population-column": ("--weight",), "--k": ("--r",), "--r": ("--k",),
+    "--key-vars": ("--quasi",), "--keyvars": ("--quasi",), "--sensitive-attributes": ("--sensitive",),
+    "--k-anonymity": ("--k",), "--l-diversity": ("--l",), "--ldiversity": ("--l",), "--t-closeness": ("--t",),
+    "--suppression-limit": ("--max-suppressed",), "--importance": ("--weight",), "--hhid": ("--household",),
     "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
 }  # fmt: skip
 _KINDS = {

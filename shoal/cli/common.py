@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import shlex
 import sys
 import time
@@ -350,6 +351,8 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         name, equals, value = text.rpartition("=")
         if not equals or not name:
             raise PolicyError(f"{option} {text!r}: write column=value")
+        if re.search(r"=.*,", name):
+            raise PolicyError(f"{option} {text!r} names several columns; repeat the option for each of them")
         try:
             out[name] = convert(value)
         except ValueError:
