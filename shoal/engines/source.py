@@ -35,7 +35,7 @@ _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is
     (b"PK\x03\x04", "an Excel file or a ZIP archive", "end the name of an Excel file in .xlsx, and unpack an archive"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", "end its name in .xls"),
     (b"\x1f\x8b", "packed with gzip", "end its name in .csv.gz, or unpack it"),
-    (b"BZh", "packed with bzip2", _UNPACK),
+    (b"BZh91AY&SY", "packed with bzip2", _UNPACK),
     (b"\xfd7zXZ\0", "packed with xz", _UNPACK),
     (b"\x28\xb5\x2f\xfd", "packed with zstd", _UNPACK),
     (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
@@ -134,7 +134,7 @@ def _refuse_foreign(path: Path) -> None:
     except OSError:
         return  # whoever reads it says why
     for first, what, instead in _FOREIGN:
-        if head.lower().startswith(first.lower()):
+        if head.lower().startswith(first.lower()) and (first != b"PAR1" or min(head) < 9):  # PAR1 may name a column
             raise InputError(f"{path.name!r} is {what}, and is read as CSV by its name; {instead}")
 
 

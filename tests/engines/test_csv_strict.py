@@ -67,7 +67,7 @@ REFUSED: list[tuple[bytes, str]] = [
 ]
 FOREIGN = {
     "t.csv": [
-        (b"PAR1SECRET", "is a Parquet file, and is read as CSV by its name; end its name in .parquet"),
+        (b"PAR1\x15\x04SECRET", "is a Parquet file, and is read as CSV by its name; end its name in .parquet"),
         (b"PK\x03\x04SECRET", "is an Excel file or a ZIP archive"),
         (gzip.compress(b"a,b\n1,SECRET\n"), "is packed with gzip, and is read as CSV by its name; end its name in"),
         (bz2.compress(b"a,b\n1,SECRET\n"), "is packed with bzip2"),
@@ -89,6 +89,12 @@ def test_what_is_no_csv_is_refused_by_what_it_is(
     with pytest.raises(InputError, match=re.escape(says)) as caught:
         open_table(tmp_path / name, engine)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("names", ["PAR1,par2", "bzh1,b", "pk,b"])
+def test_a_header_may_begin_as_another_kind_of_file_does(tmp_path: Path, names: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{names}\n1,2\n3,4\n")
+    assert list(open_table(tmp_path / "t.csv", "polars").columns) == names.split(",")
 
 
 @pytest.mark.parametrize(
