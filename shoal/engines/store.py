@@ -189,7 +189,9 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
         if bad.all():
-            raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
+            comma = values.dtype == pl.String and values.str.contains(r"^\s*-?\d+,\d+\s*$").all()
+            hint = "write decimal points for its commas" if comma else "name a column of numbers"
+            raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
         first = int(bad.arg_max() or 0) + 1
         raise InputError(
             f"column {name!r} has no finite number in {several(int(bad.sum()), 'row')}, first in row {first:,}; "
