@@ -11,14 +11,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.errors import InputError
 from shoal.judge import series
 from shoal.judge.crosswalk import Stated, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
 from shoal.judge.originals.covering import Reading, column
+from shoal.judge.originals.population import Census, Covered, check_of, numbers, refuse_foreign, uniques
 from shoal.judge.places.areas import NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.tables.shown import breach
+from shoal.model.privacy import DeltaPresence, KMap
 from shoal.model.rule_books import Harbor
 
 # Three clusters of records at 0, 10 and 20; 3 is the farthest that a record lies from its center.
@@ -66,6 +69,19 @@ def test_a_diameter_is_met_as_certified(center: str, diameter: float, met: bool,
 def test_clusters_of_equal_or_close_records_have_the_diameter_of_their_radius(scale: float) -> None:
     assert width("record", 3.0 * scale, True, scale=scale).holds
     assert width("record", 3.0 * scale - 0.01, True, scale=scale).holds is False
+
+
+def test_an_empty_file_of_centers_belongs_to_an_empty_table() -> None:
+    asked = {"features": [FEATURE], "center": "record", "sensitive": [], "norm": "euclidean", "unit": "u", "r": 2,
+             "l": [], "distinct_l": [], "epsilon": 0.0}  # fmt: skip
+    facts = dict.fromkeys(["rows", "points", "left_out", "may_be_left_out", "smallest_group", "largest_group", "radius",
+                           "centers_replaced", "groups", "records"], 0)  # fmt: skip
+    details = {"clusters": 0, "left_out": 0, "may_be_left_out": 0, "r": 2}
+    rows = CENTERS.with_columns(radius=pl.lit("exactly"))[:0]
+    stated = Stated(asked, facts, 0.0, 0.0, "u", details, "gather")
+    found = judge_clusters(rows, stated, "frame", CENTERS.select("x")[:0])
+    assert [f.check for f in found][-4:] == ["centers", "distance", "records", "bound"]
+    assert all(f.holds for f in found)
 
 
 AREAS = pl.DataFrame({NAMED: ["a", "b", "c", "d", "e"], "people": [3, 9, 4, 4, 20], "homes": [1, 1, 1, 1, 50]})
@@ -229,3 +245,53 @@ def test_a_hierarchy_has_each_value_once_and_one_depth(tmp_path: Path, rows: str
     assert {f.check: f.holds for f in found} == (
         {"values": True, "k": True, "nested": True} if holds else {"values": False}
     )
+
+
+def covering(rows: list[int], people: list[int]) -> Covered:
+    """Classes of so many rows, each of which covers people of its own."""
+    own = [(np.array([i]), np.array([i])) for i in range(len(rows))]
+    return Covered(np.array(rows), np.array(people), sum(people), False, np.array(people), own)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "people", "passes", "level"),
+    [
+        (KMap(5), [2, 1], [5, 9], True, 5),
+        (KMap(5), [2, 1], [4, 9], False, 4),
+        (DeltaPresence(0.25, 0.5), [2, 1], [4, 4], True, 0.5),
+        (DeltaPresence(0.25, 0.5), [2, 1], [3, 4], False, 2 / 3),
+        (DeltaPresence(0.25, 0.5), [2, 1], [4, 5], False, 0.2),  # the end that fails
+        (DeltaPresence(0.25, 0.5), [], [], True, None),
+    ],
+)
+def test_a_model_of_the_population_holds_up_to_its_ends(
+    model: KMap | DeltaPresence, rows: list[int], people: list[int], passes: bool, level: float | None
+) -> None:
+    found = check_of(model, covering(rows, people))
+    assert (found.passes, found.level) == (passes, pytest.approx(level))
+
+
+def test_a_population_holds_its_sample() -> None:
+    refuse_foreign(covering([2, 3], [2, 3]))
+    with pytest.raises(InputError, match="1 of the 2 classes"):
+        refuse_foreign(covering([2, 3], [2, 2]))
+    census = Census(pl.DataFrame({"a": [1, 2]}), np.array([3, 4]))
+    census.refuse_smaller(7)
+    with pytest.raises(InputError, match="7 rows and the sample 8"):
+        census.refuse_smaller(8)
+
+
+@pytest.mark.parametrize("weights", [[1.0, None], [1.0, float("nan")], [1.0, float("inf")], ["1", "x"], [1, -1]])
+def test_a_weight_is_a_number_from_0(weights: list[Any]) -> None:
+    assert numbers(pl.Series([0.0, 2.5]), "w").to_list() == [0.0, 2.5]
+    with pytest.raises(InputError, match="weight"):
+        numbers(pl.Series(weights, strict=False), "w")
+
+
+def test_a_tenth_of_the_population_decides_which_estimate_is_taken() -> None:
+    sizes = {1: 300, 2: 90, 3: 40, 8: 10}  # 680 rows
+    assert uniques(sizes, 6800).rule == "pitman"
+    assert uniques(sizes, 6799).rule == "snb"
+    assert uniques(sizes, 681).rule != "counted"
+    assert uniques(sizes, 680) == (300, 300, 300, 300, "counted")
+    assert uniques({2: 1}, 1000) == (0, 0, 0, 0, "counted")
