@@ -104,7 +104,7 @@ def test_the_judge_tells_which_sets_hang_together(given: Any, data: st.DataObjec
 def test_the_judge_says_what_is_wrong() -> None:
     graph = AreaGraph(Hierarchy.regions([*PEOPLE], PAIRS))
     assert graph.wrong(["a", "{a, b}", "*", None, "{d, g}"], "*") is None
-    assert graph.wrong(["{a, c}"], "*") == "a published set of areas does not hang together"
+    assert graph.wrong(["{a, c}"], "*") == "a published set of areas is not connected"
     for text in ("x", "{a, x}", "{a, a}", "{a", "[a, b]"):
         assert graph.wrong([text], "*") == "a published value is no set of areas"
 

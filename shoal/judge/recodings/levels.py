@@ -68,7 +68,7 @@ class AreaGraph:
             if members is None:
                 return "a published value is no set of areas"
             if not self.connected(members):
-                return "a published set of areas does not hang together"
+                return "a published set of areas is not connected"
         return None
 
 
