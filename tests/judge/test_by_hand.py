@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from shoal.errors import InputError
-from shoal.judge import series
+from shoal.judge import composition, series
 from shoal.judge.crosswalk import Stated, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
@@ -261,6 +261,7 @@ def covering(rows: list[int], people: list[int]) -> Covered:
         (DeltaPresence(0.25, 0.5), [2, 1], [4, 4], True, 0.5),
         (DeltaPresence(0.25, 0.5), [2, 1], [3, 4], False, 2 / 3),
         (DeltaPresence(0.25, 0.5), [2, 1], [4, 5], False, 0.2),  # the end that fails
+        (DeltaPresence(0.6, 1.0), [1], [1], True, 1.0),
         (DeltaPresence(0.25, 0.5), [], [], True, None),
     ],
 )
@@ -295,3 +296,14 @@ def test_a_tenth_of_the_population_decides_which_estimate_is_taken() -> None:
     assert uniques(sizes, 681).rule != "counted"
     assert uniques(sizes, 680) == (300, 300, 300, 300, "counted")
     assert uniques({2: 1}, 1000) == (0, 0, 0, 0, "counted")
+
+
+def test_everybody_is_read_from_the_last_of_the_widest_originals_that_has_them() -> None:
+    narrow = pl.DataFrame({"age": [1, 2, 3]})
+    wide = pl.DataFrame({"age": [10, 20], "town": ["a", "b"]})
+    wider = pl.DataFrame({"age": [100, 200], "town": ["c", "d"], "pay": [5, 6]})
+    release = composition.Published(pl.DataFrame(), ["age", "town", "job"])
+    rows = np.array([[0, 1, 2, -1], [-1, 0, 1, 1], [-1, -1, 0, 1]])  # of four people in each original
+    at, table = composition._anybody(release, [narrow, wide, wider], rows)
+    assert at.tolist() == [-1, 0, 2, 3]
+    assert table.rows() == [("10", "a"), ("20", "b"), ("100", "c"), ("200", "d")]
