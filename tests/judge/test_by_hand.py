@@ -123,7 +123,7 @@ def test_no_heaviest_region_is_below_k_or_its_heaviest_area(k: int, low: int, ho
     assert bound(k, low) == how
 
 
-def ledger_fault(folder: Path, mode: str, number: int, values: list[str]) -> str | None:
+def ledger_fault(folder: Path, mode: str, number: int, values: list[str], l: int = 2, copies: int = 1) -> str | None:
     """What is wrong with a ledger of two people in one class, whose table shows ``values``."""
     path = folder / "release.csv"
     pl.DataFrame({"q": ["1", "1"], "s": values}).write_csv(path)
@@ -134,8 +134,8 @@ def ledger_fault(folder: Path, mode: str, number: int, values: list[str]) -> str
 
     value = [code("value", v) for v in "ab"]
     persons = pl.DataFrame({"tuple": [code("tuple", "1")] * 2, "value": value, "possible": [" ".join(value)] * 2})
-    about = {"mode": mode, "policy": {"privacy": [{"l": 2}]}}
-    content = {"units": [[code("tuple", "1"), " ".join(value), 1]]}
+    about = {"mode": mode, "policy": {"privacy": [{"k": 2}, {"l": 1}, {"l": l}]}}
+    content = {"units": [[code("tuple", "1"), " ".join(value), copies]]} if mode == "again" else {}
     return series._ledger_fault(path, content, persons, about, b"k", (["q"], ["s"]), number)
 
 
@@ -151,6 +151,11 @@ def test_the_table_of_every_part_but_a_view_stands_beside_its_ledger(
 ) -> None:
     assert ledger_fault(tmp_path, mode, number, ["a", "b"]) is None
     assert (ledger_fault(tmp_path, mode, number, ["a", "c"]) is not None) is looked_at
+
+
+def test_a_group_of_a_series_leaves_l_values_possible_and_shows_each_as_often(tmp_path: Path) -> None:
+    assert "fewer values" in str(ledger_fault(tmp_path, "again", 1, ["a", "b"], l=3))
+    assert "other rows" in str(ledger_fault(tmp_path, "again", 1, ["a", "b"], copies=2))
 
 
 def test_an_empty_text_is_missing_in_a_file_of_text() -> None:
