@@ -242,7 +242,11 @@ def store(
     separator = one_character(separator) or usual_separator(path)
     try:
         if kind == "parquet":
-            frame.select(without_levels(c) for c in frame.iter_columns()).write_parquet(path, compression=packed)
+            plain = frame.select(without_levels(c) for c in frame.iter_columns())
+            # of a part in an order of chance the least and the greatest value tell a reader nothing
+            plain.write_parquet(
+                path, compression=packed, statistics={"null_count": True} if packed == "snappy" else True
+            )
         elif kind == "excel":
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):
