@@ -1,4 +1,4 @@
-"""What every command shares: printing an answer, and saying how far the work is.
+"""What every command shares: it prints answers, says how far the work is, and reads lists and pairs of options.
 
 An answer is lines for people, or with ``--json`` one object for programs.  Progress is a bar, or with ``--log-json``
 lines of JSON.
@@ -130,7 +130,7 @@ class Job:
         self.lines = Lines(sys.stderr, command) if log else None
 
     def parsed(self, asked: dict[str, Any]) -> None:
-        """The words were understood: takes those that every command has out of ``asked`` and keeps the others."""
+        """Take the options that every command has out of ``asked``, and keep the others."""
         asked.pop("log_json", None)
         self.if_changed = bool(asked.pop("if_changed", False))
         self.asked = dict(asked)

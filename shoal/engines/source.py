@@ -1,10 +1,9 @@
-"""A file to be read: it is there, it is one file, and its name is taken literally.
+"""What a table is read from: one file or several, and what an engine may use to read it.
 
-A table that stands in several files: a folder, a list, a pattern, with columns in the names of folders.
-
-What an engine may use and what of a source it reads: the settings of tables larger than memory.
-
-How much memory a search takes, said before it begins, and which engine had too little of its own."""
+The name of a file is taken literally.  A table in several files is a folder, a list or a pattern, also with columns in
+the names of folders (``parts_of``).  ``Scope`` has the settings of tables larger than memory.  The module also says
+before a search begins how much memory it takes, and which engine had too little of its own.
+"""
 
 from __future__ import annotations
 

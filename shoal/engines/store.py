@@ -1,12 +1,9 @@
-"""Tables to disk: CSV (also .gz), Parquet and Excel, each holding exactly what it is given or refusing it.
+"""Tables to and from disk: CSV (also .gz), Parquet and Excel.
 
-A table that is never whole in memory, written slice by slice: one file, or a folder of parts.
-
-Tables from disk: CSV (also .gz), Parquet and Excel, text kept exactly as it stands.
-
-Excel in: the first sheet, with types told from all rows.
-
-Real records about people that installed packages carry."""
+A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
+slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
+sheet, with types told from all rows.  Real records about people that installed packages carry are read here too.
+"""
 
 from __future__ import annotations
 

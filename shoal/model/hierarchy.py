@@ -1,10 +1,9 @@
 """Hierarchies: from a value through ever larger classes to the star, read from files or built.
 
-A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.
-
-Hierarchy files as others write them: value;class;...;* in rows, and Amnesia's text form.
-
-Numbers and dates of built hierarchies: read exactly, and written as the classes are published."""
+A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.  A file is
+read in either of two forms: rows of value;class;...;*, or Amnesia's text form.  Numbers and dates of hierarchies that
+are built are read exactly, and written as the classes are published.
+"""
 
 from __future__ import annotations
 

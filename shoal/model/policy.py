@@ -30,7 +30,7 @@ from shoal.model.refusals import (
     refuse_nameless,
     refuse_population,
     refuse_regions,
-    with_ways,
+    with_regions,
 )
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
@@ -189,7 +189,7 @@ class Policy:
                 meant = _ELSEWHERE.get(name.lower().replace("_", ""))
                 raise PolicyError.unknown("setting of a policy", name, known_names if meant is None else [meant])
         values["privacy"] = take_models(values)
-        values |= with_ways(values)
+        values |= with_regions(values)
         held = {"source": None, "certified": {}} | {name: entry.default for name, entry in SETTINGS.items()} | values
         for name, entry in SETTINGS.items():
             if entry.kind == "names" and (held[name], entry.default) != (None, None):

@@ -1,4 +1,4 @@
-"""Explore: a grid of requests in the background, risk against loss, a click takes a point; releases side by side."""
+"""The workbench's step Explore: a grid of requests, drawn as risk against loss; a click takes a point of it."""
 
 from __future__ import annotations
 

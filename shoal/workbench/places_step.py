@@ -1,4 +1,4 @@
-"""Places: tiles and clusters of points, and areas merged into regions, drawn without a map from the network."""
+"""The workbench's step Places: tiles and clusters of points, and regions of areas, drawn without a map of others."""
 
 from __future__ import annotations
 
