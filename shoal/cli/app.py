@@ -158,6 +158,7 @@ PAGES = {
         (
             "shoal series start cases --policy policy.toml",
             "shoal series add cases people.csv --person name",
+            "shoal series waiting cases people.csv --person name -o waiting.csv",
             "shoal series status cases",
         ),
     ),

@@ -272,6 +272,13 @@ class Hierarchy:
         _nested(list(zip(*kept, strict=True)), where, rows=where != "the tree")
         return cls("rows", rows=kept)
 
+    @property
+    def file(self) -> str:
+        """The rows as an ARX file, which ``from_csv`` reads as the same hierarchy."""
+        out = io.StringIO(newline="")
+        csv.writer(out, delimiter=";", lineterminator="\n").writerows([*row, STAR] for row in self.rows)
+        return out.getvalue()
+
     @classmethod
     def tree(cls, nested: Mapping[str, Any]) -> Hierarchy:
         """A nested mapping from classes down to lists of values, as in {"Asia": {"East": ["China", "Japan"]}, ...}.
