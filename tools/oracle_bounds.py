@@ -81,7 +81,7 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
     """The bounds that are above the least loss."""
     h, out = task.histogram, []
     scale = 1.0 if task.recoding.unit == "stars" else h.rows * len(task.recoding.columns)
-    for name, value in lower_bounds(task).values.items():
+    for name, value in lower_bounds(task, program=bool(random.integers(2))).values.items():
         if value * scale > best + 1e-6:
             out.append(f"{name} {value * scale} > {best}")
     p = boxes.Pairs.of(task)
