@@ -243,6 +243,20 @@ def test_steps_are_proved_though_there_is_no_time_for_the_classes_after_them(tur
     np.testing.assert_allclose(sweeper.feasible(climbed.feasible, None), climbed.feasible, atol=1e-9)
 
 
+def test_what_classes_exceed_their_cost_by_is_taken_off_the_bound():
+    drawn = np.random.default_rng(3)
+    rows = np.concatenate([drawn.integers(0, 4, (90, 3)), drawn.integers(0, 3, (90, 1))], axis=1)
+    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
+    task = Task(found, Requirement(3, (1,), (3,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
+    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
+    climbed = sweeper.climb(sweeper.ascend(first, module.ROUNDS["thorough"], None, 0.0), None)
+    assert climbed.over > 1e-3
+    proved = float(climbed.prices @ found.count) - climbed.over
+    value = lower_bounds(task, program=False).values["subgradients"]
+    assert total(task, value) == pytest.approx(max(proved, float(climbed.feasible @ found.count)))
+
+
 def test_without_room_for_all_rows_of_a_class_its_dearest_are_written_down(monkeypatch):
     drawn = np.random.default_rng(3)
     rows = np.concatenate([drawn.integers(0, 4, (90, 3)), drawn.integers(0, 3, (90, 1))], axis=1)
