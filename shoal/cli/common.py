@@ -81,6 +81,7 @@ def _option(named: Mention) -> str:
 
 def present(*paths: Path, folders: bool = False) -> None:
     """InputError unless these are files (or folders), with the nearest name in the folder."""
+    from shoal.engines.source import plain
     from shoal.errors import InputError
 
     for path in paths:
@@ -90,6 +91,10 @@ def present(*paths: Path, folders: bool = False) -> None:
             raise InputError(f"{str(path)!r} is a folder; name the file in it")
         if path.is_dir():
             continue
+        if path.exists():
+            plain(path)
+        if str(path) == "-":
+            raise InputError("a table is read more than once, so it cannot come through a pipe; save it as a file")
         if len(paths) > 1 and not path.suffix:
             hint = "column names are separated by commas without blanks (--quasi age,zip)"
             raise InputError(f"there is no file {str(path)!r} to read; {hint}")

@@ -50,7 +50,7 @@ class Files(NamedTuple):
         from shoal.errors import PolicyError
 
         if self.levels is not None and self.hierarchy is None:
-            raise PolicyError("--levels are those of a hierarchy; say with --hierarchy FILE where it goes")
+            raise PolicyError("--levels needs --hierarchy FILE, the file to which the levels are written")
         proof = certificate_place(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), *papers(proof, kept), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))

@@ -259,6 +259,10 @@ class _Found:
                 text = text[1:-1].replace(b'""', b'"')
             name = text.decode("latin-1" if self.latin else "utf-8")
             if not name.strip():
+                if names and names[0].lower().startswith("sep="):
+                    raise InputError(
+                        f"the first line of {self.name!r} is a note for Excel ('sep=...'); delete this line"
+                    )
                 self.refuse(marks, start + a + 1, "a column without a name; name it in the header")
             names.append(name)
         refuse_twice(names, self.name)

@@ -169,6 +169,10 @@ def elsewhere(address: str) -> InputError:
             f"{shown!r} is a server of databases: shoal anonymize reads its tables, and writes them; for others save "
             "the table as Parquet"
         )
+    if shown.lower().startswith(("http://", "https://", "ftp://")):
+        return InputError(f"{shown!r} is a web address; download the file, and name the copy")
+    if shown.lower().startswith("file://"):
+        return InputError(f"{shown!r} is an address; name the file by its path, without 'file://'")
     return InputError(f"{shown!r} is no place on this machine; read it with ⟨engine='spark'⟩")
 
 

@@ -32,6 +32,7 @@ from shoal.engines.columns import without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
 from shoal.engines.source import Source, database_kind, kind_of, locate, spoiled, too_little
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.cards import several
 
 if TYPE_CHECKING:
     import numpy as np
@@ -191,8 +192,8 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
             raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
         first = int(bad.arg_max() or 0) + 1
         raise InputError(
-            f"column {name!r} holds what is not a finite number in {int(bad.sum()):,} rows, the first of them row "
-            f"{first:,}; repair them or leave the rows out"
+            f"column {name!r} has no finite number in {several(int(bad.sum()), 'row')}, first in row {first:,}; "
+            "correct these values or remove the rows"
         )
     return cast.to_numpy()
 

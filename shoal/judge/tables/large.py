@@ -27,7 +27,7 @@ import polars as pl
 from shoal.errors import InputError, VerificationError
 from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted, unreadable
 from shoal.judge.finding import shown
-from shoal.judge.recodings.levels import Graph
+from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.tables.privacy import judge
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
@@ -450,7 +450,7 @@ class Required(NamedTuple):
 def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], star: str) -> None:
     """VerificationError where a column published as regions of a graph shows what is none."""
     for name, tree in graphs.items():
-        wrong = Graph(tree).wrong(shown(cells[name].unique()), star)
+        wrong = AreaGraph(tree).wrong(shown(cells[name].unique()), star)
         if wrong is not None:
             raise VerificationError(f"column {name!r}: {wrong}")
 
