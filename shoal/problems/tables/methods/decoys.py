@@ -45,6 +45,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from shoal.errors import InfeasibleError
 from shoal.model.arguments import Effort
@@ -52,12 +54,13 @@ from shoal.model.certificate import Certificate, tight
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import AlphaKAnonymity, KAnonymity, requirement
 from shoal.model.recoding import Recoding
-from shoal.model.task import Decoys, Grouping, Task, nothing
+from shoal.model.task import Claimed, Decoys, Grouping, Task, nothing
 from shoal.problems.tables.groups import good_groups
 
 FAMILY = 32  # units of a family, or a few more
 MANY = 16  # units of one size, and so many rows times l squared
 MARGIN = 0.95  # of p, the largest share of a value in a merged group
+PATIENCE = 8  # rounds after an attack until a claimed group is merged with twice as many
 
 Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
 Near = Callable[[np.ndarray], np.ndarray]  # a row of each of an even number of items -> int[items / 2, 2] in pairs
@@ -108,16 +111,22 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
 
     least = need.smallest, MANY * max(need.frequency) ** 2
     made = merged(histogram, recoding, least, (eligible, diluted), of_register, asked.deal)
+    partition, left = unclaimed(histogram, recoding, made.partition, eligible, asked.claimed)
     own = made.found.certificate
-    cost = recoding.cost(histogram, made.partition)
+    cost = recoding.cost(histogram, partition)
     certificate = Certificate(
         cost=cost,
         lower_bound=tight(own.lower_bound, cost, recoding.unit, own.bound),
         unit=recoding.unit,
         bound=f"of the quasi-identifiers alone: {own.bound}",
-        details={"minimality": {"asked": asked.most, "decoys": made.decoys, "cost_before_merging": own.cost}},
-    )
-    return Grouping(made.partition, certificate, "decoys", made.found.attempts)
+        details={
+            "minimality": {
+                "asked": asked.most, "decoys": made.decoys, "cost_before_merging": own.cost,
+                "cost_before_the_attack": recoding.cost(histogram, made.partition), "claims_left": left,
+            }
+        },
+    )  # fmt: skip
+    return Grouping(partition, certificate, "decoys", made.found.attempts)
 
 
 def merged(
@@ -301,3 +310,50 @@ def merge(
         else:
             group[one] = group[one][settle(families[one], own)]
     return group
+
+
+def unclaimed(
+    histogram: Histogram, recoding: Recoding, partition: Partition, eligible: Eligible, claimed: Claimed
+) -> tuple[Partition, int | None]:
+    """Groups merged until an attack claims nothing of what they show, and how many claims are left; None: not looked.
+
+    A claim of people in several groups merges these; one of people in a single group merges it with that which loses
+    least, after ``PATIENCE`` rounds with the two nearest, then with the four, and so on.  Claims are left where the
+    models refuse a union, or where all is one group.
+    O(PATIENCE log(groups) rounds of claims groups columns) beside the attacks.
+    """
+    many = 0
+    while (pairs := claimed(partition)) is not None and len(pairs) and partition.groups > 1:
+        alone = np.bincount(pairs[:, 0])[pairs[:, 0]] == 1
+        first = pairs[np.searchsorted(pairs[:, 0], pairs[:, 0]), 1]
+        dilute = np.unique(pairs[alone, 1])
+        joins = _cheapest(histogram, recoding, partition, dilute, 2 ** (many // PATIENCE))
+        a, b = np.append(first, np.repeat(dilute, joins.shape[1])), np.append(pairs[:, 1], joins)
+        net = coo_matrix((np.ones(a.size, bool), (a, b)), shape=(partition.groups, partition.groups))
+        label = connected_components(net, directed=False)[1]
+        coarser = Partition.of(partition.cell, label[partition.group], partition.count)
+        cell, group = np.repeat([coarser.cell, coarser.group], coarser.count, axis=1)
+        if not eligible(cell, group, coarser.groups).all():
+            break
+        partition, many = coarser, many + 1
+    return partition, None if pairs is None else np.unique(pairs[:, 0]).size
+
+
+def _cheapest(
+    histogram: Histogram, recoding: Recoding, partition: Partition, groups: np.ndarray, many: int
+) -> np.ndarray:
+    """int64[groups, many]: with which others each of some groups loses least, all others where there are no more.
+
+    A column of a union loses what either group loses there, or a row of the one with a row of the other, at the least.
+    """
+    size, loss = partition.sizes, recoding.losses(histogram, partition)
+    someone = histogram.quasi[partition.cell[partition.start]]
+    out = np.empty((groups.size, min(many, size.size - 1)), np.int64)
+    for i, g in enumerate(groups.tolist()):
+        joint = np.maximum(loss, loss[g])
+        for j, column in enumerate(recoding.columns):
+            joint[:, j] = np.fmax(joint[:, j], column.pair(someone[g, j], someone[:, j]) * column.weight)
+        more = (size + size[g]) * joint.sum(axis=1) - size * loss.sum(axis=1) - size[g] * loss[g].sum()
+        more[g] = np.inf
+        out[i] = np.argsort(more, kind="stable")[: out.shape[1]]
+    return out
