@@ -435,7 +435,7 @@ if __name__ == "__main__":
             "and on Adult it lifts claims above 1/2 though no group holds a value on more.",
             "Least of whole units, in times without: what a release costs at the least that forms units by the "
             "register, as this one does, and merges whole units where a value is too common: what the units "
-            "cost, and for every row of a unit that has to be merged what it loses at the least beside any other tuple.",
+            "cost, and for every row of a unit that has to be merged what it loses at the least beside another tuple.",
             "The goal of 25 % more stars at k = l = 2 on Adult is missed: groups are formed without a look at the "
             "values, so that 23 % of the units of two rows and 44 % of those of three have a value too common, and "
             "each is merged with another whole unit. docs/attacks.md says why less does not keep the theorem.",

@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix
 
 from shoal.engines.codes import as_text
 from shoal.errors import InputError
+from shoal.judge.file import set_bits
 from shoal.model.foreign import STARS, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition
@@ -160,7 +161,7 @@ class Reading:
             whole = bits[0][0][bits[0][1][part]]
             for mask, where in bits[1:]:
                 whole &= mask[where[part]]
-            row, column = _set_bits(whole)  # bits beyond the last class are never set: packbits fills with zeros
+            row, column = set_bits(whole)  # bits beyond the last class are never set: packbits fills with zeros
             there = np.flatnonzero(own[part] >= 0)
             rows = np.concatenate([row, there])
             columns = np.concatenate([coarse[column], plain[own[part][there]]])
@@ -276,17 +277,6 @@ def unwritten(histogram: Histogram, recoding: Recoding, partition: Partition, k:
         pl.DataFrame(codes), histogram.quasi_names, histogram.sensitive_names, domains, spreads, group, classes,
         np.bincount(group), values, codes, shares, k, l,
     )  # fmt: skip
-
-
-def _set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int64, int64): row and column of every bit that is set, in that order.  packed: uint8[rows, columns / 8]
-
-    Most bytes are zero, so that only the others are unpacked.
-    """
-    at = np.flatnonzero(packed)
-    byte, bit = np.nonzero(np.unpackbits(packed.reshape(-1)[at][:, None], axis=1))
-    row, column = np.divmod(at[byte], packed.shape[1])
-    return row, column * 8 + bit
 
 
 def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
