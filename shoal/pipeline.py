@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
+from shoal.attacks.minimality import claimed
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
@@ -363,7 +364,7 @@ def _solve(
         constraints=Constraints(
             population=None if sample is None else sample.bound(asked, histogram, recoding, texts, labels),
             max_average_risk=asked.max_average_risk,
-            decoys=decoys_of(asked, histogram, secret),
+            decoys=decoys_of(asked, histogram, secret, partial(claimed, histogram, recoding)),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
             workers=workers,
