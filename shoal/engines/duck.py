@@ -1,8 +1,8 @@
-"""DuckDB: its words, a connection within the memory it was given that spills where only this user can read, and files.
+"""The engine DuckDB: its words, its connection, and the tables and queries of DuckDB and SQLite files.
 
-Every option of reading is said, nothing sniffed.
-
-A table or a query of a DuckDB or SQLite file, read through DuckDB; the file is opened for reading alone."""
+A connection stays within the memory it was given, and writes what exceeds it where only this user can read.  Every
+option of reading is stated and nothing is guessed.  A database file is opened for reading alone.
+"""
 
 from __future__ import annotations
 

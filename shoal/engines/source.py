@@ -1,10 +1,9 @@
-"""A file to be read: it is there, it is one file, and its name is taken literally.
+"""What a table is read from: one file or several, and what an engine may use to read it.
 
-A table that stands in several files: a folder, a list, a pattern, with columns in the names of folders.
-
-What an engine may use and what of a source it reads: the settings of tables larger than memory.
-
-How much memory a search takes, said before it begins, and which engine had too little of its own."""
+The name of a file is taken literally.  A table in several files is a folder, a list or a pattern, also with columns in
+the names of folders (``parts_of``).  ``Scope`` has the settings of tables larger than memory.  The module also says
+before a search begins how much memory it takes, and which engine had too little of its own.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +25,21 @@ from shoal.errors import InputError, PolicyError
 EXCEL = (".xlsx", ".xls", ".xlsb")
 OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
-    *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods"),
+    *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
 )  # files that are tables to others, or to nobody
+_MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
+_UNPACK = "unpack it first; of packed files, CSV in gzip (.csv.gz) is read"
+_FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is, and a way out
+    (b"PAR1", "a Parquet file", "end its name in .parquet"),
+    (b"PK\x03\x04", "an Excel file or a ZIP archive", "end the name of an Excel file in .xlsx, and unpack an archive"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file", "end its name in .xls"),
+    (b"\x1f\x8b", "packed with gzip", "end its name in .csv.gz, or unpack it"),
+    (b"BZh91AY&SY", "packed with bzip2", _UNPACK),
+    (b"\xfd7zXZ\0", "packed with xz", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed with zstd", _UNPACK),
+    (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
+    (b"<html", "a web page", "a login page, perhaps: download the table itself"),
+)
 _ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}
 
 
@@ -97,10 +109,32 @@ def locate(path: str | Path) -> Source:
     """The file of a table; InputError for what is none, by its place or its ending."""
     path = Path(path)
     found = plain(path)
+    if path.name.lower().endswith(tuple(f"{ending}.gz" for ending in _MAPS)):
+        raise InputError(f"{path.name!r} is a packed map; unpack it first")
+    if path.name.lower().endswith(_MAPS):
+        raise InputError(
+            f"{path.name!r} is a map, and a table is read here; write its columns and coordinates as CSV, as "
+            f"'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' does for points"
+        )
     if path.name.lower().endswith(OTHERS):
         raise InputError(f"{path.name!r} is no table that is read here; save it as CSV, Parquet or Excel (.xlsx)")
     kind = kind_of(path)
-    return Source(path, kind, kind == "csv" and path.name.lower().endswith(".gz"), _state(found))
+    packed = kind == "csv" and path.name.lower().endswith(".gz")
+    if kind == "csv" and not packed:
+        _refuse_foreign(path)
+    return Source(path, kind, packed, _state(found))
+
+
+def _refuse_foreign(path: Path) -> None:
+    """InputError for a file whose first bytes say that it is something else than its name does."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(16)
+    except OSError:
+        return  # whoever reads it says why
+    for first, what, instead in _FOREIGN:
+        if head.lower().startswith(first.lower()) and (first != b"PAR1" or min(head) < 9):  # PAR1 may name a column
+            raise InputError(f"{path.name!r} is {what}, and is read as CSV by its name; {instead}")
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
