@@ -19,7 +19,7 @@ from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.recognize import filled
 from shoal.engines.safe_harbor import harbored
-from shoal.engines.source import Scope, ScopeSettings, is_remote, refuse_too_many, without_secrets
+from shoal.engines.source import Scope, ScopeSettings, Searched, is_remote, refuse_too_many, without_secrets
 from shoal.engines.store import kind_of, one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Table, require
 from shoal.engines.unassigned import look, named_sensitive
@@ -202,8 +202,9 @@ def prepare(
             before, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
         )
         with clock.step("solving", "solve"):
-            refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
             workers = read.table.workers().spread if asked.shards else None
+            searched = Searched(cells.counted.histogram.cells, asked.shards or 0, workers is not None)
+            refuse_too_many(searched, progress, memory=scope.memory)
             solved = _solve(cells, asked, progress, fixed, secret, workers)
         with clock.step("recoding", "recode"):
             release = _recode(read, cells, solved, asked, secret, target)

@@ -1,11 +1,11 @@
-"""Whatever a user hands over, as a table with the two operations an engine needs.
+"""Opening: whatever a user hands over, a path or a frame, becomes a table of the engine that reads it.
 
-Files through an engine that holds them elsewhere: their bytes checked first, then read by the engine.
+An engine outside of this process reads a file after its bytes were checked here.
 
-A CSV in which few different lines stand many times: lines are counted, and each different one is cut once.
-
-Where every column has a role, rows of one line are alike to everybody: they are counted together and dealt out
-together.  ``read_csv`` is what reads all other files, and what says why a file is none."""
+``RepeatedTable`` is a CSV in which few different lines stand many times and every column has a role.  Its lines are
+counted, and each different one is split into cells once; rows of one line are counted together and dealt out together.
+``read_csv`` reads all other files, and says why a file is no CSV.
+"""
 
 from __future__ import annotations
 

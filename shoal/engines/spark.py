@@ -20,7 +20,7 @@ import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
+from shoal.engines.order import DIGITS, Late, Sql, compared_sql, payload_sql
 from shoal.engines.source import Scope, too_little, without_secrets
 from shoal.engines.table import Checked, Origin, Workers
 from shoal.errors import InputError, MissingDependencyError, VerificationError
@@ -70,9 +70,12 @@ class _Spark:
         return native.repartition(by).sortWithinPartitions(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
+
+    def aside(self, native: Any) -> int:
+        return 0
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         """What executors write is what leaves, but for columns whose fields may tell of levels that no row holds.

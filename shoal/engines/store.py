@@ -1,12 +1,9 @@
-"""Tables to disk: CSV (also .gz), Parquet and Excel, each holding exactly what it is given or refusing it.
+"""Tables to and from disk: CSV (also .gz), Parquet and Excel.
 
-A table that is never whole in memory, written slice by slice: one file, or a folder of parts.
-
-Tables from disk: CSV (also .gz), Parquet and Excel, text kept exactly as it stands.
-
-Excel in: the first sheet, with types told from all rows.
-
-Real records about people that installed packages carry."""
+A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
+slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
+sheet, with types told from all rows.  Real records about people that installed packages carry are read here too.
+"""
 
 from __future__ import annotations
 
@@ -189,7 +186,9 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
         if bad.all():
-            raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
+            comma = values.dtype == pl.String and values.str.contains(r"^\s*-?\d+,\d+\s*$").all()
+            hint = "write decimal points for its commas" if comma else "name a column of numbers"
+            raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
         first = int(bad.arg_max() or 0) + 1
         raise InputError(
             f"column {name!r} has no finite number in {several(int(bad.sum()), 'row')}, first in row {first:,}; "
@@ -245,7 +244,11 @@ def store(
     separator = one_character(separator) or usual_separator(path)
     try:
         if kind == "parquet":
-            frame.select(without_levels(c) for c in frame.iter_columns()).write_parquet(path, compression=packed)
+            plain = frame.select(without_levels(c) for c in frame.iter_columns())
+            # of a part in an order of chance the least and the greatest value tell a reader nothing
+            plain.write_parquet(
+                path, compression=packed, statistics={"null_count": True} if packed == "snappy" else True
+            )
         elif kind == "excel":
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):

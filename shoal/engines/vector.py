@@ -147,7 +147,7 @@ def _refuse_parted(path: Path) -> None:
     if lost:
         raise InputError(
             f"{path.name} is one of several files of a shapefile, and {' and '.join(path.stem + e for e in lost)} "
-            f"{'is' if len(lost) == 1 else 'are'} not beside it; copy all files of this name"
+            f"{'is' if len(lost) == 1 else 'are'} not in its folder; copy all files of this name"
         )
 
 

@@ -1,10 +1,9 @@
-"""A project: a folder with the request as TOML and its hierarchies, never the data; opened again where it was left.
+"""A project of the workbench: a folder with the request as TOML and its hierarchies, never the data.
 
-What a window works on: a table's place, its columns, the request so far, what was done before it, and releases.
-
-What was clicked, as a policy in TOML, a Python script, a notebook and a command line: each makes the release again.
-
-With the seed and the secret of the release the same bytes come out, on every way."""
+``Bench`` is what a window works on: a table's place, its columns, the request so far, what was done before it, and
+releases.  A project opens where it was left.  What was clicked is also written as a policy in TOML, a Python script, a
+notebook and a command line; with the seed and the secret of the release, each makes the same bytes again.
+"""
 
 from __future__ import annotations
 

@@ -11,14 +11,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.judge import series
+from shoal.errors import InputError
+from shoal.judge import composition, series
 from shoal.judge.crosswalk import Stated, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
 from shoal.judge.originals.covering import Reading, column
+from shoal.judge.originals.population import Census, Covered, check_of, numbers, refuse_foreign, uniques
 from shoal.judge.places.areas import NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.tables.shown import breach
+from shoal.model.privacy import DeltaPresence, KMap
 from shoal.model.rule_books import Harbor
 
 # Three clusters of records at 0, 10 and 20; 3 is the farthest that a record lies from its center.
@@ -68,6 +71,19 @@ def test_clusters_of_equal_or_close_records_have_the_diameter_of_their_radius(sc
     assert width("record", 3.0 * scale - 0.01, True, scale=scale).holds is False
 
 
+def test_an_empty_file_of_centers_belongs_to_an_empty_table() -> None:
+    asked = {"features": [FEATURE], "center": "record", "sensitive": [], "norm": "euclidean", "unit": "u", "r": 2,
+             "l": [], "distinct_l": [], "epsilon": 0.0}  # fmt: skip
+    facts = dict.fromkeys(["rows", "points", "left_out", "may_be_left_out", "smallest_group", "largest_group", "radius",
+                           "centers_replaced", "groups", "records"], 0)  # fmt: skip
+    details = {"clusters": 0, "left_out": 0, "may_be_left_out": 0, "r": 2}
+    rows = CENTERS.with_columns(radius=pl.lit("exactly"))[:0]
+    stated = Stated(asked, facts, 0.0, 0.0, "u", details, "gather")
+    found = judge_clusters(rows, stated, "frame", CENTERS.select("x")[:0])
+    assert [f.check for f in found][-4:] == ["centers", "distance", "records", "bound"]
+    assert all(f.holds for f in found)
+
+
 AREAS = pl.DataFrame({NAMED: ["a", "b", "c", "d", "e"], "people": [3, 9, 4, 4, 20], "homes": [1, 1, 1, 1, 50]})
 PAIRS = pl.DataFrame({"u": ["a", "c"], "v": ["b", "d"]})
 
@@ -107,7 +123,7 @@ def test_no_heaviest_region_is_below_k_or_its_heaviest_area(k: int, low: int, ho
     assert bound(k, low) == how
 
 
-def ledger_fault(folder: Path, mode: str, number: int, values: list[str]) -> str | None:
+def ledger_fault(folder: Path, mode: str, number: int, values: list[str], l: int = 2, copies: int = 1) -> str | None:
     """What is wrong with a ledger of two people in one class, whose table shows ``values``."""
     path = folder / "release.csv"
     pl.DataFrame({"q": ["1", "1"], "s": values}).write_csv(path)
@@ -118,8 +134,8 @@ def ledger_fault(folder: Path, mode: str, number: int, values: list[str]) -> str
 
     value = [code("value", v) for v in "ab"]
     persons = pl.DataFrame({"tuple": [code("tuple", "1")] * 2, "value": value, "possible": [" ".join(value)] * 2})
-    about = {"mode": mode, "policy": {"privacy": [{"l": 2}]}}
-    content = {"units": [[code("tuple", "1"), " ".join(value), 1]]}
+    about = {"mode": mode, "policy": {"privacy": [{"k": 2}, {"l": 1}, {"l": l}]}}
+    content = {"units": [[code("tuple", "1"), " ".join(value), copies]]} if mode == "again" else {}
     return series._ledger_fault(path, content, persons, about, b"k", (["q"], ["s"]), number)
 
 
@@ -135,6 +151,11 @@ def test_the_table_of_every_part_but_a_view_stands_beside_its_ledger(
 ) -> None:
     assert ledger_fault(tmp_path, mode, number, ["a", "b"]) is None
     assert (ledger_fault(tmp_path, mode, number, ["a", "c"]) is not None) is looked_at
+
+
+def test_a_group_of_a_series_leaves_l_values_possible_and_shows_each_as_often(tmp_path: Path) -> None:
+    assert "fewer values" in str(ledger_fault(tmp_path, "again", 1, ["a", "b"], l=3))
+    assert "other rows" in str(ledger_fault(tmp_path, "again", 1, ["a", "b"], copies=2))
 
 
 def test_an_empty_text_is_missing_in_a_file_of_text() -> None:
@@ -229,3 +250,65 @@ def test_a_hierarchy_has_each_value_once_and_one_depth(tmp_path: Path, rows: str
     assert {f.check: f.holds for f in found} == (
         {"values": True, "k": True, "nested": True} if holds else {"values": False}
     )
+
+
+def covering(rows: list[int], people: list[int]) -> Covered:
+    """Classes of so many rows, each of which covers people of its own."""
+    own = [(np.array([i]), np.array([i])) for i in range(len(rows))]
+    return Covered(np.array(rows), np.array(people), sum(people), False, np.array(people), own)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "people", "passes", "level"),
+    [
+        (KMap(5), [2, 1], [5, 9], True, 5),
+        (KMap(5), [2, 1], [4, 9], False, 4),
+        (DeltaPresence(0.25, 0.5), [2, 1], [4, 4], True, 0.5),
+        (DeltaPresence(0.25, 0.5), [2, 1], [3, 4], False, 2 / 3),
+        (DeltaPresence(0.25, 0.5), [2, 1], [4, 5], False, 0.2),  # the end that fails
+        (DeltaPresence(0.6, 1.0), [1], [1], True, 1.0),
+        (DeltaPresence(0.25, 0.5), [], [], True, None),
+    ],
+)
+def test_a_model_of_the_population_holds_up_to_its_ends(
+    model: KMap | DeltaPresence, rows: list[int], people: list[int], passes: bool, level: float | None
+) -> None:
+    found = check_of(model, covering(rows, people))
+    assert (found.passes, found.level) == (passes, pytest.approx(level))
+
+
+def test_a_population_holds_its_sample() -> None:
+    refuse_foreign(covering([2, 3], [2, 3]))
+    with pytest.raises(InputError, match="1 of the 2 classes"):
+        refuse_foreign(covering([2, 3], [2, 2]))
+    census = Census(pl.DataFrame({"a": [1, 2]}), np.array([3, 4]))
+    census.refuse_smaller(7)
+    with pytest.raises(InputError, match="7 rows and the sample 8"):
+        census.refuse_smaller(8)
+
+
+@pytest.mark.parametrize("weights", [[1.0, None], [1.0, float("nan")], [1.0, float("inf")], ["1", "x"], [1, -1]])
+def test_a_weight_is_a_number_from_0(weights: list[Any]) -> None:
+    assert numbers(pl.Series([0.0, 2.5]), "w").to_list() == [0.0, 2.5]
+    with pytest.raises(InputError, match="weight"):
+        numbers(pl.Series(weights, strict=False), "w")
+
+
+def test_a_tenth_of_the_population_decides_which_estimate_is_taken() -> None:
+    sizes = {1: 300, 2: 90, 3: 40, 8: 10}  # 680 rows
+    assert uniques(sizes, 6800).rule == "pitman"
+    assert uniques(sizes, 6799).rule == "snb"
+    assert uniques(sizes, 681).rule != "counted"
+    assert uniques(sizes, 680) == (300, 300, 300, 300, "counted")
+    assert uniques({2: 1}, 1000) == (0, 0, 0, 0, "counted")
+
+
+def test_everybody_is_read_from_the_last_of_the_widest_originals_that_has_them() -> None:
+    narrow = pl.DataFrame({"age": [1, 2, 3]})
+    wide = pl.DataFrame({"age": [10, 20], "town": ["a", "b"]})
+    wider = pl.DataFrame({"age": [100, 200], "town": ["c", "d"], "pay": [5, 6]})
+    release = composition.Published(pl.DataFrame(), ["age", "town", "job"])
+    rows = np.array([[0, 1, 2, -1], [-1, 0, 1, 1], [-1, -1, 0, 1]])  # of four people in each original
+    at, table = composition._anybody(release, [narrow, wide, wider], rows)
+    assert at.tolist() == [-1, 0, 2, 3]
+    assert table.rows() == [("10", "a"), ("20", "b"), ("100", "c"), ("200", "d")]

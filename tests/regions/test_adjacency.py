@@ -253,7 +253,7 @@ def test_a_shapefile_without_its_other_files_names_them(tmp_path):
     path = tmp_path / "map.shp"
     write_layer(path, [shapely.box(i, 0, i + 1, 1) for i in range(3)], "Polygon")
     (tmp_path / "map.shx").unlink()
-    with pytest.raises(InputError, match=r"map\.shx is not beside it; copy all files of this name"):
+    with pytest.raises(InputError, match=r"map\.shx is not in its folder; copy all files of this name"):
         geo.read(path)
 
 

@@ -151,3 +151,13 @@ def test_a_browser_keeps_no_page_of_a_task():
     for path, kept in (("/w/abc/files/0/record", False), ("/_nicegui/static/x.js", True)):
         headers = dict(asked(path=path, cookie=COOKIE)[1][0]["headers"])
         assert (headers.get(b"cache-control") != b"no-store") == kept
+
+
+def test_no_process_is_asked_whether_it_runs_where_that_could_end_it(monkeypatch):
+    def killed(process, number):
+        raise AssertionError("a process was sent a signal")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(server.os, "kill", killed)
+        patched.setattr(server.os, "name", "nt")
+        assert server._alive(1)

@@ -1,9 +1,9 @@
 """What a published value may stand for: itself, a star, an ancestor in a hierarchy, a range, a set.
 
-A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
-published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
-
-The distinct values of an original column, in order and on a line, as its published cells are read against them."""
+``Values`` are the distinct original values of a quasi-identifier, numbered in their order (numbers and dates by size).
+Its distinct published values, *tokens*, are numbered in any order.  A token covers an interval of the values, or a list
+of them, or both; ``column`` reads every token.
+"""
 
 from __future__ import annotations
 

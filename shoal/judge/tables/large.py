@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted, unreadable
+from shoal.judge.file import EXCEL, PARQUET, Counts, canonical, read_release, refuse_other, unquoted, unreadable
 from shoal.judge.finding import shown
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.tables.privacy import judge
@@ -67,7 +67,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
 
     O(rows) time, memory for the tuples alone; an Excel file is read whole.
     """
-    if path.name.lower().endswith((".xlsx", ".xls", ".xlsb")):
+    if path.name.lower().endswith(EXCEL):
         frame = read_release(path)
         query, columns = frame.lazy(), tuple(frame.columns)
     else:
@@ -354,7 +354,7 @@ def _files(path: Path) -> list[Path]:
 
 def is_parquet(path: Path) -> bool:
     """Whether a file, or the parts of a folder, hold types of their own, and empty texts beside missing values."""
-    return _files(path)[0].name.lower().endswith((".parquet", ".pq"))
+    return _files(path)[0].name.lower().endswith(PARQUET)
 
 
 def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:

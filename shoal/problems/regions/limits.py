@@ -8,9 +8,9 @@ itself is a region of its own where it meets the thresholds, and no other joins 
 Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
 Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
 
-Fixed beforehand: areas fixed together become one, excluded ones go, and soft boundaries lose the edges across them that
-nobody needs.  Components too light alone are joined to the nearest one.  All of it changes the graph and nothing else,
-so every method obeys it and every bound holds.
+What is fixed beforehand: areas fixed together become one, excluded ones go, and soft boundaries lose the edges across
+them that nobody needs.  Components too light alone are joined to the nearest one.  All of it changes the graph and
+nothing else, so every method obeys it and every bound holds.
 
 Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
 that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is

@@ -5,8 +5,10 @@ Of labels and intervals the column is tallied and its groups are named; of tiles
 
 from __future__ import annotations
 
+import csv
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import DRAWING, MAP, TABLE, TILES
+from shoal.engines.atomic import DRAWING, MAP, TABLE, TILES, closed_to, publish_file
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
 from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
+from shoal.judge.crosswalk import judge_hierarchy
 from shoal.model.conditions import TILE_CONDITIONS
 from shoal.publishing.crosswalks.answer_figures import tally
-from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
+from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless
 from shoal.publishing.judging import Sources
 
 SHORT = (
@@ -458,3 +461,14 @@ def _decimals(found: Any) -> int:
     sides = (found.boxes[:, 2:] - found.boxes[:, :2]) % (360 if found.coordinates == "geographic" else np.inf)
     typical = np.quantile(sides.max(axis=1), 0.1)
     return int(np.clip(np.ceil(2 - np.log10(max(typical, 1e-12))), 0, 12))
+
+
+def write_hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: Mapping[str, int]) -> None:
+    """Write a hierarchy in the form of ARX, value;group;...;*, whose bytes are judged before the file has its name."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(sorted(rows))
+    publish_file(
+        path, lambda temporary: temporary.write_text(text.getvalue(), encoding="utf-8", newline=""),
+        lambda temporary: refuse_unless(judge_hierarchy(temporary, counts, int(made.parameters["k"]))),
+        closed=closed_to(made.read),
+    )  # fmt: skip
