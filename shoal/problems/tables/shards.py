@@ -99,8 +99,8 @@ def _as_one(
             raise VerificationError("a shard came back with cells of another; nothing comes of it")
         methods[one.method] = methods.get(one.method, 0) + 1
         cells.append(_narrow(part[one.cell]))
-        groups.append(_narrow(one.group.astype(np.int64) + held))
-        counts.append(_narrow(one.rows))
+        groups.append(one.group.astype(np.int64) + held)
+        counts.append(one.rows)
         held = int(groups[-1].max(initial=held - 1)) + 1
         if one.price is not None:
             alone[number] = one.price
