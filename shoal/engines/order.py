@@ -65,7 +65,8 @@ class ShuffleKey:
             raise PolicyError(f"secret: give at least {LEAST} bytes, or None for fresh randomness")
         master = secrets.token_bytes(32) if secret is None else secret
         digest = hashlib.sha256()
-        for some in [context] if isinstance(context, bytes) else context:
+        parts: Iterable[Any] = [context] if isinstance(context, bytes) else context
+        for some in parts:
             digest.update(some)
         place, order = (hmac.digest(master, word + digest.digest(), "sha256") for word in (b"place", b"order"))
         return cls(place, order, secret is None)

@@ -49,7 +49,7 @@ def test_shards_take_less_and_least_where_workers_search_them() -> None:
     whole, here, away = Searched(1_400_000), Searched(1_400_000, 8), Searched(1_400_000, 8, away=True)
     assert whole.bytes > here.bytes > away.bytes >= 1_400_000 * 100
     assert Searched(1_400_000, 1).bytes == whole.bytes, "one shard is the whole"
-    with pytest.raises(shoal.InputError, match="Give memory='2.0GB'"):
+    with pytest.raises(shoal.InputError, match=r"Give memory='2\.0GB'"):
         refuse_too_many(whole, lambda *_: None, free=1 << 40, memory="1.5GB")
     with pytest.raises(shoal.InputError, match=r"in 8 shards \(.* KB a cell; 1 KB a cell of the shard searched\)"):
         refuse_too_many(here, lambda *_: None, free=here.bytes - 1)
