@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import shlex
 import sys
 import time
@@ -295,14 +296,25 @@ def put(
     }
 
 
-def reported(made: Any, path: Path | None, **more: Any) -> dict[str, Any]:
+_PAGE_LATER = {
+    "a release": "the release and its certificate are written; make the page later with shoal report",
+    "an answer": "the other files are written; for the page, run again with --force",
+}
+
+
+def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: Any) -> dict[str, Any]:
     """Write the report where it was asked for; its path and figures, for the JSON object, without a value of the table.
 
-    made  anything with ``report`` and ``figures``;  more: arguments of its ``report``
+    made   anything with ``report`` and ``figures``;  more: arguments of its ``report``
+    after  what was written before: where the page cannot be, that stays, and a refusal says so
     """
     if path is None:
         return {}
-    path = made.report(path, **more)
+    try:
+        path = made.report(path, **more)
+    except (ShoalError, OSError) as error:
+        way = _PAGE_LATER.get(after)
+        raise error if way is None else type(error)(f"{error}; {way}") from None
     told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     figures = {name: held for name, held in told.items() if name not in ("shown", "pairs")}
     columns = [  # of a crosswalk their names
@@ -350,6 +362,8 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         name, equals, value = text.rpartition("=")
         if not equals or not name:
             raise PolicyError(f"{option} {text!r}: write column=value")
+        if re.search(r"=.*,", name):
+            raise PolicyError(f"{option} {text!r} names several columns; repeat the option for each of them")
         try:
             out[name] = convert(value)
         except ValueError:

@@ -16,7 +16,7 @@ import hmac
 import itertools
 import secrets
 import shutil
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,22 +53,19 @@ class ShuffleKey:
     fresh: bool
 
     @classmethod
-    def of(cls, secret: bytes | None, context: bytes | Iterable[Any] = b"") -> ShuffleKey:
+    def of(cls, secret: bytes | None, context: bytes = b"") -> ShuffleKey:
         """From the caller's secret (at least 16 bytes) or fresh randomness.
 
         context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
-                 two of them cannot be laid side by side row by row; bytes, or buffers of bytes one after another
+                 two of them cannot be laid side by side row by row
 
         Raises PolicyError for a secret that is too short or no bytes.
         """
         if secret is not None and (not isinstance(secret, bytes) or len(secret) < LEAST):
             raise PolicyError(f"secret: give at least {LEAST} bytes, or None for fresh randomness")
         master = secrets.token_bytes(32) if secret is None else secret
-        digest = hashlib.sha256()
-        parts: Iterable[Any] = [context] if isinstance(context, bytes) else context
-        for some in parts:
-            digest.update(some)
-        place, order = (hmac.digest(master, word + digest.digest(), "sha256") for word in (b"place", b"order"))
+        digest = hashlib.sha256(context).digest()
+        place, order = (hmac.digest(master, word + digest, "sha256") for word in (b"place", b"order"))
         return cls(place, order, secret is None)
 
     @classmethod

@@ -186,7 +186,9 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
         if bad.all():
-            raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
+            comma = values.dtype == pl.String and values.str.contains(r"^\s*-?\d+,\d+\s*$").all()
+            hint = "write decimal points for its commas" if comma else "name a column of numbers"
+            raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
         first = int(bad.arg_max() or 0) + 1
         raise InputError(
             f"column {name!r} has no finite number in {several(int(bad.sum()), 'row')}, first in row {first:,}; "
@@ -396,6 +398,9 @@ def _early(days: pl.Series) -> bool:
     return isinstance(first, datetime.date) and first < _FIRST_DAY
 
 
+_LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have it
+
+
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
 
@@ -409,6 +414,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}
     )
+    book.set_properties({"created": _LONG_AGO})  # so that the same rows give the same bytes
     try:
         frame.write_excel(book)
         book.close()

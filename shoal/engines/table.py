@@ -454,6 +454,12 @@ class Expected:
             made.append(values.gather(codes[:, j]).alias(coded.name))
         return pl.DataFrame(made), count
 
+    def digest(self) -> bytes:
+        """A hash of the published tuples and of how many rows have each: alike on every engine."""
+        tuples, rows = self.counts()
+        kinds = {c.name: c for c in self.sensitive}
+        return laid_out([_plain(column, kinds.get(column.name)) for column in tuples.iter_columns()], rows, b"")[1]
+
     @cached_property
     def _lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Groups, the codes of sensitive values in them, and the rows of each: cells that are shown alike are one."""

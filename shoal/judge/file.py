@@ -258,3 +258,14 @@ def stale(path: Path, raw: Mapping[str, Any]) -> str:
         return said
     older = "the certificate is the older" if written >= made + 1 else "the release is the older"
     return f"{said}; by their times {older}, so make both again"
+
+
+def set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(int64, int64): row and column of every bit that is set, in that order.  packed: uint8[rows, columns / 8]
+
+    Most bytes are zero, so that only the others are unpacked.
+    """
+    at = np.flatnonzero(packed)
+    byte, bit = np.nonzero(np.unpackbits(packed.reshape(-1)[at][:, None], axis=1))
+    row, column = np.divmod(at[byte], packed.shape[1])
+    return row, column * 8 + bit

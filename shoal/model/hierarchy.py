@@ -252,6 +252,11 @@ class Hierarchy:
         for number, row in enumerate(rows, 1):
             if len(row) != width:
                 raise PolicyError(f"{where} has {width} fields in row 1 and {len(row)} in row {number}; fill the gaps")
+        if len(rows) > 2 and width > 1 and rows[0][-1] != STAR and all(row[-1] == STAR for row in rows[1:]):
+            raise PolicyError(
+                f"{where} ends every row with {STAR!r} but row 1; if row 1 is a heading, leave it out, for a hierarchy "
+                "has none"
+            )
         seen: dict[str, int] = {}
         for number, row in enumerate(rows, 1):
             if row[0] in seen:
@@ -266,6 +271,13 @@ class Hierarchy:
         kept = tuple(tuple(row[:width]) for row in rows)
         _nested(list(zip(*kept, strict=True)), where, rows=where != "the tree")
         return cls("rows", rows=kept)
+
+    @property
+    def file(self) -> str:
+        """The rows as an ARX file, which ``from_csv`` reads as the same hierarchy."""
+        out = io.StringIO(newline="")
+        csv.writer(out, delimiter=";", lineterminator="\n").writerows([*row, STAR] for row in self.rows)
+        return out.getvalue()
 
     @classmethod
     def tree(cls, nested: Mapping[str, Any]) -> Hierarchy:

@@ -111,6 +111,15 @@ PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
 
 
+# what sdcMicro, ARX and others call a setting, in lower case -> its name here
+_ELSEWHERE = {
+    "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
+    "quasiids": "quasi_identifiers", "sensiblevar": "sensitive", "sensitiveattributes": "sensitive",
+    "hhid": "household", "weightvar": "population_weights", "importance": "weights", "suppressionlimit":
+    "max_suppressed", "delete": "identifiers", "kanonymity": "k", "ldiversity": "l", "tcloseness": "t",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True, init=False)
 class Policy:
     """A request for a release: ``Policy(quasi_identifiers=["age", "zip"], sensitive=["disease"], k=5, l=3)``.
@@ -177,7 +186,8 @@ class Policy:
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
             if name not in known_names:
-                raise PolicyError.unknown("setting of a policy", name, known_names)
+                meant = _ELSEWHERE.get(name.lower().replace("_", ""))
+                raise PolicyError.unknown("setting of a policy", name, known_names if meant is None else [meant])
         values["privacy"] = take_models(values)
         values |= with_regions(values)
         held = {"source": None, "certified": {}} | {name: entry.default for name, entry in SETTINGS.items()} | values

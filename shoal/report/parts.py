@@ -150,6 +150,8 @@ def shown(value: float, unit: str, least: bool = False) -> str:
     if unit.startswith("points x "):
         return f"{number} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
     named = UNITS.get(unit, unit)
+    if value == 1 and named.split(" ")[0] == "units":
+        named = "unit" + named.removeprefix("units")
     return f"a {named} of {number}" if unit in UNITS and not counted else f"{number} {named}"
 
 

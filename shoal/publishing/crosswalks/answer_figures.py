@@ -119,7 +119,7 @@ def public_figures(made: Any) -> dict[str, Any]:
     return {
         "internal": False,
         **made_now(),
-        "source": "not told",
+        "source": "not stated",
         "written": written or None,
         "kind": made.kind,
         "title": f"{len(sizes):,} groups of at least {least:,}",

@@ -12,7 +12,7 @@ The hierarchical distance of t-closeness, bound to a table: every column its hie
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,13 +24,14 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
-from shoal.model.privacy import AlphaKAnonymity, Model, OfPersons, TCloseness
+from shoal.model.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Model, OfPersons, TCloseness
 from shoal.model.privacy.base import CLOSE, said
 from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Decoys, Grouping
 from shoal.publishing.recodings import ColumnText
 
 _AT_ONCE = 1 << 16  # groups looked at together
+CLAIM = 0.98  # of minimality, what the attack may claim: whoever reads the file may weigh a little otherwise
 
 
 def share_models(asked: Policy) -> list[Model]:
@@ -51,13 +52,24 @@ def refuse_common(histogram: Histogram, asked: Policy) -> None:
             )
 
 
-def decoys_of(asked: Policy, histogram: Histogram, secret: bytes | None) -> Decoys | None:
-    """What minimality asks of the search, with draws from the caller's secret; None: fresh ones."""
-    if asked.minimality is None:
+def decoys_of(
+    asked: Policy, histogram: Histogram, secret: bytes | None,
+    attack: Callable[[Partition, float, Collection[tuple[int, float]]], np.ndarray | None],
+) -> Decoys | None:  # fmt: skip
+    """What minimality asks of the search, with draws from the caller's secret; None: fresh ones.
+
+    attack  claims about a partition with more than a share, by who takes the method to have kept a k and an l, and to
+            have hidden no more for it: those of the policy, and the l that minimality itself amounts to
+    """
+    most = asked.minimality
+    if most is None:
         return None
+    k = max((m.k for m in asked.privacy if isinstance(m, KAnonymity)), default=1)
+    promises = {(k, float(m.l)) for m in asked.privacy if isinstance(m, LDiversity) and m.l > 1} | {(k, 1 / most)}
     context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     counts = np.sort(histogram.count).astype("<i8").tobytes()
-    return Decoys(asked.minimality, dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place))
+    deal = dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place)
+    return Decoys(most, deal, lambda partition: attack(partition, CLAIM * most, sorted(promises)))
 
 
 def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Policy) -> Grouping:

@@ -57,7 +57,7 @@ def public_figures(
         "internal": False,
         "made_by": certificate["made_by"],
         "made_at": certificate["made_at"],
-        "source": "not told",
+        "source": "not stated",
         "written": dict(file) or None,
         "release": {**{name: certificate[name] for name in facts}, "rows": audit.rows, "attempts": []},
         "audit": {**audit.as_dict(), "exposed": {}, "exposed_classes": None, "notes": []},
