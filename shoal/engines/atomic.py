@@ -384,7 +384,8 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
         mode = 0o666 & ~mask
     else:
         mode = stat.S_IMODE(old.st_mode) & 0o777
-        give_owner(temporary, old)
+        if closed & SHARED != SHARED:  # what is private stays ours, whoever put a file of its name there
+            give_owner(temporary, old)
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.chmod(temporary, mode & ~closed)
