@@ -80,7 +80,7 @@ def test_rows_passed_over_count_where_a_value_may_recur_only_so_often(seed):
     """Groups of four and five rows: in the place of another, a row passed over may be one too many of its value."""
     random = np.random.default_rng(seed)
     n, d = int(random.integers(8, 11)), int(random.integers(1, 3))
-    drawn = Histogram.from_rows(random.integers(0, 4, (n, d)), random.permutation(np.arange(n) % 3))
+    drawn = Histogram.from_rows(random.integers(0, 3, (n, d)), random.permutation(np.arange(n) * 2 // n))
     table = replace(drawn, quasi_sizes=(4,) * d)
     names = random.choice(["set", "range", "tree"], d)
     need = Requirement(int(random.integers(4, 6)), (2,), (1,))
