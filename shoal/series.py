@@ -17,7 +17,7 @@ from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import look
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import drawn, number
+from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
@@ -109,6 +109,7 @@ class Series(Shown):
         /,
         *,
         person: str | None = None,
+        identifiers: Sequence[str] | str = (),
         without_waiting: bool = False,
         engine: str | None = None,
         separator: str | None = None,
@@ -123,6 +124,7 @@ class Series(Shown):
                 "again" reads it into memory
         person  the column that names who a row is about, which leaves the table; the policy's when None.  Without one
                 every row counts as somebody new
+        identifiers  further columns that leave this table, as well as the policy's
         without_waiting  whether rows that wait for this part may be absent; they are then never published
         sign    file of a private key, see ``shoal keygen``
 
@@ -136,7 +138,7 @@ class Series(Shown):
         with series_folder.held(self.place) as held, held.scratch() as scratch:
             progress("reading", None)
             person = person or held.policy.person
-            policy, about = self._asked(held.policy, person), held.about
+            policy, about = self._asked(held.policy, person, column_names("identifiers", identifiers)), held.about
             scope, engine = scope.as_asked(table, engine, held.policy)
             read = open_table(table, engine, separator=separator, encoding=encoding, scope=scope)
             named = [*policy.grouped, *policy.sensitive, *policy.insensitive, *([] if person is None else [person])]
@@ -150,6 +152,10 @@ class Series(Shown):
                 raise InputError(
                     "rows can wait only when they are known again; name the column of persons with ⟨person=...⟩"
                 )
+            if person is None and about["mode"] == "again":
+                raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
+            if held.parts:
+                _refuse_other_columns(read, policy, held)
             carried = look(read, policy)
             if about["mode"] == "again":
                 frame, persons = _texts(read, person, held.keyed)
@@ -223,10 +229,46 @@ class Series(Shown):
             held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
+    def waiting(
+        self,
+        table: Any,
+        /,
+        *,
+        person: str | None = None,
+        engine: str | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
+        **settings: Unpack[ScopeSettings],
+    ) -> pl.DataFrame:
+        """The rows of an earlier table that wait for the next part, which must hold them again.
+
+        table  as of ``add``; the ledger knows persons and no values, so the rows come from here
+
+        Raises InputError where some who wait are not in the table.  O(rows), in memory.
+        """
+        scope, odd = Scope.among(settings)
+        if odd:
+            raise PolicyError.unknown("setting of Series.waiting", next(iter(odd)), Scope._fields)
+        held = series_folder.open_series(self.place)
+        person = person or held.policy.person
+        if person is None:
+            raise InputError("rows wait by their person; name the column of persons with ⟨person=...⟩")
+        read = open_table(table, engine, separator=separator, encoding=encoding, scope=scope)
+        require(read.columns, [person])
+        whole, known = read.polars(read.columns), list(held.ledger.waiting)
+        waits = _persons(whole[person].cast(pl.String), held.keyed).is_in(known)
+        found = whole.filter(waits)
+        if lost := len(known) - found[person].n_unique():
+            raise InputError(
+                f"{len(known):,} rows wait for the next part, and {lost:,} of them are not in this table; put the "
+                "tables of the earlier parts together"
+            )
+        return found
+
     @staticmethod
-    def _asked(policy: Policy, person: str | None) -> Policy:
+    def _asked(policy: Policy, person: str | None, more: Sequence[str] = ()) -> Policy:
         """The policy of a part: everybody has one row, so rows count as persons, and their column leaves."""
-        leave = tuple(dict.fromkeys([*policy.identifiers, *([] if person is None else [person])]))
+        leave = tuple(dict.fromkeys([*policy.identifiers, *more, *([] if person is None else [person])]))
         return replace(policy, person=None, identifiers=leave, engine=None).seeded(drawn())
 
     def status(self) -> dict[str, Any]:
@@ -261,6 +303,19 @@ def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
     quasi, sensitive = said["policy"]["quasi_identifiers"], said["policy"]["sensitive"]
     shown = said["series"].get("view") or {"columns": [*quasi, *sensitive], "publish": said["policy"]["publish"]}
     return {"number": number, "certificate": held.digests[number], **shown}
+
+
+def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:
+    """InputError for a table whose part would have other columns than the one before."""
+    before = pl.scan_csv(held.release(held.parts), infer_schema=False).collect_schema().names()
+    now = [c for c in read.columns if c not in policy.identifiers]
+    if new := [c for c in now if c not in before]:
+        raise InputError(
+            f"column {new[0]!r} is not in the part before, and all parts have the same columns; leave it out with "
+            f"⟨identifiers={new}⟩, or publish it in a new series"
+        )
+    if gone := [c for c in before if c not in now]:
+        raise InputError(f"column {gone[0]!r} is in the part before and not in this table; add it")
 
 
 def _texts(read: Table, person: str | None, keyed: series_folder.Keyed) -> tuple[pl.DataFrame, pl.Series | None]:

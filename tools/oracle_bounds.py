@@ -28,8 +28,7 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
 from shoal.problems.tables.bounds.bounds import lower_bounds
-from tests.oracles.exact import group_loss
-from tests.oracles.tables import eligible, least_total
+from tests.oracles.tables import eligible, least_total, row_loss
 from tests.tables.drawn import KINDS, graph_task, least_of_graphs
 
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
@@ -70,7 +69,7 @@ def least(task: Task) -> float | None:
         some = cells[group]
         if not all(rule.holds(h.sensitive[some], np.ones(some.size, np.int64)) for rule in need.rules):
             return None
-        return len(group) * group_loss([quasi[i] for i in group], task.recoding)
+        return len(group) * row_loss(task.recoding, [quasi[i] for i in group])
 
     return least_total(cells.size, price)
 

@@ -54,7 +54,7 @@ def verify(
 
         with progress() as listener:
             found = verify_series(Path(release), signer=signer, progress=listener)
-        print_verdict(found, as_json)
+        print_verdict(found, as_json, "series", "it promises")
         return
     how: dict[str, Any] = {} if prove is None else {"effort": prove}
     with progress() as listener:
@@ -77,11 +77,11 @@ def verify(
     print_verdict(verdict, as_json)
 
 
-def print_verdict(verdict: Any, as_json: bool) -> None:
+def print_verdict(verdict: Any, as_json: bool, what: str = "release", says: str = "its certificate says") -> None:
     """A verdict line by line; leaves with status 1 where it does not hold."""
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
-    lines.append("everything checked holds" if verdict.holds else "the release does not hold what its certificate says")
+    lines.append("everything checked holds" if verdict.holds else f"the {what} does not hold what {says}")
     answer(verdict.as_dict(), lines, as_json, 0 if verdict.holds else 1)
 
 
@@ -108,7 +108,7 @@ def report(
     with progress() as listener:
         made = written(release, certificate, signer=signer, progress=listener)
         decided = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        page = reported(made, target, explored=tried, **decided)
+        page = reported(made, target, after="", explored=tried, **decided)
     answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 
@@ -125,7 +125,7 @@ def keygen(
     answer({"private": str(private), "public": str(public)}, lines, as_json)
 
 
-ACTIONS = ("start", "add", "view", "status")
+ACTIONS = ("start", "add", "waiting", "view", "status")
 
 
 @app.command()
@@ -133,7 +133,9 @@ ACTIONS = ("start", "add", "view", "status")
 def series(
     action: str = typer.Argument(help=f"{', '.join(ACTIONS)}; shoal verify DIR checks it."),
     folder: Path = typer.Argument(help="The folder of the series."),
-    data: str | None = typer.Argument(None, help="For add: the table of the next part, as for anonymize."),
+    data: str | None = typer.Argument(
+        None, help="For add: the table of the next part, as for anonymize. For waiting: the earlier tables."
+    ),
     policy: Path | None = flag(None, "--policy", "For start: a TOML file of settings, or a certificate."),
     mode: str | None = flag(
         None,
@@ -145,7 +147,10 @@ def series(
     no_counterfeits: bool = flag(
         False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
     ),
-    person: str | None = flag(None, "--person", "For add: column that identifies the person of a row. It is removed."),
+    person: str | None = flag(
+        None, "--person", "For add and waiting: column that identifies the person of a row. It is removed."
+    ),
+    identifiers: str | None = flag(None, "--identifiers", "For add: further columns to remove."),
     without_waiting: bool = flag(
         False, "--without-waiting", "For add: waiting rows can be absent from the table; they are then never published."
     ),
@@ -154,12 +159,16 @@ def series(
         None, "--publish", "For view: stars, hierarchy, or ranges; as the first part or coarser."
     ),
     level: list[str] = flag([], "--level", "For view: COLUMN=LEVEL, the lowest level that it shows. Repeatable."),
+    output: Path | None = flag(None, "-o", "--output", "For waiting: file for the rows that wait."),
+    force: bool = FORCE,
     sign: Path | None = flag(None, "--sign", "For add and view: private key that signs the certificate; see keygen."),
     source: Source = Source(),
     as_json: bool = JSON_,
 ) -> None:
     """Publish a series of releases: months and corrections."""
     import shoal
+    from shoal.engines.atomic import TABLE, Piece, check_outputs, publish_together
+    from shoal.engines.store import store
     from shoal.errors import PolicyError
     from shoal.publishing.series_folder import RELEASE, part_name
 
@@ -173,9 +182,15 @@ def series(
         raise PolicyError(f"--{next(n for n, v in seen.items() if v)} belongs to shoal series view")
     if begins and action != "start":
         raise PolicyError(f"--{next(iter(begins)).replace('_', '-')} is decided once, by shoal series start")
-    if (data is None) is (action == "add"):
+    if identifiers and action != "add":
+        raise PolicyError("--identifiers belongs to shoal series add; a policy has its own")
+    if action == "waiting" and output is None:
+        raise PolicyError("say with -o FILE where the rows that wait are written")
+    if action != "waiting" and output is not None:
+        raise PolicyError("--output belongs to shoal series waiting")
+    if (data is None) is (action in ("add", "waiting")):
         raise PolicyError(
-            f"shoal series add takes a table: shoal series add {folder} TABLE"
+            f"shoal series {action} takes a table: shoal series {action} {folder} TABLE"
             if data is None
             else f"shoal series {action} takes no table"
         )
@@ -192,6 +207,12 @@ def series(
         facts = held.status()
         answer(facts, [f"{name}  {value}" for name, value in facts.items()], as_json)
         return
+    if output is not None:
+        closed = check_outputs([(output, TABLE)], [data], overwrite=force)
+        rows = held.waiting(data, person=person, **source._asdict())
+        publish_together([Piece(output, lambda path: store(rows, path), private=True)], closed=closed)
+        answer({"rows": rows.height, "output": str(output)}, [f"{rows.height:,} rows wait  {output}"], as_json)
+        return
     with progress() as listener:
         if action == "view":
             part = held.view(
@@ -199,7 +220,13 @@ def series(
             )
         else:
             part = held.add(
-                data, person=person, without_waiting=without_waiting, sign=sign, progress=listener, **source._asdict()
+                data,
+                person=person,
+                identifiers=listed(identifiers) or (),
+                without_waiting=without_waiting,
+                sign=sign,
+                progress=listener,
+                **source._asdict(),
             )
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
     lines = [

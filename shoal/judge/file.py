@@ -186,13 +186,16 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
     return column.cast(pl.String)
 
 
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xls", ".xlsb")
+
+
 def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
     """A released file as written: CSV as text (an empty field is missing), Parquet and Excel with their types."""
     name = path.name.lower()
     try:
-        if name.endswith((".parquet", ".pq")):
+        if name.endswith(PARQUET):
             return pl.read_parquet(path, glob=False, hive_partitioning=False)
-        if name.endswith((".xlsx", ".xls", ".xlsb")):
+        if name.endswith(EXCEL):
             return _read_excel(path)
         frame = pl.read_csv(path, infer_schema=False, separator=separator or ",", glob=False)
         return frame.rename(dict(zip(frame.columns, unquoted(frame.columns), strict=True)))

@@ -349,7 +349,7 @@ def start(place: Path, policy: Policy, mode: str, settings: Mapping[str, Any]) -
             continue
         taken = Path(source).name if isinstance(source, (str, Path)) else f"{name}.csv"
         own = f"hierarchy-{len(files)}-{re.sub(r'[^A-Za-z0-9_.-]', '_', taken)}"
-        files[own] = "".join(";".join(row) + "\n" for row in tree.rows).encode()
+        files[own] = tree.file.encode()
         trees[name] = own
     about: dict[str, Any] = {
         "format": FORMAT,

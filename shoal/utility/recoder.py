@@ -7,8 +7,6 @@ hierarchy of rows does not list is put into the class nearest to it, or starred.
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import re
 import tomllib
@@ -65,7 +63,7 @@ def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
             file = path.with_name(f"{path.stem}.{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.csv")
             if file in beside:
                 file = file.with_name(f"{file.stem}.{len(beside)}.csv")
-            beside[file] = _rows(tree)
+            beside[file] = tree.file
             trees[name] = file.name
         else:
             trees[name] = tree.builder or _steps(tree)
@@ -123,12 +121,6 @@ def _table(held: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise PolicyError(f"{path.name!r} has no table [{name}]")
     return found
-
-
-def _rows(tree: Hierarchy) -> str:
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter=";", lineterminator="\n").writerows([*row, "*"] for row in tree.rows)
-    return out.getvalue()
 
 
 def _steps(tree: Hierarchy) -> dict[str, Any]:

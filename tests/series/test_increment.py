@@ -158,12 +158,60 @@ def test_the_command_line_makes_the_same_series(tmp_path):
     assert again.returncode == 4
 
 
-def test_hierarchies_stand_beside_the_series(tmp_path):
+@pytest.mark.parametrize(
+    "rows", ["30;30s;*\n34;30s;*\n41;40s;*\n", "30;*\n34;*\n41;*\n", '30;"3;";*\n34;"3;";*\n41;4"0;*\n']
+)
+def test_hierarchies_stand_beside_the_series(tmp_path, rows):
     tree = tmp_path / "age.csv"
-    tree.write_text("30;30s;*\n34;30s;*\n41;40s;*\n")
+    tree.write_text(rows)
     asked = policy(publish="hierarchy", hierarchies={"age": str(tree)})
     series = shoal.Series.start(tmp_path / "s", asked)
     tree.unlink()
     series = shoal.Series(tmp_path / "s")
     series.add(people(1), person="id")
     assert series.verify().holds
+
+
+def test_rows_that_wait_are_found_again(tmp_path):
+    """The ledger knows persons alone; whoever has the table gets the rows that the next part must hold."""
+    series = shoal.Series.start(tmp_path / "s", policy(), wait=1, wait_above=0.3)
+    rare = frame([("r1", "99", "7", "a"), ("r2", "98", "8", "b")])
+    assert series.add(pl.concat([people(1), rare]), person="id").waiting == 2
+    pl.concat([people(1), rare]).write_csv(tmp_path / "1.csv")
+    assert series.waiting(pl.concat([people(1), rare]), person="id").equals(rare)
+    for table, error in ((people(1), shoal.InputError), (people(1).drop("id"), shoal.PolicyError)):
+        with pytest.raises(error):
+            series.waiting(table, person="id")
+    asked = ("series", "waiting", "s", "1.csv", "--person", "id")
+    assert run(*asked, cwd=tmp_path).returncode == 2
+    assert run(*asked, "-o", "w.csv", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "w.csv").stat().st_mode & 0o077 == 0
+    assert run(*asked, "-o", "w.csv", cwd=tmp_path).returncode == 4
+    series.add(pl.concat([people(2), pl.read_csv(tmp_path / "w.csv", infer_schema=False)]), person="id")
+    assert series.waiting(people(1), person="id").is_empty()
+
+
+@pytest.mark.parametrize("mode", ["increment", "again"])
+def test_all_parts_have_the_same_columns(tmp_path, mode):
+    series = shoal.Series.start(tmp_path / "s", policy(), mode=mode)
+    series.add(people(1), person="id")
+    more = people(2).with_columns(note=pl.lit("x"))
+    with pytest.raises(shoal.InputError, match="'note' is not in the part before"):
+        series.add(more, person="id")
+    series.add(more, person="id", identifiers="note")
+    more.with_columns(id="3" + pl.col("id")).write_csv(tmp_path / "3.csv")
+    asked = ("series", "add", "s", "3.csv", "--person", "id")
+    assert run(*asked, cwd=tmp_path).returncode == 2
+    assert run(*asked, "--identifiers", "note", cwd=tmp_path).returncode == 0
+    assert {tuple(published(series, n).columns) for n in (1, 2, 3)} == {("age", "zip", "ill")}
+
+
+def test_a_carried_column_stays(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(insensitive=["note"]))
+    series.add(people(1).with_columns(note=pl.lit("x")), person="id")
+    with pytest.raises(shoal.PolicyError, match="'note'"):
+        series.add(people(2), person="id")
+    free = shoal.Series.start(tmp_path / "t", policy())
+    free.add(people(1).with_columns(note=pl.lit("x")), person="id")
+    with pytest.raises(shoal.InputError, match="'note' is in the part before"):
+        free.add(people(2), person="id")

@@ -23,9 +23,7 @@ from shoal.problems.tables.bounds import boxes as box_multipliers
 from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
-from tests.oracles.exact import group_loss
-from tests.oracles.tables import eligible
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import eligible, least_loss, row_loss
 from tests.tables.drawn import TREE, census_like, halved, tasks, total
 
 
@@ -343,7 +341,7 @@ def cheapest_boxes(task: Task) -> np.ndarray:
         for chosen in map(list, combinations(range(h.cells), n)):
             enough = h.count[chosen].sum() >= need.smallest
             if enough and np.unique(h.sensitive[chosen, -column]).size >= distinct:
-                loss = group_loss([tuple(map(int, h.quasi[c])) for c in chosen], task.recoding)
+                loss = row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in chosen])
                 best[chosen] = np.minimum(best[chosen], loss)
     return best
 
@@ -387,7 +385,7 @@ def test_raised_prices_are_paid_by_every_eligible_group(task, near, nodes):
             for some in map(list, combinations(cells, n)):
                 values = [tuple(h.sensitive[c]) for c in some]
                 if eligible(values, need.k, need.frequency, need.distinct):
-                    loss = group_loss([tuple(map(int, h.quasi[c])) for c in some], task.recoding)
+                    loss = row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in some])
                     assert prices[some].sum() <= n * loss + 1e-9
 
 
@@ -406,7 +404,7 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]
-            left = 3 * group_loss(quasi, task.recoding) - price[some].sum()
+            left = 3 * row_loss(task.recoding, quasi) - price[some].sum()
             for i in some:
                 if set(some) - {i, *near[i].tolist()}:
                     assert found[i] <= left + 1e-9

@@ -15,8 +15,7 @@ from shoal.model.recoding import Ranges, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.bounds import bounds, boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
-from tests.oracles.exact import group_loss
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import least_loss, row_loss
 from tests.tables.drawn import tasks
 
 
@@ -29,11 +28,11 @@ def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...]) -> float:
     beside: dict[int, float] = {}
     for c in range(value.size):
         if int(value[c]) not in held:
-            with_it = group_loss([*rows, tuple(map(int, quasi[c]))], task.recoding)
+            with_it = row_loss(task.recoding, [*rows, tuple(map(int, quasi[c]))])
             beside[int(value[c])] = min(beside.get(int(value[c]), np.inf), with_it)
     if missing > len(beside):
         return np.inf
-    return max([group_loss(rows, task.recoding), *sorted(beside.values())[: max(missing, 0)]])
+    return max([row_loss(task.recoding, rows), *sorted(beside.values())[: max(missing, 0)]])
 
 
 def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:

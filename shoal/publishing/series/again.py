@@ -59,8 +59,8 @@ def add(
     extra = [c for c in frame.columns if c not in (*policy.grouped, *policy.sensitive)]
     if extra:
         raise InputError(
-            f"column {extra[0]!r} is insensitive, and a made-up row could have no value there; name it among the "
-            "identifiers, so that it leaves the table"
+            f"column {extra[0]!r} is insensitive, and a made-up row could have no value there; leave it out with "
+            f"⟨identifiers={extra}⟩"
         )
     people = People(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)

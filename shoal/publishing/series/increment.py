@@ -324,8 +324,8 @@ def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
     absent = int((~waiting.is_in(persons.implode())).sum())
     if absent:
         raise InputError(
-            f"{absent:,} rows of an earlier table wait for this part and are not in this table; add them to it, "
-            "or say ⟨without_waiting=True⟩, and they are never published"
+            f"{absent:,} rows of an earlier table wait for this part and are not in this table; add them to it "
+            "(shoal series waiting finds them), or say ⟨without_waiting=True⟩, and they are never published"
         )
 
 

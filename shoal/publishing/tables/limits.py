@@ -31,6 +31,7 @@ from shoal.model.task import Decoys, Grouping
 from shoal.publishing.recodings import ColumnText
 
 CLAIM = 0.98  # of minimality, what the attack may claim: whoever reads the file may weigh a little otherwise
+_AT_ONCE = 1 << 16  # groups looked at together
 
 
 def share_models(asked: Policy) -> list[Model]:
@@ -113,26 +114,32 @@ def exposed(
     columns    those that are recoded
     widened    names of those whose ranges end on a grid, at which somebody's value may lie but need not
 
-    Ranges, sets and regions alone: any other form shows what at least k rows share.  O(p d log p) for p triples.
+    Ranges, sets and regions alone: any other form shows what at least k rows share.  O(p d log p) for p triples, in
+    memory for some of them at a time.
     """
-    shares: dict[str, float] = {}
-    anywhere = np.zeros(partition.groups, bool)
-    for j, column in enumerate(columns):
-        if not column.bares:
-            continue
-        size = np.int64(max(column.size, 1))
-        key = partition.group * size + histogram.quasi[partition.cell, j]
-        order = np.argsort(key)
-        start = np.flatnonzero(np.diff(key[order], prepend=-1))
-        pair, held = key[order[start]], np.add.reduceat(partition.count[order], start)
-        group = pair // size
-        border = np.flatnonzero(np.diff(group, prepend=-1, append=partition.groups))
-        shown = column.bared(group, pair % size, border) & (histogram.quasi_names[j] not in widened)
-        alone = np.zeros(partition.groups, bool)
-        alone[group[shown & (held == 1)]] = True
-        anywhere |= alone
-        shares[histogram.quasi_names[j]] = float(alone.mean()) if alone.size else 0.0
-    return Exposed(shares, (float(anywhere.mean()) if anywhere.size else 0.0) if shares else None)
+    baring = [(j, column) for j, column in enumerate(columns) if column.bares]
+    alone, anywhere, groups = np.zeros(len(baring), np.int64), 0, max(partition.groups, 1)
+    edges = np.append(partition.start, partition.group.size)
+    for first in range(0, partition.groups, _AT_ONCE):
+        last = min(first + _AT_ONCE, partition.groups)
+        some = slice(edges[first], edges[last])
+        any_ = np.zeros(last - first, bool)
+        for i, (j, column) in enumerate(baring):
+            size = np.int64(max(column.size, 1))
+            key = (partition.group[some] - first) * size + histogram.quasi[partition.cell[some], j]
+            order = np.argsort(key)
+            start = np.flatnonzero(np.diff(key[order], prepend=-1))
+            pair, held = key[order[start]], np.add.reduceat(partition.count[some][order], start)
+            group = pair // size
+            border = np.flatnonzero(np.diff(group, prepend=-1, append=last - first))
+            shown = column.bared(group, pair % size, border) & (histogram.quasi_names[j] not in widened)
+            mine = np.zeros(last - first, bool)
+            mine[group[shown & (held == 1)]] = True
+            alone[i] += mine.sum()
+            any_ |= mine
+        anywhere += int(any_.sum())
+    shares = {histogram.quasi_names[j]: float(n) / groups for (j, _), n in zip(baring, alone, strict=True)}
+    return Exposed(shares, anywhere / groups if shares else None)
 
 
 def graphs_of(policy: Policy) -> dict[str, Hierarchy]:
