@@ -371,7 +371,7 @@ def least_of_whole_units(table: pl.DataFrame, quasi: list[str], sensitive: str, 
         more = np.where(same, 0.0, beside.sum(axis=1) - lost[u].sum())
         more[u] = np.inf
         total += lengths[u] * more.min()
-    return total
+    return float(total)
 
 
 def spans() -> list[dict[str, Any]]:
