@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
+from shoal.attacks.minimality import claimed
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.recognize import filled
 from shoal.engines.safe_harbor import harbored
-from shoal.engines.source import Scope, ScopeSettings, is_remote, refuse_too_many, without_secrets
+from shoal.engines.source import Scope, ScopeSettings, Searched, is_remote, refuse_too_many, without_secrets
 from shoal.engines.store import kind_of, one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Table, require
 from shoal.engines.unassigned import look, named_sensitive
@@ -202,8 +203,9 @@ def prepare(
             before, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
         )
         with clock.step("solving", "solve"):
-            refuse_too_many(cells.counted.histogram.cells, progress, memory=scope.memory)
             workers = read.table.workers().spread if asked.shards else None
+            searched = Searched(cells.counted.histogram.cells, asked.shards or 0, workers is not None)
+            refuse_too_many(searched, progress, memory=scope.memory)
             solved = _solve(cells, asked, progress, fixed, secret, workers)
         with clock.step("recoding", "recode"):
             release = _recode(read, cells, solved, asked, secret, target)
@@ -362,7 +364,7 @@ def _solve(
         constraints=Constraints(
             population=None if sample is None else sample.bound(asked, histogram, recoding, texts, labels),
             max_average_risk=asked.max_average_risk,
-            decoys=decoys_of(asked, histogram, secret),
+            decoys=decoys_of(asked, histogram, secret, partial(claimed, histogram, recoding)),
             levels=None if fixed is None else fixed.levels,
             shards=asked.shards,
             workers=workers,
@@ -394,11 +396,14 @@ def _recode(
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
     apart = target is not None and kind_of(target) == "csv"
     replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
-    shuffle_key, blurred = (
-        ShuffleKey.of(secret, _context(counted, grouping, asked)),
-        blurred_columns(columns, replacements),
-    )
+    blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
+    left, left_merged = without_units(counted, merged, asked)  # who is behind the rows is no part of their order
+    expected = Expected(
+        histogram=left.histogram, partition=left_merged, columns=replacements, texts=[c.texts for c in columns],
+        starred=[c.starred for c in columns], sensitive=left.sensitive, plain=[c.code >= 0 for c in columns],
+    )  # fmt: skip
+    shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _context(expected, asked))
     dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
     placed, quicker, tuples, counts = read.table.place(
         counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
@@ -407,8 +412,7 @@ def _recode(
         placed, tuples = tuples.frame(), None
     placed, incomplete = judged_by_part(placed, counted, asked)
     out, persons, people = judged(placed, asked)
-    _, merged = without_units(counted, merged, asked)
-    counted, partition = without_units(counted, grouping.partition, asked)
+    merged, (counted, partition) = left_merged, without_units(counted, grouping.partition, asked)
     seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
     facts = Facts(
         rows=counted.histogram.rows,
@@ -429,10 +433,7 @@ def _recode(
         ),
     )  # fmt: skip
     placement = Placement(
-        expected=Expected(
-            histogram=counted.histogram, partition=merged, columns=replacements, texts=[c.texts for c in columns],
-            starred=[c.starred for c in columns], sensitive=counted.sensitive, plain=[c.code >= 0 for c in columns],
-        ),
+        expected=expected,
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
@@ -486,14 +487,12 @@ def _method(asked: Policy) -> str:
     return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
 
 
-def _context(counted: Counted, grouping: Grouping, asked: Policy) -> bytes:
-    """What a release is of: its policy, how many rows its cells have and its partition, alike on every engine.
+def _context(published: Expected, asked: Policy) -> bytes:
+    """What a release is of: its policy and the tuples it publishes, alike on every engine, and nothing that it hides.
 
-    The partition too: two searches in seconds may end apart, and laid side by side in one order their rows would be
-    told by both groups.
+    The tuples too: two searches in seconds may end apart, and laid side by side in one order their rows would be told
+    by both groups.
     """
     request = {name: value for name, value in asked.describe().items() if name != "judge"}  # whoever judges the rows
     described = json.dumps(request, sort_keys=True, default=str).encode()
-    shared = grouping.partition
-    held = (np.sort(counted.histogram.count), shared.cell, shared.group, shared.count)
-    return described + b"".join(np.asarray(a).astype("<i8").tobytes() for a in held)
+    return described + published.digest()

@@ -1,8 +1,9 @@
 """Every small original at once: those that give the same released file must give the same certificate and page.
 
-``tell_apart(case, tables)`` releases every table, puts those together whose released files are the same, and returns
-the entries by which their certificates differ: each is a figure of the original that the file does not show.  The rung
-of the proved ratio may differ, and the moment at which a file was made.
+``tell_apart(case, tables)`` releases every table under one secret, puts those together whose released rows are the
+same, and returns the entries by which their certificates differ: each is a figure of the original that the rows do not
+show.  The rung of the proved ratio may differ, and the moment at which a file was made.  The order of the rows may not,
+nor any byte of the file: what the certificate says of size and SHA-256 is compared, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,6 +81,45 @@ def of_answer(
     return release
 
 
+def of_series(
+    mode: str, *months: slice, engine: str | None = None, wait: int = 0, **asked: Any
+) -> Callable[[pl.DataFrame, Path], Path]:
+    """A series of some rows of the table each month, or of views; all that is public of it counts as one certificate.
+
+    months  the people of each part, by their number, which is that of their row
+    """
+
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        place = folder / "series"
+        shutil.rmtree(place, ignore_errors=True)
+        named = table.with_columns(pl.Series("id", [f"p{i}" for i in range(table.height)]))
+        given = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "effort": "fast", **asked}
+        series = shoal.Series.start(place, shoal.Policy(**given), mode=mode, wait=wait, wait_above=0.3)
+        for month in months:
+            people: Any = named[month]
+            if engine is not None:
+                people.write_parquet(folder / "month.parquet")
+                people = folder / "month.parquet"
+            series.add(people, person="id", engine=engine)
+        if mode == "views":
+            series.view(["age", "ill"], publish="stars")
+        parts = sorted(p for p in place.iterdir() if p.is_dir() and p.name != "private")
+        public = {p.name: sorted(f.name for f in p.iterdir()) for p in (place, *parts)}  # no name tells anything
+        rows = [pl.read_csv(p / "release.csv", infer_schema=False).with_columns(part=pl.lit(p.name)) for p in parts]
+        pl.concat(rows, how="diagonal").write_csv(folder / "out.csv")
+        (folder / "page.json").write_text(json.dumps({"names": public}))
+        said = {p.name: json.loads((p / "release.certificate.json").read_text()) for p in parts}
+        for part in said.values():
+            for other in part["series"].get("others", []):
+                other.pop("certificate")  # which is another in each series
+        said["series"] = json.loads((place / "series.json").read_text())
+        made = folder / "out.certificate.json"
+        made.write_text(json.dumps({"release": {"file": "out.csv"}, "parts": said}))
+        return made
+
+    return release
+
+
 def _people(*, ages: Sequence[Any] = AGES, towns: Sequence[Any] = TOWNS[:2], more: Sequence[Any] = ILLS) -> list[Any]:
     return list(itertools.product(ages, towns, more))
 
@@ -127,7 +168,13 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         "centers": {"k": 2, "publish": "centers", **ill},
         "person": {"k": 2, "person": "ill"},
         "regions": {"k": 2, **places, **ill},
+        "stars shards": {"k": 2, "shards": 2, **ill},
+        "stars entropy l": {"entropy_l": 1.5, **ill},
+        "stars beta": {"k": 2, "beta": 1.0, **ill},
+        "hierarchy max level": {"k": 2, **tree, "max_level": {"town": 1}, **ill},
         "stars duckdb": {"k": 2, "engine": "duckdb", **ill},
+        "ranges duckdb carried": {"k": 2, "publish": "ranges", "engine": "duckdb", "insensitive": ["ill"]},
+        "hierarchy duckdb": {"k": 2, **tree, "engine": "duckdb", **ill},
     }
     found = [
         Case(name, _drawn(seed + i, _people(), size), names, rows, of_table(**asked))
@@ -138,8 +185,32 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         for ending in (".csv", ".parquet"):
             release = of_table(ending, k=2, missing=missing, **ill)
             found.append(Case(f"missing {missing} {ending}", _drawn(seed + i, gaps, size), names, rows, release))
-    found += _answers(seed)
-    return found
+    for ending in (".parquet", ".xlsx", ".csv.gz", ""):  # the last: a folder of parts
+        for way in ("stars", "ranges"):
+            asked = {"k": 2, "publish": way, **ill} | ({} if ending else {"engine": "duckdb"})
+            found.append(
+                Case(
+                    f"{way} {ending or 'parts'}", _drawn(seed, _people(), size), names, rows, of_table(ending, **asked)
+                )
+            )
+    return found + _series(seed, rows - 1) + _answers(seed)
+
+
+def _series(seed: int, rows: int) -> list[Case]:
+    """Months of new people, of people who stay and leave, and views of one table."""
+    everyone, later = slice(0, rows), slice(rows, 2 * rows)
+    ways: dict[str, tuple[int, Callable[[pl.DataFrame, Path], Path]]] = {
+        "increment": (2 * rows, of_series("increment", everyone, later, k=2)),
+        "increment waiting": (2 * rows, of_series("increment", slice(0, 2 * rows), k=2, wait=1)),
+        "increment duckdb": (rows, of_series("increment", everyone, k=2, engine="duckdb")),
+        "again": (rows + 2, of_series("again", slice(0, rows + 1), slice(1, rows + 2), k=2, l=2)),
+        "views": (rows, of_series("views", everyone, k=2, publish="ranges")),
+    }
+    names = ("age", "town", "ill")
+    return [
+        Case(f"series {name}", _drawn(seed, _people(), 3 + (name == "again")), names, many, release)
+        for name, (many, release) in ways.items()
+    ]
 
 
 def _answers(seed: int) -> list[Case]:
@@ -208,25 +279,33 @@ def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
         yield at, json.dumps(value, sort_keys=True)
 
 
-UNTOLD = ("made_at", "seal", "release.sha256", "release.bytes")  # moments, and what follows from the file
+UNTOLD = ("made_at", "seal")  # the moment, and what follows from it
+OF_SERIES = (*UNTOLD, "id", "previous", "sha256")  # drawn for each series, and rows in an order that is drawn, too
 FREE = ("certificate.ratio_at_most", "page.release.certificate.ratio_at_most", "page.certificate.ratio_at_most")
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    """What a file or a folder of parts shows."""
+    if path.is_dir():
+        return pl.concat(pl.read_parquet(part) for part in sorted(path.glob("*.parquet")))
+    if path.suffix == ".xlsx":
+        return pl.read_excel(path)
+    return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
 
 
 def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
     """A released file as the multiset of its lines, and its certificate's entries without what may differ."""
     content = json.loads(certificate.read_text())
     about = content["release"] or content["also"][0]
-    path = certificate.with_name(about["file"])
-    frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+    frame = _rows(certificate.with_name(about["file"]))
     lines = sorted(map(repr, frame.rows()))
-    entries = {name: held for name, held in _flat(content) if name not in UNTOLD}
+    drawn = UNTOLD if "parts" not in content else OF_SERIES
+    entries = {name: held for name, held in _flat(content) if name.rsplit(".")[-1] not in drawn}
     page = json.loads(certificate.with_name("page.json").read_text())
-    entries |= {f"page.{name}": held for name, held in _flat(page) if name not in UNTOLD}
+    entries |= {f"page.{name}": held for name, held in _flat(page) if name.rsplit(".")[-1] not in drawn}
     rung = entries.get(FREE[0])
     if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
         entries = {name: held for name, held in entries.items() if "certificate.guarantee." not in name}
-    for part in content.get("also", []):
-        part.pop("sha256", None), part.pop("bytes", None)
     if "also" in content:
         entries["also"] = json.dumps(content["also"])
     return repr((frame.columns, lines)), entries

@@ -6,7 +6,7 @@ chance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,18 +67,25 @@ def released(kind: str) -> tuple[shoal.Crosswalk, Any]:
     return clusters(kind), LINE
 
 
-def drawn(rows: int, seed: int, **columns: tuple[int, int] | Sequence[Any]) -> pl.DataFrame:
+Values = tuple[int, int] | Sequence[Any] | Mapping[Any, float] | Callable[[np.random.Generator, int], np.ndarray]
+
+
+def drawn(rows: int, seed: int, **columns: Values) -> pl.DataFrame:
     """A table of values drawn one column after the other: whole numbers from low to below high, or one of some values.
 
-    columns  a pair of whole numbers is a range; of a list or a text one of its items is drawn
+    columns  a pair of whole numbers is a range; of a list or a text one of its items is drawn; a mapping has the chance
+             of each item; a function gets the generator and the number of rows
     """
     rng = np.random.default_rng(seed)
-    return pl.DataFrame(
-        {
-            name: rng.integers(*of, rows) if isinstance(of, tuple) else rng.choice(list(of), rows)
-            for name, of in columns.items()
-        }
-    )
+
+    def column(of: Any) -> Any:
+        if callable(of):
+            return of(rng, rows)
+        if isinstance(of, tuple):
+            return rng.integers(*of, rows)
+        return rng.choice(list(of), rows, p=[*of.values()] if isinstance(of, Mapping) else None)
+
+    return pl.DataFrame({name: column(of) for name, of in columns.items()})
 
 
 def cycled(n: int) -> pl.DataFrame:

@@ -64,6 +64,22 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     assert said() == ("2", False)
 
 
+def test_where_no_folder_takes_compiled_code_it_runs_all_the_same(tmp_path: Path) -> None:
+    """As in a container whose files are read-only, for a user without a home folder; and on a disk that fills up."""
+    (tmp_path / "one.py").write_text(
+        "from shoal.kernels import njit\n@njit(cache=True)\ndef double(x):\n    return 2 * x\n", encoding="utf-8"
+    )
+    nowhere = "from numba.core import caching\ncaching.CacheImpl._locator_classes = []\n"
+    full = (
+        "import errno\nfrom numba.core import caching\ndef no(*_): raise OSError(errno.ENOSPC, 'full')\n"
+        "caching.IndexDataCacheFile._save_data = no\n"
+    )
+    for fault in (nowhere, full):
+        done = python("-c", fault + "from one import double\nprint(double(3), double(0.5))", cwd=tmp_path)
+        assert done.stdout == "6 1.0\n"
+        assert done.stderr.count("set NUMBA_CACHE_DIR to a folder of your own") == 1
+
+
 class Moved:
     """A type as an older version knew it: who reads it looks for a module that is gone."""
 

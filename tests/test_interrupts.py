@@ -143,7 +143,7 @@ LOADING = """
 import os, signal, sys
 class Pressed:
     def find_spec(self, name, path=None, target=None):
-        if name == "shoal.cli.commands":
+        if name == "{module}":
             os.kill(os.getpid(), signal.{number})
 sys.meta_path.insert(0, Pressed())
 from shoal.cli import main
@@ -151,12 +151,40 @@ main()
 """
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_the_command_may_be_stopped_while_it_is_loaded(number: signal.Signals, status: int) -> None:
-    child = started("-c", LOADING.format(number=number.name), "--version")
+@pytest.mark.parametrize(
+    ("number", "status", "module"),
+    [
+        (signal.SIGINT, 130, "shoal.cli.commands"),
+        (signal.SIGTERM, 143, "shoal.cli.commands"),
+        (signal.SIGINT, 130, "typer"),
+    ],
+)
+def test_the_command_may_be_stopped_while_it_is_loaded(number: signal.Signals, status: int, module: str) -> None:
+    child = started("-c", LOADING.format(number=number.name, module=module), "--version")
     message = child.communicate()[1]
     assert child.returncode == status
     assert message.strip() == "shoal: interrupted; no file is half written"
+
+
+CHANGED = """
+import os, signal
+from shoal import cli
+def native(*_, **__):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise TypeError("what a callback of native code made of it") from None
+import shoal.engines.open
+shoal.engines.open.open_table = native
+cli.main()
+"""
+
+
+def test_an_interruption_that_native_code_makes_another_error_of_is_no_defect(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a,b\n1,2\n1,2\n")
+    child = started("-c", CHANGED, "audit", "in.csv", "--quasi", "a", cwd=tmp_path)
+    message = child.communicate()[1]
+    assert (child.returncode, message.strip()) == (130, "shoal: interrupted; no file is half written")
 
 
 def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():

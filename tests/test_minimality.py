@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 import shoal
 from tests import commands
+from tests.data import drawn
 
 SECRET = b"sixteen bytes or more"
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "sex", "town"], "sensitive": ["ill"]}
@@ -25,11 +25,8 @@ RECODINGS: list[dict[str, Any]] = [
 
 
 def people(n: int = 400) -> pl.DataFrame:
-    rng = np.random.default_rng(n)
-    return pl.DataFrame({
-        "age": rng.integers(20, 40, n), "sex": rng.choice(["m", "f"], n), "town": rng.choice(["a", "b", "c"], n),
-        "ill": rng.choice(list("uvwxyz"), n, p=[0.3, 0.3, 0.1, 0.1, 0.1, 0.1]),
-    })  # fmt: skip
+    ills = dict(zip("uvwxyz", [0.3, 0.3, 0.1, 0.1, 0.1, 0.1], strict=True))
+    return drawn(n, n, age=(20, 40), sex="mf", town="abc", ill=ills)
 
 
 @pytest.mark.parametrize("more", RECODINGS)

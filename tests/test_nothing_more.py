@@ -13,7 +13,9 @@ from tests.consistency import cases, tell_apart
 CASES = {case.name: case for case in cases(rows=4, size=4)}
 
 
-SLOW = {"regions", "stars duckdb"}  # files are read anew for each table
+# files are read anew for each table, or a kind of file that shares all but its last step with another
+SLOW = {"regions", "hierarchy labels", "hierarchy intervals", "ranges .parquet", "ranges .xlsx", "ranges .csv.gz"}
+SLOW |= {name for name in CASES if "duckdb" in name or "parts" in name}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])

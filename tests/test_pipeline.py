@@ -381,7 +381,7 @@ def test_one_secret_does_not_lay_two_searches_side_by_side(monkeypatch: pytest.M
             return replace(found, partition=paired, certificate=replace(found.certificate, lower_bound=0.0))
 
         monkeypatch.setattr("shoal.problems.tables.group", ended)
-        asked = {"quasi_identifiers": ["a"], "insensitive": ["row"], "k": 5, "publish": "stars", "seed": 1}
+        asked = {"quasi_identifiers": ["a"], "insensitive": ["row"], "k": 5, "publish": "ranges", "seed": 1}
         made = prepare(frame, secret=b"s" * 16, **asked).table
         orders.append(made["row"].to_list())
     assert orders[0] != orders[1]

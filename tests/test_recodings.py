@@ -11,22 +11,14 @@ from shoal.engines.frames import classes
 from shoal.engines.table import Replacement
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
+from tests.data import drawn
 
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
     """Four hundred made-up people with a town, an age, a place and a diagnosis."""
-    rng = np.random.default_rng(3)
-    n = 400
-    return pl.DataFrame(
-        {
-            "town": rng.choice([f"town {i}" for i in range(40)], n),
-            "age": rng.integers(18, 90, n),
-            "x": rng.normal(0, 1, n).round(2),
-            "y": rng.normal(50, 1, n).round(2),
-            "diagnosis": rng.choice(list("abcde"), n),
-        }
-    )
+    places = {c: lambda rng, n, at=at: rng.normal(at, 1, n).round(2) for c, at in (("x", 0), ("y", 50))}
+    return drawn(400, 3, town=[f"town {i}" for i in range(40)], age=(18, 90), **places, diagnosis="abcde")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ What a count of persons and rows rules out is refused before any search, with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from shoal.model.privacy import AlphaKAnonymity, LDiversity
 from shoal.model.privacy.population import OfPersons
 from shoal.report.parts import certificate_words
 from tests.commands import run
+from tests.oracles.tables import partitions
 
 PEOPLE = pl.DataFrame(
     {"town": ["Ulm", "Ulm", "Bonn", "Bonn"], "age": [20, 21, 30, 31], "ill": ["flu", "-", "flu", "-"]}
@@ -111,18 +111,6 @@ def test_a_star_beside_a_missing_value_is_told_apart_in_a_csv_and_named_elsewher
 PERSONS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=6)
 
 
-def partitions(items: list[int]) -> Iterator[list[list[int]]]:
-    """Every way to put items into groups."""
-    if not items:
-        yield []
-        return
-    first, *rest = items
-    for found in partitions(rest):
-        yield [[first], *found]
-        for i in range(len(found)):
-            yield [*found[:i], [first, *found[i]], *found[i + 1 :]]
-
-
 def kept(rows: list[tuple[str, int]], group: list[int], most: float) -> bool:
     """Whether no value of a group is one that more than a share of its persons have."""
     persons = {rows[i][1] for i in group}
@@ -133,7 +121,7 @@ def kept(rows: list[tuple[str, int]], group: list[int], most: float) -> bool:
 @given(PERSONS, st.sampled_from([LDiversity(2), LDiversity(3), AlphaKAnonymity(0.6, 1), AlphaKAnonymity(0.75, 1)]))
 def test_the_count_never_rules_out_what_exists(rows: list[tuple[str, int]], model: Any) -> None:
     most = model.most
-    exists = any(all(kept(rows, group, most) for group in found) for found in partitions(list(range(len(rows)))))
+    exists = any(all(kept(rows, group, most) for group in found) for found in partitions(len(rows)))
     sensitive = np.array([["abc".index(v), p] for v, p in rows], np.int64)
     found = OfPersons(model, "who", "v").most_common(sensitive, np.ones(len(rows), np.int64), np.zeros(4), (0, 1))
     assert not (found.impossible and exists)

@@ -24,6 +24,7 @@ from shoal.problems.tables.separate import merged
 from tests.commands import run
 from tests.kept import kept, verify
 from tests.oracles.models import meets
+from tests.oracles.tables import partitions
 
 ASKED = {
     "l": (2, "LDiversity", {"l": 2}),
@@ -56,20 +57,11 @@ def holds(name, rows, table):
     return meets(model, parameters, [(v,) for v, _ in own], [(v,) for v, _ in whole])
 
 
-def partitions(rows):
-    if not rows:
-        yield []
-        return
-    for rest in partitions(rows[1:]):
-        yield [[rows[0]], *rest]
-        for i in range(len(rest)):
-            yield [*rest[:i], [rows[0], *rest[i]], *rest[i + 1 :]]
-
-
 def fewest_stars(name, rows, k):
     """The least stars of all releases whose classes hold; None where there is none.  Exponential."""
     best = None
-    for groups in partitions(rows):
+    for places in partitions(len(rows)):
+        groups = [[rows[i] for i in place] for place in places]
         classes = defaultdict(list)
         for g in groups:
             classes[tuple("*" if len({r[j] for r in g}) > 1 else g[0][j] for j in (0, 1))] += g

@@ -2,7 +2,8 @@
 
 Kinds, all of them where none is named: ``tables``, formats, recodings, models, types, engines and odd column names by
 ``tests/fuzz/releases.py``; ``combinations``, of every option with every other by ``tests/fuzz/combinations.py``;
-``clusters``, both problems, all kinds of distance and centers by ``tests/fuzz/clusters.py``; ``bent``, certificates of
+``clusters``, both problems, all kinds of distance and centers by ``tests/fuzz/clusters.py``; ``crosswalks``,
+tiles, regions, labels and intervals by ``tests/fuzz/crosswalks.py``; ``bent``, certificates of
 clusters changed at random and sealed again, which must be refused, found out, or have nothing changed that is
 recomputed.  Prints the seed of every failure and exits 1 when there is one.
 """
@@ -16,12 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.fuzz import clusters, combinations, releases
+from tests.fuzz import clusters, combinations, crosswalks, releases
 
 KINDS = {
     "tables": releases.tried,
     "combinations": combinations.tried,
     "clusters": clusters.tried,
+    "crosswalks": crosswalks.tried,
     "bent": clusters.bent_one,
 }
 

@@ -3,7 +3,8 @@
 Random tables of 2 to 8 rows, one to three quasi-identifiers, each recoded in one of five ways, k with distinct values
 or frequencies of none, one or two sensitive columns, at times t-closeness.  For each table: no bound of any effort is
 above the least loss of all partitions, nor is what a sweep over columns of boxes proves for multipliers drawn at
-random, of either sign, whether its search ends or is cut off.  With ``regions``, a column or two of each table are
+random, of either sign, whether its search ends or is cut off, or over all classes of a lattice.  With ``regions``, a
+column or two of each table are
 areas of a random graph, and k is up to 5.
 
 Prints the seed of every failure and exits 1 when there is one.
@@ -27,9 +28,9 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
-from shoal.problems.tables.bounds.bounds import lower_bounds
-from tests.oracles.exact import group_loss
-from tests.oracles.tables import eligible, least_total
+from shoal.problems.tables.bounds.bounds import Sweeper, lower_bounds
+from shoal.problems.tables.losses import Lattice
+from tests.oracles.tables import eligible, least_total, row_loss
 from tests.tables.drawn import KINDS, graph_task, least_of_graphs
 
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
@@ -70,7 +71,7 @@ def least(task: Task) -> float | None:
         some = cells[group]
         if not all(rule.holds(h.sensitive[some], np.ones(some.size, np.int64)) for rule in need.rules):
             return None
-        return len(group) * group_loss([quasi[i] for i in group], task.recoding)
+        return len(group) * row_loss(task.recoding, [quasi[i] for i in group])
 
     return least_total(cells.size, price)
 
@@ -79,7 +80,7 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
     """The bounds that are above the least loss."""
     h, out = task.histogram, []
     scale = 1.0 if task.recoding.unit == "stars" else h.rows * len(task.recoding.columns)
-    for name, value in lower_bounds(task).values.items():
+    for name, value in lower_bounds(task, program=bool(random.integers(2))).values.items():
         if value * scale > best + 1e-6:
             out.append(f"{name} {value * scale} > {best}")
     p = boxes.Pairs.of(task)
@@ -90,6 +91,11 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
         if proved > best + 1e-9:
             out.append(f"sweep {proved} > {best}")
         box_multipliers.NODES = NODES[-1]
+    if task.recoding.hierarchies is not None:
+        sweeper, at = Sweeper(task, Lattice.of(task.recoding)), random.uniform(-0.5, 2.5, h.cells)
+        over = None if sweeper.per_value else sweeper.run(6, at, np.zeros(0, bool), None, 0.0)
+        if over is not None and float(h.count @ at) - float(over[0]) > best + 1e-9:
+            out.append(f"classes {float(h.count @ at) - float(over[0])} > {best}")
     return out
 
 

@@ -91,7 +91,7 @@ def steps(page: Any, folder: Path) -> Iterator[str]:
     click(page, "Draw")
     see(page, " clusters, the smallest of")
     yield "clusters"
-    fill(page, "Path of the areas: GeoJSON or TopoJSON with outlines, or a table", str(areas))
+    fill(page, "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table", str(areas))
     fill(page, "Least people in a region; more numbers, more levels", "5000, 20000")
     click(page, "Merge the areas")
     see(page, "cannot exist", 300)

@@ -1,6 +1,7 @@
-"""Linking a register to a release: whose row is this, and what does it tell about them.
+"""The attack of a register: whose row of a release is this, and what does it tell about them.
 
-What a release says of the sensitive value: by the class of a person, and by what a classifier learns from it."""
+What a release says of the sensitive value is read from the class of a person, and learned from it by a classifier.
+"""
 
 from __future__ import annotations
 

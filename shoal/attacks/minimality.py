@@ -35,14 +35,16 @@ Source: Wong, Fu, Wang, Pei 2007, whose credibility is the case of all worlds eq
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from shoal.attacks.reading import Finding, People, Reading, same, wilson
+from shoal.attacks.reading import Finding, People, Reading, same, unwritten, wilson
+from shoal.model.histogram import Histogram, Partition
+from shoal.model.recoding import Recoding
 
 MANY = 20  # hidden rows of a tuple; of more minimality is taken to tell nothing
 _STATES = 1_500  # ways in which values repeat that are told apart
@@ -348,6 +350,37 @@ def found(reading: Reading, register: People, original: People | None, column: s
         tuples, values = len(register.tuples[0]), by_tuple.after.shape[1]
         truth = _composition(register, original, by_tuple.number, tuples, values, column)[by_tuple.asked]
     return _findings(reading, column, by_tuple, truth)
+
+
+def claimed(
+    histogram: Histogram, recoding: Recoding, partition: Partition, most: float, promises: Iterable[tuple[int, float]]
+) -> np.ndarray | None:
+    """int64[n, 2]: claims of a value with more than ``most``, each with a group that has people of the claimed tuple.
+
+    promises  (k, l) that the method is taken to have kept, and hid no more for
+
+    A function of what the groups hold and of everybody's quasi-identifiers.  None where there are too many to look at.
+    """
+    of_cell, first = histogram.types
+    people = np.bincount(of_cell, weights=histogram.count, minlength=first.size).astype(np.int64)
+    register = People(np.repeat(histogram.quasi[first], people, axis=0), {})
+    tuple_of = register.tuples[2][np.cumsum(people) - 1][of_cell[partition.cell]]
+    pairs, many = [np.zeros((0, 2), np.int64)], 0
+    for k, l in promises:
+        reading = unwritten(histogram, recoding, partition, k, l)
+        for column in reading.sensitive:
+            told = claims(reading, register, column)
+            if told is None:
+                if reading.points[2].size:
+                    return None
+                continue
+            over = told.asked[told.speaks & (told.after.max(axis=1, initial=0.0) > most)]
+            claim = np.full(len(register.tuples[0]), -1)
+            claim[over] = many + np.arange(over.size)
+            at = np.flatnonzero(claim[tuple_of] >= 0)
+            pairs.append(np.column_stack([claim[tuple_of[at]], partition.group[at]]))
+            many += over.size
+    return np.unique(np.concatenate(pairs), axis=0)
 
 
 def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:

@@ -18,9 +18,12 @@ from scipy.sparse import csr_matrix
 
 from shoal.engines.codes import as_text
 from shoal.errors import InputError
+from shoal.judge.file import set_bits
 from shoal.model.foreign import STARS, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED, Hierarchy
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.notation import RangeOf, SetOf, parse
+from shoal.model.recoding import Recoding
 
 _BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
 STEP = 256  # people matched at once
@@ -158,7 +161,7 @@ class Reading:
             whole = bits[0][0][bits[0][1][part]]
             for mask, where in bits[1:]:
                 whole &= mask[where[part]]
-            row, column = _set_bits(whole)  # bits beyond the last class are never set: packbits fills with zeros
+            row, column = set_bits(whole)  # bits beyond the last class are never set: packbits fills with zeros
             there = np.flatnonzero(own[part] >= 0)
             rows = np.concatenate([row, there])
             columns = np.concatenate([coarse[column], plain[own[part][there]]])
@@ -239,15 +242,41 @@ def read(
     )  # fmt: skip
 
 
-def _set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int64, int64): row and column of every bit that is set, in that order.  packed: uint8[rows, columns / 8]
+def unwritten(histogram: Histogram, recoding: Recoding, partition: Partition, k: int, l: float) -> Reading:
+    """A release understood before it is written: values are codes, and cells stand for what their groups publish.
 
-    Most bytes are zero, so that only the others are unpacked.
+    O(rows + groups columns + cells values), where cells are the distinct ones of a column.
     """
-    at = np.flatnonzero(packed)
-    byte, bit = np.nonzero(np.unpackbits(packed.reshape(-1)[at][:, None], axis=1))
-    row, column = np.divmod(at[byte], packed.shape[1])
-    return row, column * 8 + bit
+    published = recoding.publish(histogram, partition)
+    domains, spreads, cells, shares = [], [], [], []
+    for j, column in enumerate(recoding.columns):
+        shown = recoding.shown(histogram, partition, published, j)
+        _, someone, where = np.unique(column.numbers(shown), return_index=True, return_inverse=True)
+        inside = np.pad(column.members(shown, someone).T.astype(np.int8), ((0, 0), (1, 1)))
+        step = np.diff(inside, axis=1)
+        cell, start = np.nonzero(step > 0)
+        stop, size = np.nonzero(step < 0)[1], inside.sum(axis=1, dtype=np.int64)
+        wild = column.starred(shown)[someone]
+        spreads.append(Spread(cell, start, stop, np.maximum(size, 1), wild, 0, np.full(size.size, np.nan)))
+        domains.append(Domain(tuple(map(str, range(column.size))), None, None, {}))
+        cells.append(where.reshape(-1))
+        held = np.bincount(histogram.quasi[:, j], weights=histogram.count, minlength=column.size)
+        shares.append((held + 1e-6) / (held + 1e-6).sum())
+    of_group = numbered(np.column_stack(cells))
+    classes = np.empty((int(of_group.max()) + 1, len(cells)), np.int64)
+    classes[of_group] = np.column_stack(cells)
+    group = np.repeat(of_group[partition.group], partition.count)
+    values, codes = {}, {}
+    for j, name in enumerate(histogram.sensitive_names):
+        own = np.repeat(histogram.sensitive[partition.cell, j], partition.count)
+        ranked = np.argsort(-np.bincount(own, minlength=histogram.sensitive_sizes[j]), kind="stable")[:VALUES]
+        place = np.full(histogram.sensitive_sizes[j], -1)
+        place[ranked] = np.arange(ranked.size)
+        values[name], codes[name] = tuple(map(str, ranked.tolist())), place[own]
+    return Reading(
+        pl.DataFrame(codes), histogram.quasi_names, histogram.sensitive_names, domains, spreads, group, classes,
+        np.bincount(group), values, codes, shares, k, l,
+    )  # fmt: skip
 
 
 def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:

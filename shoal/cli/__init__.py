@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
-
-from shoal.cli.app import PAGES
 
 HALTED = "interrupted; no file is half written"
 
@@ -26,12 +25,28 @@ def _stop(_number: int, _frame: Any) -> None:
     raise Terminated
 
 
+class _Pressed:
+    """Whether Ctrl-C was pressed: native code that is interrupted may make any other error of it."""
+
+    yes = False
+
+    def __call__(self, number: int, frame: Any) -> NoReturn:
+        self.yes = True
+        raise KeyboardInterrupt
+
+
+_pressed = _Pressed()
+
+
 def main() -> None:
     """Entry point of ``shoal``.  Exit status: 0 done, 1 a check failed, 2 bad usage or input, 3 infeasible,
     4 an output exists already."""
-    from shoal.engines.atomic import on_termination, say_anything
-
+    _pressed.yes = False
     try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a parent has it ignored
+            signal.signal(signal.SIGINT, _pressed)
+        from shoal.engines.atomic import on_termination, say_anything
+
         say_anything()
         on_termination(_stop)
         _run()
@@ -42,6 +57,7 @@ def main() -> None:
 
 
 def _run() -> None:
+    from shoal.cli.app import PAGES
     from shoal.cli.commands import program
     from shoal.cli.common import begin, option_of, refusal
     from shoal.errors import ShoalError
@@ -65,6 +81,8 @@ def _run() -> None:
     except (SystemExit, Terminated, KeyboardInterrupt):
         raise
     except BaseException as error:
+        if _pressed.yes:
+            raise KeyboardInterrupt from error
         _unforeseen(error)
     else:
         if status == 130:  # what the parser of arguments makes of an interruption
@@ -175,6 +193,9 @@ SYNONYMS = {
     "--latitude": ("--y",), "--longitude": ("--x",), "--delimiter": ("--separator",), "--sep": ("--separator",),
     "--overwrite": ("--force",), "--id": ("--identifiers",), "--identifier": ("--identifiers",),
     "--hierarchies": ("--hierarchy",), "--population-column": ("--weight",), "--k": ("--r",), "--r": ("--k",),
+    "--key-vars": ("--quasi",), "--keyvars": ("--quasi",), "--sensitive-attributes": ("--sensitive",),
+    "--k-anonymity": ("--k",), "--l-diversity": ("--l",), "--ldiversity": ("--l",), "--t-closeness": ("--t",),
+    "--suppression-limit": ("--max-suppressed",), "--importance": ("--weight",), "--hhid": ("--household",),
     "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
 }  # fmt: skip
 _KINDS = {
@@ -205,6 +226,8 @@ def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> s
 
 
 def _next(command: str | None) -> str:
+    from shoal.cli.app import PAGES
+
     if command not in PAGES:
         return "shoal --help lists the commands"
     return f"for example: {PAGES[command].examples[0]}"
@@ -215,6 +238,8 @@ def _help_of(command: str | None) -> str:
 
 
 def _no_command(name: str) -> str:
+    from shoal.cli.app import PAGES
+
     near = get_close_matches(name, PAGES, n=1)
     if name == "help":
         return "there is no command 'help'; shoal --help lists the commands, shoal anonymize --help tells all of one"
@@ -226,6 +251,8 @@ def _no_command(name: str) -> str:
 
 
 def _no_option(name: str, context: Any, command: str | None) -> str:
+    from shoal.cli.app import PAGES
+
     own = [o for p in context.command.params for o in p.opts if o.startswith("--")] if context is not None else []
     own.append("--help")
     words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []

@@ -160,7 +160,7 @@ def anonymize(
             release.write(str(files.output), beside, overwrite=force, **how)
         else:
             release.write(target, beside, parts=parts, **how)
-        page = reported(release, files.report, explored=tried, **decision._asdict())
+        page = reported(release, files.report, after="a release", explored=tried, **decision._asdict())
     place = f"{without_secrets(served[0])}, table {target}" if served else str(files.output if lake else target)
     facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
     facts |= {} if record is None else {"record_file": str(record)}

@@ -78,6 +78,19 @@ class Command(TyperCommand):
         if any(p.name == "no_record" for p in self.params):
             self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As the parser has it; an option given twice is refused, for the last alone would count, without a word."""
+        if not ctx.resilient_parsing:
+            order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+            for option in dict.fromkeys(order):
+                times = order.count(option)
+                if option.param_type_name == "option" and times > 1 and not (option.multiple or option.is_flag):
+                    name = max(option.opts, key=len)
+                    many = "columns" in str(option.help).lower()
+                    hint = f"separate columns by commas: {name} age,zip" if many else "give it once"
+                    ctx.fail(f"{name} is given {times} times, and the last alone would count; {hint}")
+        return super().parse_args(ctx, args)  # type: ignore[no-any-return]
+
     def invoke(self, ctx: Any) -> Any:
         """Run it, with what was asked kept for what it prints."""
         from shoal.cli.common import job

@@ -271,7 +271,7 @@ def init(
     as_json: bool = JSON_,
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
-    from shoal.engines.atomic import POLICY, check_outputs, named_after, publish_text
+    from shoal.engines.atomic import POLICY, SHARED, check_outputs, named_after, publish_text
     from shoal.engines.propose import foremost, looked_at, publishing, words, write_policy
 
     for name, least in (("k", k), ("l", l)):
@@ -290,7 +290,8 @@ def init(
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     with working("looking at the columns"):
         found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
-    publish_text(target, write_policy(table.name, found, k=k, l=l, together=together, rows=rows), closed=closed)
+    text = write_policy(table.name, found, k=k, l=l, together=together, rows=rows)
+    publish_text(target, text, closed=closed | SHARED)  # its comments tell figures of the table
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")

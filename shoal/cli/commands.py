@@ -6,13 +6,6 @@ import functools
 from typing import Any
 
 from shoal.cli import anonymize, apply, audit, explore, gather, labels, regions, tiles, verify
-from shoal.cli import apply as assign
-from shoal.cli import audit as attack
-from shoal.cli import audit as init
-from shoal.cli import explore as compare
-from shoal.cli import explore as reproduce
-from shoal.cli import explore as workbench
-from shoal.cli import verify as series
 from shoal.cli.app import app, dress
 
 dress(app)
@@ -37,19 +30,12 @@ def program() -> Any:
 __all__ = [
     "anonymize",
     "apply",
-    "assign",
-    "attack",
     "audit",
-    "compare",
     "explore",
     "gather",
-    "init",
     "labels",
     "program",
     "regions",
-    "reproduce",
-    "series",
     "tiles",
     "verify",
-    "workbench",
 ]

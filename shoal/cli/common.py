@@ -1,4 +1,4 @@
-"""What every command shares: printing an answer, and saying how far the work is.
+"""What every command shares: it prints answers, says how far the work is, and reads lists and pairs of options.
 
 An answer is lines for people, or with ``--json`` one object for programs.  Progress is a bar, or with ``--log-json``
 lines of JSON.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import shlex
 import sys
 import time
@@ -81,6 +82,7 @@ def _option(named: Mention) -> str:
 
 def present(*paths: Path, folders: bool = False) -> None:
     """InputError unless these are files (or folders), with the nearest name in the folder."""
+    from shoal.engines.source import plain
     from shoal.errors import InputError
 
     for path in paths:
@@ -90,6 +92,10 @@ def present(*paths: Path, folders: bool = False) -> None:
             raise InputError(f"{str(path)!r} is a folder; name the file in it")
         if path.is_dir():
             continue
+        if path.exists():
+            plain(path)
+        if str(path) == "-":
+            raise InputError("a table is read more than once, so it cannot come through a pipe; save it as a file")
         if len(paths) > 1 and not path.suffix:
             hint = "column names are separated by commas without blanks (--quasi age,zip)"
             raise InputError(f"there is no file {str(path)!r} to read; {hint}")
@@ -124,7 +130,7 @@ class Job:
         self.lines = Lines(sys.stderr, command) if log else None
 
     def parsed(self, asked: dict[str, Any]) -> None:
-        """The words were understood: takes those that every command has out of ``asked`` and keeps the others."""
+        """Take the options that every command has out of ``asked``, and keep the others."""
         asked.pop("log_json", None)
         self.if_changed = bool(asked.pop("if_changed", False))
         self.asked = dict(asked)
@@ -290,14 +296,25 @@ def put(
     }
 
 
-def reported(made: Any, path: Path | None, **more: Any) -> dict[str, Any]:
+_PAGE_LATER = {
+    "a release": "the release and its certificate are written; make the page later with shoal report",
+    "an answer": "the other files are written; for the page, run again with --force",
+}
+
+
+def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: Any) -> dict[str, Any]:
     """Write the report where it was asked for; its path and figures, for the JSON object, without a value of the table.
 
-    made  anything with ``report`` and ``figures``;  more: arguments of its ``report``
+    made   anything with ``report`` and ``figures``;  more: arguments of its ``report``
+    after  what was written before: where the page cannot be, that stays, and a refusal says so
     """
     if path is None:
         return {}
-    path = made.report(path, **more)
+    try:
+        path = made.report(path, **more)
+    except (ShoalError, OSError) as error:
+        way = _PAGE_LATER.get(after)
+        raise error if way is None else type(error)(f"{error}; {way}") from None
     told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     figures = {name: held for name, held in told.items() if name not in ("shown", "pairs")}
     columns = [  # of a crosswalk their names
@@ -345,6 +362,8 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
         name, equals, value = text.rpartition("=")
         if not equals or not name:
             raise PolicyError(f"{option} {text!r}: write column=value")
+        if re.search(r"=.*,", name):
+            raise PolicyError(f"{option} {text!r} names several columns; repeat the option for each of them")
         try:
             out[name] = convert(value)
         except ValueError:

@@ -91,9 +91,10 @@ class Distance(NamedTuple):
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
     longitude: str | None = flag(None, "--longitude", "Column of longitudes in degrees.")
     plane: bool = flag(False, "--plane", "--latitude and --longitude name coordinates of a plane, not degrees.")
-    hierarchy: list[str] = flag(
-        [], "--hierarchy", "column=file.csv: the distance of two values is the height of their first common class."
-    )
+    hierarchy: list[str] = typer.Option(
+        [], "--hierarchy", rich_help_panel="Columns",
+        help="column=file.csv: the distance of two values is the height of their first common class.",
+    )  # fmt: skip
     coordinates: list[str] = flag(
         [], "--coordinates", "column=file.csv: codes such as zip codes, with the latitude and longitude of each."
     )

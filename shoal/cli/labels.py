@@ -50,7 +50,7 @@ class Files(NamedTuple):
         from shoal.errors import PolicyError
 
         if self.levels is not None and self.hierarchy is None:
-            raise PolicyError("--levels are those of a hierarchy; say with --hierarchy FILE where it goes")
+            raise PolicyError("--levels needs --hierarchy FILE, the file to which the levels are written")
         proof = certificate_place(self.output, self.certificate)
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), *papers(proof, kept), (self.picture, DRAWING)]
         wanted.append((self.report, PAGE))
@@ -187,6 +187,7 @@ def _finish(
 
     given  values, the records of each, and what makes the rows of a hierarchy of rising thresholds
     """
+    from shoal.publishing.crosswalks.grouped import write_hierarchy
     from shoal.report.crosswalk import plain
     from shoal.report.pictures import as_text
 
@@ -194,7 +195,7 @@ def _finish(
     picture = (files.picture, lambda: made.drawing("picture"))
     wrote = put(made, files.output, files.certificate, drawn=[picture], kept=kept)
     if tree is not None and files.hierarchy:
-        _hierarchy(made, files.hierarchy, *tree)
+        write_hierarchy(made, files.hierarchy, *tree)
     warnings = [*made.warnings, *payload.pop("warnings", [])]
     proof, facts, loads, k = made.certificate, made.facts, list(made.groups), made.parameters["k"]
     payload = {
@@ -242,26 +243,3 @@ def _tree(
         raise PolicyError(made.refused)
     held = {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
     return rows(_ks(int(made.parameters["k"]), files.levels)), held
-
-
-def _hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: dict[str, int]) -> None:
-    """The hierarchy, judged on its bytes before it gets its name."""
-    from shoal.engines.atomic import closed_to, publish_file
-    from shoal.judge.crosswalk import judge_hierarchy
-    from shoal.publishing.crosswalks.crosswalk import refuse_unless
-
-    text, k = _lines(sorted(rows)), int(made.parameters["k"])
-    publish_file(
-        path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline=""),
-        lambda temporary: refuse_unless(judge_hierarchy(temporary, counts, k)), closed=closed_to(made.read),
-    )  # fmt: skip
-
-
-def _lines(rows: Iterable[list[str]]) -> str:
-    """Rows of an ARX-style hierarchy."""
-    import csv
-    import io
-
-    text = io.StringIO()
-    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
-    return text.getvalue()

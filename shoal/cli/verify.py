@@ -108,7 +108,7 @@ def report(
     with progress() as listener:
         made = written(release, certificate, signer=signer, progress=listener)
         decided = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        page = reported(made, target, explored=tried, **decided)
+        page = reported(made, target, after="", explored=tried, **decided)
     answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
 
 

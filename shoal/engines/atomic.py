@@ -2,14 +2,13 @@
 
 Temporaries stand beside their target as ``.shoal-PID-HOST-....part.ENDING``.  A process that is killed leaves them; the
 next write to the folder takes those away whose process is dead, or that are an hour old.  A folder of parts comes into
-being the same way, as a folder named alike.
+being the same way, as a folder named alike.  ``check_outputs`` looks at where outputs may go, for every command and
+every ``write``, before any work.
 
-Where outputs may go: looked at in one place, for every command and every ``write``, before any work.
-
-What Linux, macOS and Windows do differently with files, owners, processes and signals: asked here and nowhere else.
-
+What Linux, macOS and Windows do differently with files, owners, processes and signals is asked here and nowhere else.
 Windows has no owners by number, cannot open a folder, takes signal 0 for Ctrl-C, and renames no file over one that is
-open elsewhere or is read-only.  Linux alone exchanges two names in one step."""
+open elsewhere or is read-only.  Linux alone exchanges two names in one step.
+"""
 
 from __future__ import annotations
 
@@ -385,7 +384,8 @@ def _settle(temporary: Path, target: Path, closed: int) -> None:
         mode = 0o666 & ~mask
     else:
         mode = stat.S_IMODE(old.st_mode) & 0o777
-        give_owner(temporary, old)
+        if closed & SHARED != SHARED:  # what is private stays ours, whoever put a file of its name there
+            give_owner(temporary, old)
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.chmod(temporary, mode & ~closed)

@@ -1,9 +1,9 @@
 """A published column in the kind of frame it came from: of its own type where that can hold it.
 
 Only the values that stand in the new column are ever handed over, so that a category's levels, an enumeration or a
-dictionary cannot carry a suppressed one.
-
-The index of a pandas frame: it stays where the rows stay in their order, and says no more than that order."""
+dictionary cannot carry a suppressed one.  The index of a pandas frame stays where the rows stay in their order, and
+tells no more than that order.
+"""
 
 from __future__ import annotations
 

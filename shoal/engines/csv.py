@@ -1,13 +1,10 @@
 """CSV in: text exactly as it stands, by two readers that must agree.
 
-``structure.examine`` tells records, columns and header from the bytes; Polars reads the values.  Neither repairs
-anything: a file is what RFC 4180 says it is, or it is refused with line and column.
-
-Where the records of a CSV begin and end, by the letter of RFC 4180: a second parser beside the engine's own.
-
-It reads bytes in slices and looks at quotes, separators and line ends alone, so that whatever engine reads the values
-has to agree with it on records and columns.  It never repairs: what the rules do not allow is refused with its line
-and column, and no message holds a value."""
+``examine`` finds records, columns and header in the bytes, by the letter of RFC 4180.  It reads slices and looks at
+quotes, separators and line ends alone.  Polars, or another engine, reads the values, and must find the same records and
+columns.  Neither repairs anything: what the rules do not allow is refused with its line and column, and no message
+holds a value.
+"""
 
 from __future__ import annotations
 
@@ -259,6 +256,10 @@ class _Found:
                 text = text[1:-1].replace(b'""', b'"')
             name = text.decode("latin-1" if self.latin else "utf-8")
             if not name.strip():
+                if names and names[0].lower().startswith("sep="):
+                    raise InputError(
+                        f"the first line of {self.name!r} is a note for Excel ('sep=...'); delete this line"
+                    )
                 self.refuse(marks, start + a + 1, "a column without a name; name it in the header")
             names.append(name)
         refuse_twice(names, self.name)

@@ -1,8 +1,8 @@
-"""DuckDB: its words, a connection within the memory it was given that spills where only this user can read, and files.
+"""The engine DuckDB: its words, its connection, and the tables and queries of DuckDB and SQLite files.
 
-Every option of reading is said, nothing sniffed.
-
-A table or a query of a DuckDB or SQLite file, read through DuckDB; the file is opened for reading alone."""
+A connection stays within the memory it was given, and writes what exceeds it where only this user can read.  Every
+option of reading is stated and nothing is guessed.  A database file is opened for reading alone.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Bounds, Sql, compared_sql, laid_in_order, payload_sql
+from shoal.engines.order import DIGITS, Bounds, Late, Sql, compared_sql, laid_in_order, payload_sql
 from shoal.engines.source import Parts, Scope, Source, database_kind, locate, size, too_little
 from shoal.engines.store import batches, slices
 from shoal.engines.table import Checked, Origin, Stored, Table, Workers, refuse_other_count
@@ -71,10 +71,13 @@ class _DuckDB:
         return native.order(quoted(by))
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
         """Not by ``ordered``: DuckDB sorts all rows whole, which takes several times as long as to copy them."""
-        return laid_in_order(batches(native, tell), by, rows, scratch, Bounds.within(_limit(native)))
+        return laid_in_order(batches(native, tell), by, rows, scratch, Bounds.within(_limit(native)), late)
+
+    def aside(self, native: Any) -> int:
+        return Bounds.within(_limit(native)).slice
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         return {}
@@ -164,6 +167,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         "temp_directory": str(spill),
         "autoinstall_known_extensions": "false",
         "allow_community_extensions": "false",
+        "produce_arrow_string_view": "true",  # texts as Polars holds them, so that none is copied on the way
     }
     if scope.memory is not None:
         settings["memory_limit"] = f"{size(scope.memory) // 2}B"  # the other half is this process's own

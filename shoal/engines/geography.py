@@ -359,7 +359,7 @@ def _key(columns: Sequence[str], name: str | None, what: str = "column") -> str:
 def _known(values: Sequence[Any], name: str) -> Sequence[Any]:
     missing = sum(v is None for v in values)
     if missing:
-        raise InputError(f"column {name!r} is empty in {missing} rows; every row needs it")
+        raise InputError(f"column {name!r} is empty in {several(missing, 'row')}; every row needs it")
     return values
 
 

@@ -20,7 +20,7 @@ import polars as pl
 
 from shoal.engines.duck import answered
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, PARTS, WHOLE
+from shoal.engines.order import DIGITS, PARTS, WHOLE, Late
 from shoal.engines.source import Scope, too_little
 from shoal.engines.store import slices
 from shoal.engines.table import Checked, Origin, Singled, Stored, Workers
@@ -211,9 +211,12 @@ class _Ibis:
         return native.order_by(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
+
+    def aside(self, native: Any) -> int:
+        return 0
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         done, kinds = 0, _schema(native)

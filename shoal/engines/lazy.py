@@ -22,7 +22,7 @@ import polars as pl
 
 from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns, narrow, stacked
 from shoal.engines.frames import split_triples
-from shoal.engines.order import ShuffleKey, row_hashes
+from shoal.engines.order import Late, ShuffleKey, row_hashes
 from shoal.engines.source import too_little
 from shoal.engines.table import (
     Counted,
@@ -82,9 +82,16 @@ class Dialect(Protocol):
         ...
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
-        """The slices of ``ordered``, without the column of numbers; rows: how many there are in all."""
+        """The slices of ``ordered``, without the column of numbers; rows: how many there are in all.
+
+        late  gives a group to rows that have none yet; never where ``aside`` is 0
+        """
+        ...
+
+    def aside(self, native: Any) -> int:
+        """The bytes that this process may keep of rows put aside where ``in_order`` lays rows here; elsewhere 0."""
         ...
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
@@ -104,9 +111,29 @@ class Dialect(Protocol):
         ...
 
 
+def _is_plain(kind: Any) -> bool:
+    """Whether a value's text is the same in Polars as in an engine."""
+    texts = kind == nw.String or isinstance(kind, (nw.Enum, nw.Categorical))
+    return bool(texts or kind.is_integer() or kind.is_float() or kind in (nw.Boolean, nw.Date, nw.Datetime))
+
+
 def _is_nan(name: str) -> Any:
     """Whether a number is none, by its text: of a Parquet file's column DuckDB may decide is_nan without a look."""
     return nw.col(name).cast(nw.String).str.to_lowercase() == "nan"
+
+
+class _Plan(NamedTuple):
+    """Which rows go to which groups, by the engine's number of their tuples.
+
+    whole   in the engine: key, group and tag of what lies in one group;  cells  there, too: key, cell and salt of cells
+            that are split
+    pieces  here: the ordinals of the rows of a split cell that each of its groups takes, by cell; they run from 1
+            through its groups, the largest last
+    """
+
+    whole: Any
+    cells: Any
+    pieces: pl.DataFrame
 
 
 class LazyTable:
@@ -260,22 +287,25 @@ class LazyTable:
         """
         if keep_order:
             raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out")
-        group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
+        group, at = f"{self.own}group", f"{self.own}at"
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
         shown = [c for c in left if c not in aside]
-        rows = self._grouped(counted, partition, shuffle_key, self._tags(replacements, partition.groups, shuffle_key))
-        rows = rows.select(*(self._plain(c, counted) for c in left), group, tag)
-        keyed = self.dialect.with_columns(rows.to_native(), {at: self._number(shown, tag)})
-        rows, number = nw.from_native(keyed).select(*left, group, at), counted.histogram.rows
+        tag = self._tags(replacements, partition.groups, shuffle_key)
+        plan = self._plan(counted, partition, shuffle_key, tag)
+        rows, number = self._at(self._grouped(counted, plan), counted, left, shown), counted.histogram.rows
         made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
         values = self.bring(pl.DataFrame(made | new))
         renamed = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
-        frame = rows.join(nw.from_native(values), on=group, how="left").with_columns(*renamed)
+        whole_rows = rows.select(*left, group, at)
+        frame = whole_rows.join(nw.from_native(values), on=group, how="left").with_columns(*renamed)
         published = {r.name: n for n, r in zip(new, replacements, strict=True)}
         whole = nw.from_native(self.dialect.ordered(frame.to_native(), at))
-        numbered = Numbered(self.dialect, rows.to_native(), at, number, values, group, published)
+        late = self._late(plan, shuffle_key, tag, left)
+        if late is not None:
+            whole_rows = self._once(counted, plan, left, shown)
+        numbered = Numbered(self.dialect, whole_rows.to_native(), at, number, values, group, published, late)
         unordered = type(self)(frame.select(*kept).to_native(), self.dialect, Origin())
         return Placed(whole.select(*kept).to_native(), numbered.slices, counts=unordered.counts)
 
@@ -287,28 +317,90 @@ class LazyTable:
         shown = [r.values.gather(r.index).alias(r.name) for r in replacements]
         return (row_hashes(shown, shuffle_key.order) >> np.uint64(1)).astype(np.int64)
 
-    def _grouped(self, counted: Counted, partition: Partition, shuffle_key: ShuffleKey, tag: np.ndarray) -> Any:
+    def _grouped(self, counted: Counted, plan: _Plan) -> Any:
         """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""
-        keys = counted.keys
-        if keys is None:
-            raise InputError("the table was counted by another engine, which knows its rows otherwise")
-        key, cell, ordinal, salt, place = (f"{self.own}{w}" for w in ("key", "cell", "ordinal", "salt", "place"))
-        whole, cells, pieces = self._plan(counted, keys, partition, shuffle_key, tag)
-        names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
-        native = self.dialect.with_columns(self.native, {key: self._number(names, keys.attempt)})
-        frame, kept = nw.from_native(native), [*self.columns, f"{self.own}group", f"{self.own}tag"]
-        found = frame.join(nw.from_native(self.bring(whole)), on=key, how="inner").select(*kept)
-        if not pieces.height:
+        cell, ordinal, place = (f"{self.own}{word}" for word in ("cell", "ordinal", "place"))
+        frame, kept = self._keyed(counted), [*self.columns, f"{self.own}group", f"{self.own}tag"]
+        found = frame.join(nw.from_native(plan.whole), on=f"{self.own}key", how="inner").select(*kept)
+        if not plan.pieces.height:
             return found
-        split = frame.join(nw.from_native(self.bring(cells)), on=key, how="inner").drop(key)
-        hashed = {place: self.dialect.placed(salt, self.kinds)}
+        split = frame.join(nw.from_native(plan.cells), on=f"{self.own}key", how="inner")
+        hashed = {place: self.dialect.placed(f"{self.own}salt", self.kinds)}
         split = nw.from_native(self.dialect.with_columns(split.to_native(), hashed))
         by = [place, *(n for n, kind in self.kinds.items() if kind.is_float())]
         split = split.with_columns(nw.col(place).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
-        split = split.join(nw.from_native(self.bring(pieces)), on=cell, how="inner")
+        split = split.join(nw.from_native(self.bring(plan.pieces)), on=cell, how="inner")
         first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
         split = split.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
         return nw.concat([found, split.select(*kept)])
+
+    def _once(self, counted: Counted, plan: _Plan, left: Sequence[str], shown: Sequence[str]) -> Any:
+        """The same rows, each read once: those of split cells have no group yet, but all that ``Late`` asks of them."""
+        group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
+        whole, cells = (nw.from_native(held) for held in (plan.whole, plan.cells))
+        cells = cells.with_columns(
+            (-nw.col(f"{self.own}cell") - 1).cast(nw.Int32).alias(group), nw.lit(None).cast(nw.Int64).alias(tag)
+        )
+        known = nw.concat([held.select(f"{self.own}key", group, tag) for held in (whole, cells)])
+        rows = self._keyed(counted).join(known, on=f"{self.own}key", how="inner")
+        late = nw.col(group) < 0
+        more = {new: name for name, new in self._names_once(left).items() if new != name}
+        rows = rows.with_columns(*(nw.when(late).then(nw.col(name)).alias(new) for new, name in more.items()))
+        rows = self._at(rows, counted, left, shown, *more)
+        own = nw.when(late).then(nw.col(f"{self.own}shown")).otherwise(nw.col(at)).alias(at)
+        return rows.with_columns(own).select(*left, group, at, *more)
+
+    def _names_once(self, left: Sequence[str]) -> dict[str, str]:
+        """The names that the table's columns have in ``_once``: those that do not leave stand in columns beside."""
+        return {name: name if name in left else f"{self.own}of_{i}" for i, name in enumerate(self.columns)}
+
+    def _late(
+        self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]
+    ) -> Late | None:  # fmt: skip
+        """What places the rows of split cells after all have passed; None where the engine does it.
+
+        An engine numbers them by a second look at all columns of the table, which takes as long as the first.
+        """
+        pieces, words = plan.pieces, ("cell", "first", "last", "group")
+        cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
+        rows, names = last - first + 1, self._names_once(left)
+        most = self.dialect.aside(self.native)
+        if not 0 < Late.size(int(rows.sum()), len(names)) <= most or not all(map(_is_plain, self.kinds.values())):
+            return None
+        return Late(
+            f"{self.own}group", f"{self.own}at", names, shuffle_key.place, cell, rows, group, tag, self._numbers
+        )
+
+    def _at(
+        self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str
+    ) -> Any:  # fmt: skip
+        """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""
+        group, tag, at, hashed = (f"{self.own}{word}" for word in ("group", "tag", "at", "shown"))
+        rows = rows.select(*(self._plain(c, counted) for c in left), group, tag, *more).to_native()
+        if self.dialect.aside(self.native):
+            rows = self.dialect.with_columns(rows, {hashed: self._number(shown, 0)})
+            return nw.from_native(self.dialect.with_columns(rows, {at: self._number_of_hash(hashed, tag)}))
+        return nw.from_native(self.dialect.with_columns(rows, {at: self._number(shown, tag)}))
+
+    def _number_of_hash(self, hashed: str, tag: str) -> Any:
+        return self.dialect.number(tag, {hashed: nw.UInt64()})
+
+    def _numbers(self, tag: np.ndarray, hashed: np.ndarray) -> np.ndarray:
+        """uint64[n]: the numbers by which rows leave, by the engine, from tags and hashes of what else is shown."""
+        own = [f"{self.own}{word}" for word in ("row", "tag", "shown", "at")]
+        brought = self.bring(pl.DataFrame(dict(zip(own[:3], (np.arange(tag.size), tag, hashed), strict=True))))
+        made = self.dialect.with_columns(brought, {own[3]: self._number_of_hash(own[2], own[1])})
+        found = nw.from_native(made).select(own[0], own[3]).collect(backend="polars").to_native().sort(own[0])
+        return found[own[3]].to_numpy()
+
+    def _keyed(self, counted: Counted) -> Any:
+        """Every row with the engine's number of its tuple."""
+        keys = counted.keys
+        if keys is None:
+            raise InputError("the table was counted by another engine, which knows its rows otherwise")
+        names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
+        number = self._number(names, keys.attempt)
+        return nw.from_native(self.dialect.with_columns(self.native, {f"{self.own}key": number}))
 
     def _plain(self, name: str, counted: Counted) -> nw.Expr:
         """A column whose type tells no level that no row holds."""
@@ -322,15 +414,12 @@ class LazyTable:
             raise InputError(f"column {name!r} holds an enumeration inside {kind.base_type()}; cast it to text")
         return column
 
-    def _plan(
-        self, counted: Counted, keys: Keys, partition: Partition, shuffle_key: ShuffleKey, tag: np.ndarray
-    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """(group by key of whole cells; split cells and the shuffle_key's key by key; ordinals of the groups of
-        split cells).
-
-        Ordinals run from 1 through the groups of a cell that is split, the largest last.  Beside a group stands its
-        tag.  Tags and the shuffle_key's key are values of a table, so that no plan prints them.
+    def _plan(self, counted: Counted, partition: Partition, shuffle_key: ShuffleKey, tag: np.ndarray) -> _Plan:
+        """Which keys go to which groups.  Tags and the shuffle key's key are values of a table, so that no plan prints
+        them.
         """
+        keys = counted.keys
+        assert keys is not None
         several, order = split_triples(partition, counted.histogram.cells)
         cell, at, count = partition.cell[order], partition.group[order], partition.count[order]
         only = np.zeros(counted.histogram.cells, np.int32)
@@ -347,7 +436,7 @@ class LazyTable:
         pieces = {word: values.astype(np.int64) for word, values in numbers.items()}
         pieces |= {"group": at.astype(np.int32), "tag": tag[at]}
         made = (pl.DataFrame({f"{self.own}{w}": v for w, v in t.items()}) for t in (whole, cells, pieces))
-        return next(made), next(made), next(made)
+        return _Plan(self.bring(next(made)), self.bring(next(made)), next(made))
 
     def bring(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
@@ -421,6 +510,7 @@ class Numbered(NamedTuple):
     native   a frame with what is not recoded, the column ``group`` and the column ``at``, by which they leave
     rows     how many there are
     values   a frame with what each group publishes;  published: by column, the name it has there
+    late     what gives a group to rows that have none in ``native``
     """
 
     dialect: Dialect
@@ -430,11 +520,12 @@ class Numbered(NamedTuple):
     values: Any
     group: str
     published: Mapping[str, str]
+    late: Late | None = None
 
     def slices(self, names: Sequence[str], scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Some columns of all rows in slices, at least one."""
         values = pl.concat(self.dialect.slices(self.values, scratch, lambda _: None)).sort(self.group)
-        for rows in self.dialect.in_order(self.native, self.at, self.rows, scratch, tell):
+        for rows in self.dialect.in_order(self.native, self.at, self.rows, scratch, tell, self.late):
             at, own = rows[self.group], self.published
             yield pl.DataFrame([values[own[n]].gather(at).alias(n) if n in own else rows[n] for n in names])
 

@@ -1,11 +1,11 @@
-"""Whatever a user hands over, as a table with the two operations an engine needs.
+"""Opening: whatever a user hands over, a path or a frame, becomes a table of the engine that reads it.
 
-Files through an engine that holds them elsewhere: their bytes checked first, then read by the engine.
+An engine outside of this process reads a file after its bytes were checked here.
 
-A CSV in which few different lines stand many times: lines are counted, and each different one is cut once.
-
-Where every column has a role, rows of one line are alike to everybody: they are counted together and dealt out
-together.  ``read_csv`` is what reads all other files, and what says why a file is none."""
+``RepeatedTable`` is a CSV in which few different lines stand many times and every column has a role.  Its lines are
+counted, and each different one is split into cells once; rows of one line are counted together and dealt out together.
+``read_csv`` reads all other files, and says why a file is no CSV.
+"""
 
 from __future__ import annotations
 
@@ -169,6 +169,10 @@ def elsewhere(address: str) -> InputError:
             f"{shown!r} is a server of databases: shoal anonymize reads its tables, and writes them; for others save "
             "the table as Parquet"
         )
+    if shown.lower().startswith(("http://", "https://", "ftp://")):
+        return InputError(f"{shown!r} is a web address; download the file, and name the copy")
+    if shown.lower().startswith("file://"):
+        return InputError(f"{shown!r} is an address; name the file by its path, without 'file://'")
     return InputError(f"{shown!r} is no place on this machine; read it with ⟨engine='spark'⟩")
 
 

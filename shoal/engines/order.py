@@ -16,7 +16,7 @@ import hmac
 import itertools
 import secrets
 import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ _SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept
 WHOLE = 2**53
 PARTS = 2**52
 _SLICE = 1 << 18  # rows hashed at a time
+_MANY = 1 << 16  # rows put aside that are read back at a time
 _FINE = 1 << 15  # rows between two edges of a run, of at most so many edges
 _EDGES = 1 << 12
 _MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
@@ -159,13 +160,105 @@ class Bounds(NamedTuple):
         return cls(min(limit // 2, _MOST_HELD), min(limit // 16, _MOST_SLICE))
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Late:
+    """What gives rows of cells that are split between groups their group, once all of them have passed.
+
+    group, at  columns of a row: its group, or of a row to be placed -1 less its cell; the number by which it leaves, or
+               the hash of what it shows beside its group
+    names      by column of the table, the one that holds its values; those of other names do not leave
+    key        of places
+    cell, rows, to  int64, by cell: how many rows of a cell go to which group, in the order of places
+    tag        int64[groups]  what stands for a group in ``at``
+    number     ``at`` of tags and hashes
+    """
+
+    group: str
+    at: str
+    names: Mapping[str, str]
+    key: bytes
+    cell: np.ndarray
+    rows: np.ndarray
+    to: np.ndarray
+    tag: np.ndarray
+    number: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    @staticmethod
+    def size(rows: int, columns: int) -> int:
+        """Bytes that so many rows to be placed take at most here: their values lie on disk meanwhile."""
+        return 8 * rows * (8 + columns)
+
+    def through(self, frames: Iterator[pl.DataFrame], folder: Path) -> Iterator[pl.DataFrame]:
+        """The same rows, at least one frame; those to be placed last, from a file in a folder."""
+        import pyarrow as pa
+        import pyarrow.ipc
+
+        path, writer = folder / "late.arrow", None
+        beside = [new for name, new in self.names.items() if new != name]
+        try:
+            for frame in frames:
+                late = frame[self.group] < 0
+                if late.any():
+                    held = frame.filter(late).to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+                    writer = pa.ipc.new_stream(str(path), held.schema) if writer is None else writer
+                    writer.write_table(held)
+                    frame = frame.filter(~late)
+                yield frame.drop(beside)
+        finally:
+            if writer is not None:
+                writer.close()
+        keys, hashed = [], []
+        for some in _read_back(path) if writer is not None else ():
+            values = [some[new].alias(name) for name, new in self.names.items()]
+            place = (*reversed(beyond(values)), row_hashes(values, self.key))
+            keys.append((*place, -1 - some[self.group].to_numpy()))
+            hashed.append(some[self.at].to_numpy())
+        group = self._groups([np.concatenate(key) for key in zip(*keys, strict=True)])
+        at = self.number(self.tag[group], np.concatenate(hashed))
+        start = 0
+        for some in _read_back(path):
+            own = slice(start, start + some.height)
+            new = {self.group: group[own].astype(np.int32), self.at: at[own]}
+            yield some.drop(beside).with_columns(pl.Series(name, values) for name, values in new.items())
+            start += some.height
+
+    def _groups(self, keys: Sequence[np.ndarray]) -> np.ndarray:
+        """int64[n]: the group of every row, by its cell, the last key, and within it by the others, the last first."""
+        cells, first = np.unique(self.cell, return_index=True)
+        found, rows = np.unique(keys[-1], return_counts=True) if keys else (cells[:0], cells[:0])
+        if not (np.array_equal(found, cells) and np.array_equal(rows, np.add.reduceat(self.rows, first))):
+            raise InputError("the table changed while it was read; read it again when it is complete")
+        group = np.empty(keys[-1].size, np.int64)
+        group[np.lexsort(keys)] = np.repeat(self.to, self.rows)
+        return group
+
+
+def _read_back(path: Path) -> Iterator[pl.DataFrame]:
+    """The rows of a file of Arrow in frames of which each holds many."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    with pa.ipc.open_stream(str(path)) as stream:
+        batches, rows = [], 0
+        for batch in itertools.chain(stream, [None]):
+            if batch is not None:
+                batches.append(batch)
+                rows += batch.num_rows
+            if batches and (batch is None or rows >= _MANY):
+                found = pl.from_arrow(pa.Table.from_batches(batches))
+                assert isinstance(found, pl.DataFrame)
+                yield found
+                batches, rows = [], 0
+
+
 def laid_in_order(
-    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: Bounds
+    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: Bounds, late: Late | None = None
 ) -> Iterator[pl.DataFrame]:
     """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
 
     frames  at least one;  rows  how many there are in all, about
-    scratch    a folder in which runs lie that do not fit into memory, for as long as it takes
+    scratch  a folder in which runs lie that do not fit into memory, for as long as it takes
+    late     what gives a group to rows that have none yet
 
     Rows are gathered into runs, and a run is laid in order.  What all runs hold between two numbers is a slice, once it
     is laid in order again.  So the order is one of the numbers alone, whatever came first, no sort of all rows is made,
@@ -175,6 +268,7 @@ def laid_in_order(
     edges = np.array([i * 2**64 // pieces for i in range(1, pieces)], np.uint64)
     staging = folder_next_to(scratch / "order")
     runs: list[_Run] = []
+    frames = frames if late is None else late.through(frames, staging)
     try:
         held = taken = 0
         empty: pl.DataFrame | None = None

@@ -449,6 +449,7 @@ def write_policy(
     who = person_of(found)
     lines = [
         f"# Policy for {file}: a proposal from column names and values. Check it: only you know what others may know.",
+        "# The comments tell figures of the table: take them out before you hand this file on.",
         "",
         *block(
             "quasi_identifiers", "quasi-identifier", "Columns that others may know about a person; they are recoded."

@@ -130,7 +130,8 @@ def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], S
             f"{name} breaks the rules of {kind}; a ring, an arc or a feature is not what it should be, or a coordinate "
             f"is beyond {_FARTHEST:g}"
         ) from None
-    raise InputError(f"{name} holds {kind or 'something'}, neither a FeatureCollection nor a Topology")
+    way = "; one area alone is no map: put all areas into a FeatureCollection" if kind else ""
+    raise InputError(f"{name} holds {kind or 'something'}, neither a FeatureCollection nor a Topology{way}")
 
 
 def _properties(feature: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""A file to be read: it is there, it is one file, and its name is taken literally.
+"""What a table is read from: one file or several, and what an engine may use to read it.
 
-A table that stands in several files: a folder, a list, a pattern, with columns in the names of folders.
-
-What an engine may use and what of a source it reads: the settings of tables larger than memory.
-
-How much memory a search takes, said before it begins, and which engine had too little of its own."""
+The name of a file is taken literally.  A table in several files is a folder, a list or a pattern, also with columns in
+the names of folders (``parts_of``).  ``Scope`` has the settings of tables larger than memory.  The module also says
+before a search begins how much memory it takes, and which engine had too little of its own.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +25,21 @@ from shoal.errors import InputError, PolicyError
 EXCEL = (".xlsx", ".xls", ".xlsb")
 OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
-    *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods"),
+    *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
 )  # files that are tables to others, or to nobody
+_MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
+_UNPACK = "unpack it first; of packed files, CSV in gzip (.csv.gz) is read"
+_FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is, and a way out
+    (b"PAR1", "a Parquet file", "end its name in .parquet"),
+    (b"PK\x03\x04", "an Excel file or a ZIP archive", "end the name of an Excel file in .xlsx, and unpack an archive"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file", "end its name in .xls"),
+    (b"\x1f\x8b", "packed with gzip", "end its name in .csv.gz, or unpack it"),
+    (b"BZh91AY&SY", "packed with bzip2", _UNPACK),
+    (b"\xfd7zXZ\0", "packed with xz", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed with zstd", _UNPACK),
+    (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
+    (b"<html", "a web page", "a login page, perhaps: download the table itself"),
+)
 _ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}
 
 
@@ -97,10 +109,32 @@ def locate(path: str | Path) -> Source:
     """The file of a table; InputError for what is none, by its place or its ending."""
     path = Path(path)
     found = plain(path)
+    if path.name.lower().endswith(tuple(f"{ending}.gz" for ending in _MAPS)):
+        raise InputError(f"{path.name!r} is a packed map; unpack it first")
+    if path.name.lower().endswith(_MAPS):
+        raise InputError(
+            f"{path.name!r} is a map, and a table is read here; write its columns and coordinates as CSV, as "
+            f"'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' does for points"
+        )
     if path.name.lower().endswith(OTHERS):
         raise InputError(f"{path.name!r} is no table that is read here; save it as CSV, Parquet or Excel (.xlsx)")
     kind = kind_of(path)
-    return Source(path, kind, kind == "csv" and path.name.lower().endswith(".gz"), _state(found))
+    packed = kind == "csv" and path.name.lower().endswith(".gz")
+    if kind == "csv" and not packed:
+        _refuse_foreign(path)
+    return Source(path, kind, packed, _state(found))
+
+
+def _refuse_foreign(path: Path) -> None:
+    """InputError for a file whose first bytes say that it is something else than its name does."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(16)
+    except OSError:
+        return  # whoever reads it says why
+    for first, what, instead in _FOREIGN:
+        if head.lower().startswith(first.lower()) and (first != b"PAR1" or min(head) < 9):  # PAR1 may name a column
+            raise InputError(f"{path.name!r} is {what}, and is read as CSV by its name; {instead}")
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
@@ -418,6 +452,8 @@ def size(text: str, least: int = LEAST) -> int:
 
 LOG = logging.getLogger("shoal")
 CELL = 1_000  # bytes of a cell while it is searched, measured with 4 to 9 quasi-identifiers
+HELD = 600  # bytes of a cell while it is held for shards that are searched by themselves
+UNEVEN = 2  # times as many cells as the mean that the largest shard has, about
 ITSELF = 400 * 10**6  # bytes of Python, its packages and the compiled loops
 SEARCH = 0.7  # of what the process may have, beside what DuckDB holds, which may be half of it; together 1.3
 WORTH_SAYING = 10**9  # bytes of a search from which on they are said
@@ -429,38 +465,63 @@ DRIVER = (
 DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memory=...⟩"
 
 
-def words(cells: int) -> str:
-    """What a search over so many cells takes, in a clause."""
-    return (
-        f"the search over {cells:,} cells takes about {_gb(cells * CELL)} of memory ({CELL // 1000} KB a cell), "
-        f"in addition to {_gb(ITSELF)} of Python and what the engine holds"
-    )
+class Searched(NamedTuple):
+    """What is searched, and where.
+
+    cells   number of distinct tuples of quasi-identifiers and sensitive values
+    shards  into how many they are cut at most, each searched by itself; 0: they are searched at once
+    away    whether the workers of an engine search the shards
+    """
+
+    cells: int
+    shards: int = 0
+    away: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in this process: every cell is held, and those of one shard are searched."""
+        if not self.shards:
+            return self.cells * CELL
+        largest = 0 if self.away else min(self.cells, -(-UNEVEN * self.cells // self.shards))
+        return self.cells * HELD + largest * (CELL - HELD)
+
+    def words(self) -> str:
+        """The same in a clause."""
+        at_once = f"({CELL // 1000} KB a cell)"
+        if self.shards:
+            rest = "the workers search them" if self.away else f"{CELL / 1000:.0f} KB a cell of the shard searched"
+            at_once = f"in {self.shards} shards ({HELD / 1000:.1f} KB a cell; {rest})"
+        return (
+            f"the search over {self.cells:,} cells takes about {_gb(self.bytes)} of memory {at_once}, "
+            f"in addition to {_gb(ITSELF)} of Python and what the engine holds"
+        )
 
 
 def refuse_too_many(
-    cells: int, progress: Callable[[str, float | None], None], free: int | None = None, memory: str | None = None
-) -> None:
+    searched: Searched, progress: Callable[[str, float | None], None], free: int | None = None,
+    memory: str | None = None,
+) -> None:  # fmt: skip
     """Say before a search what it takes, and refuse with InputError one that takes more than there is.
 
-    cells  number of distinct tuples of quasi-identifiers and sensitive values
-    free   bytes that can be had; found out when None, and where nothing tells, nothing is refused
+    free    bytes that can be had; found out when None, and where nothing tells, nothing is refused
     memory  what the process may have, where that was said
     """
-    if memory is not None and cells * CELL > SEARCH * size(memory):
-        least = math.ceil(10 * cells * CELL / SEARCH / 1e9) / 10
+    takes, words = searched.bytes, searched.words()
+    if memory is not None and takes > SEARCH * size(memory):
+        least = math.ceil(10 * takes / SEARCH / 1e9) / 10
         raise InputError(
-            f"{words(cells)}; ⟨memory={memory!r}⟩ does not leave that. Give ⟨memory='{least:.1f}GB'⟩ or more, or make "
+            f"{words}; ⟨memory={memory!r}⟩ does not leave that. Give ⟨memory='{least:.1f}GB'⟩ or more, or make "
             "quasi-identifiers coarser first, or name fewer"
         )
     free = available() if free is None else free
-    if free is not None and cells * CELL > free:
+    if free is not None and takes > free:
         raise InputError(
-            f"{words(cells)}; {_gb(free)} are free. Make quasi-identifiers coarser first, name fewer, or use a "
+            f"{words}; {_gb(free)} are free. Make quasi-identifiers coarser first, name fewer, or use a "
             "machine with more memory"
         )
-    if cells * CELL >= WORTH_SAYING:
-        LOG.warning("%s", words(cells))
-        progress(words(cells).removeprefix("the "), None)
+    if takes >= WORTH_SAYING:
+        LOG.warning("%s", words)
+        progress(words.removeprefix("the "), None)
 
 
 def available(root: Path = Path("/")) -> int | None:

@@ -1,10 +1,15 @@
-"""Apache Spark, classic and Connect: its words, and files read by executors where they stand."""
+"""Apache Spark, classic and Connect: its words, and files read by executors where they stand.
+
+A session that begins here, on this machine, keeps its rows from others: see ``_for_us_alone``.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
@@ -13,9 +18,9 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from shoal.engines.atomic import folder_next_to
+from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Sql, compared_sql, payload_sql
+from shoal.engines.order import DIGITS, Late, Sql, compared_sql, payload_sql
 from shoal.engines.source import Scope, too_little, without_secrets
 from shoal.engines.table import Checked, Origin, Workers
 from shoal.errors import InputError, MissingDependencyError, VerificationError
@@ -24,6 +29,7 @@ OLDEST = 4
 _ANSWER = "number int, held binary"
 _SENT = 1 << 25  # bytes of tasks that one frame brings to the executors: Spark sends at most 128 MB at once
 _TRIES = 2  # of a job whose process was lost, where Spark itself does not repeat it
+_SET_UP = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE")
 
 
 class _Spark:
@@ -64,9 +70,12 @@ class _Spark:
         return native.repartition(by).sortWithinPartitions(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None]
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
+
+    def aside(self, native: Any) -> int:
+        return 0
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         """What executors write is what leaves, but for columns whose fields may tell of levels that no row holds.
@@ -144,6 +153,9 @@ def session(scope: Scope) -> Any:
     builder = SparkSession.builder
     if scope.master is not None:
         builder = builder.remote(scope.master) if remote else builder.master(scope.master)
+    master = scope.master or ("" if any(name in os.environ for name in _SET_UP) else "local")
+    for name, value in (_for_us_alone() if re.match(r"local(\[|$)", master) else {}).items():
+        builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
     except ImportError:  # of what Connect alone needs
@@ -156,6 +168,20 @@ def session(scope: Scope) -> Any:
             f"no session of Spark begins{place} ({type(error).__name__}); name a master such as 'local[2]', "
             "'spark://host:7077' or 'sc://host:15002', and see what Spark itself says"
         ) from None
+
+
+def _for_us_alone() -> dict[str, str]:
+    """Settings of a session whose executors are this process's own.
+
+    Spark's own would write the rows on their way where every user of the machine can read them, and answer whoever asks
+    on the network.  What lies in the folder goes with this process, or with the next that is begun after a kill.
+    """
+    parent = Path(tempfile.gettempdir())
+    clear_stale(parent)
+    spill = folder_next_to(parent / "spark")
+    atexit.register(shutil.rmtree, spill, ignore_errors=True)
+    here = dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1")
+    return {"spark.local.dir": str(spill), "spark.ui.enabled": "false", "spark.authenticate": "true", **here}
 
 
 def read(checked: Checked, scope: Scope) -> Any:

@@ -1,12 +1,9 @@
-"""Tables to disk: CSV (also .gz), Parquet and Excel, each holding exactly what it is given or refusing it.
+"""Tables to and from disk: CSV (also .gz), Parquet and Excel.
 
-A table that is never whole in memory, written slice by slice: one file, or a folder of parts.
-
-Tables from disk: CSV (also .gz), Parquet and Excel, text kept exactly as it stands.
-
-Excel in: the first sheet, with types told from all rows.
-
-Real records about people that installed packages carry."""
+A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
+slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
+sheet, with types told from all rows.  Real records about people that installed packages carry are read here too.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +29,7 @@ from shoal.engines.columns import without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
 from shoal.engines.source import Source, database_kind, kind_of, locate, spoiled, too_little
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.cards import several
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,11 +186,13 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
         if bad.all():
-            raise InputError(f"column {name!r} holds no numbers in any row; name a column of numbers")
+            comma = values.dtype == pl.String and values.str.contains(r"^\s*-?\d+,\d+\s*$").all()
+            hint = "write decimal points for its commas" if comma else "name a column of numbers"
+            raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
         first = int(bad.arg_max() or 0) + 1
         raise InputError(
-            f"column {name!r} holds what is not a finite number in {int(bad.sum()):,} rows, the first of them row "
-            f"{first:,}; repair them or leave the rows out"
+            f"column {name!r} has no finite number in {several(int(bad.sum()), 'row')}, first in row {first:,}; "
+            "correct these values or remove the rows"
         )
     return cast.to_numpy()
 
@@ -244,7 +244,11 @@ def store(
     separator = one_character(separator) or usual_separator(path)
     try:
         if kind == "parquet":
-            frame.select(without_levels(c) for c in frame.iter_columns()).write_parquet(path, compression=packed)
+            plain = frame.select(without_levels(c) for c in frame.iter_columns())
+            # of a part in an order of chance the least and the greatest value tell a reader nothing
+            plain.write_parquet(
+                path, compression=packed, statistics={"null_count": True} if packed == "snappy" else True
+            )
         elif kind == "excel":
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):
@@ -394,6 +398,9 @@ def _early(days: pl.Series) -> bool:
     return isinstance(first, datetime.date) and first < _FIRST_DAY
 
 
+_LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have it
+
+
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
 
@@ -407,6 +414,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}
     )
+    book.set_properties({"created": _LONG_AGO})  # so that the same rows give the same bytes
     try:
         frame.write_excel(book)
         book.close()

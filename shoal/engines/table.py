@@ -1,10 +1,10 @@
-"""What every engine gives: a table that is grouped and counted, numbered and joined, and read back, wherever it lies.
+"""The protocol of engines: a ``Table`` is grouped and counted, numbered and joined, and read back, wherever it lies.
 
 A new engine is one file with a ``Home``'s two functions and a line in ``shoal.engines.open:ENGINES``.
 
-What must stand in a release: every published tuple with its number of rows, computed from the partition alone.
-
-The parts of a table looked at before an engine reads them: their columns, structure and names."""
+``look`` examines the parts of a table before an engine reads them: their columns, structure and names.  ``Expected``
+computes from the partition alone what must stand in a release: every published tuple with its number of rows.
+"""
 
 from __future__ import annotations
 
@@ -453,6 +453,12 @@ class Expected:
             values = _categories(coded.texts()) if coded.name in text else coded.values
             made.append(values.gather(codes[:, j]).alias(coded.name))
         return pl.DataFrame(made), count
+
+    def digest(self) -> bytes:
+        """A hash of the published tuples and of how many rows have each: alike on every engine."""
+        tuples, rows = self.counts()
+        kinds = {c.name: c for c in self.sensitive}
+        return laid_out([_plain(column, kinds.get(column.name)) for column in tuples.iter_columns()], rows, b"")[1]
 
     @cached_property
     def _lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

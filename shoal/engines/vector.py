@@ -7,6 +7,7 @@ are straight.
 
 from __future__ import annotations
 
+import glob
 import json
 import tempfile
 import warnings
@@ -118,18 +119,49 @@ def read_drawing(path: Path) -> Drawing:
     except ImportError:
         raise MissingDependencyError.needed("pyogrio", f"reading {path.name}", "geo") from None
     plain(path)
+    if path.suffix.lower() == ".shp":
+        _refuse_parted(path)
     try:
-        meta, _, geometry, columns = pyogrio.raw.read(path)
+        layer, said = _layer(pyogrio.list_layers(path), path.name)
+        meta, _, geometry, columns = pyogrio.raw.read(path, layer=layer)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{path.name} cannot be read as polygons: {str(error).splitlines()[0]}") from None
     names = [str(name) for name in meta["fields"]]
     rows = [dict(zip(names, row, strict=True)) for row in zip(*(c.tolist() for c in columns), strict=True)]
-    geometries = [json.loads(text) for text in shapely.to_geojson(shapely.from_wkb(geometry)).tolist()]
+    texts = shapely.to_geojson(shapely.from_wkb(geometry)).tolist()  # None of a feature without a geometry
+    geometries = [None if text is None else json.loads(text) for text in texts]
     held = {
         "type": "FeatureCollection",
         "features": [{"properties": p, "geometry": g} for p, g in zip(rows, geometries, strict=True)],
     }
-    return drawing(features(held, path.name), meta["crs"], path.name)
+    found = drawing(features(held, path.name), meta["crs"], path.name)
+    return found._replace(said=(*said, *found.said))
+
+
+def _refuse_parted(path: Path) -> None:
+    """InputError for a shapefile of which a part is missing: most people copy the .shp alone once."""
+    there = {other.suffix.lower() for other in path.parent.glob(f"{glob.escape(path.stem)}.*")}
+    lost = [ending for ending in (".shx", ".dbf") if ending not in there]
+    if lost:
+        raise InputError(
+            f"{path.name} is one of several files of a shapefile, and {' and '.join(path.stem + e for e in lost)} "
+            f"{'is' if len(lost) == 1 else 'are'} not in its folder; copy all files of this name"
+        )
+
+
+def _layer(layers: np.ndarray, name: str) -> tuple[str | None, tuple[str, ...]]:
+    """The layer of polygons among (name, kind) of all; InputError for several, of which nobody says which is meant."""
+    drawn = [str(layer) for layer, kind in layers.tolist() if "Polygon" in str(kind) or kind == "Unknown"]
+    if len(layers) < 2 or not drawn:
+        return (str(layers[0][0]) if len(layers) else None), ()
+    if len(drawn) > 1:
+        raise InputError(
+            f"{name} has {len(drawn)} layers of polygons: {', '.join(map(repr, drawn[:9]))}; save the one you want as "
+            f"a file of its own, as 'ogr2ogr areas.gpkg {name} {drawn[0]}' does"
+        )
+    return drawn[0], (f"of {len(layers)} layers of {name}, {drawn[0]!r} has the polygons",)
 
 
 def _json(path: Path) -> Any:
@@ -154,7 +186,9 @@ def _stated(held: Any) -> Any:
 def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) -> Drawing:
     """Features with a system (anything pyproj reads; None: degrees where all numbers may be)."""
     own = [shape for _, shape in found]
-    if found and not any(own):
+    if not found:
+        raise InputError(f"{name} holds no features; name a file with an outline for each area")
+    if not any(own):
         raise InputError(f"{name} holds no polygons; areas need them")
     properties = [p for p, _ in found]
     flat = [shape for shape in own if not shape]

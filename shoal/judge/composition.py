@@ -31,7 +31,7 @@ import polars as pl
 from scipy.sparse import csr_matrix
 
 from shoal.errors import InputError, PolicyError
-from shoal.judge.file import canonical, codes, number
+from shoal.judge.file import canonical, codes, number, set_bits
 from shoal.model.audit import Composition, Learned, RowsAlone, Worst
 from shoal.model.foreign import STARS, domain_of, spread
 from shoal.model.hierarchy import GENERATED
@@ -397,7 +397,9 @@ def _covering(bits: Sequence[tuple[np.ndarray, np.ndarray]], tuples: int, groups
         whole = np.full((min(step, tuples - start), (groups + 7) // 8), 255, np.uint8)
         for mask, value in bits:
             whole &= mask[value[start : start + step]]
-        head, tail = np.nonzero(np.unpackbits(whole, axis=1, count=groups))
+        if groups % 8:
+            whole[:, -1] &= 0xFF << (8 - groups % 8) & 0xFF  # masks of no column have bits beyond the last group
+        head, tail = set_bits(whole)
         heads.append(head + start)
         tails.append(tail)
     head, tail = np.concatenate(heads), np.concatenate(tails)

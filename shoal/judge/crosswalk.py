@@ -85,14 +85,34 @@ class Stated(NamedTuple):
         return Finding("bound", True, said, STATED)
 
 
-def spelled(column: pl.Series, form: str) -> list[str | None]:
-    """Values as the file's form shows them: in a CSV as text, elsewhere without what a type adds."""
+def spelled(column: pl.Series, form: str, shown: pl.Series | None = None) -> list[str | None]:
+    """Values as the file's form shows them: in a CSV as text, elsewhere without what a type adds.
+
+    shown  the file's own column of these values; a sheet holds as text what no cell of its type gives back
+    """
+    if form == "excel" and shown is not None and shown.dtype == pl.String:
+        column = _in_words(column)
     if form == "csv" and column.dtype != pl.String:
         if column.dtype == pl.Duration:
             column = column.dt.to_string("iso")
         both = pl.DataFrame([column.alias("v"), pl.Series("n", range(len(column)))])
         column = pl.read_csv(io.BytesIO(both.write_csv().encode()), infer_schema=False)["v"] if len(column) else column
     return canonical(column, form).to_list()
+
+
+def _in_words(column: pl.Series) -> pl.Series:
+    """Values as a sheet holds them where it holds them as text."""
+    kind = column.dtype
+    if kind.is_float():
+        return column.set(column == 0, 0.0).cast(pl.String)  # minus zero is zero
+    if kind == pl.Time:
+        return column.dt.to_string("%H:%M:%S%.f")
+    if kind == pl.Duration:
+        return column.dt.to_string("iso")
+    if isinstance(kind, pl.Datetime):  # without zeros at the end of a second's fraction
+        text = column.cast(pl.String).str.replace(r"\.(\d*[1-9])?0+([^.\d]|$)", ".$1$2")
+        return text.str.replace(r"\.([^\d]|$)", "$1")
+    return column.cast(pl.String)
 
 
 def whole(frame: pl.DataFrame, name: str) -> list[int]:
@@ -202,13 +222,13 @@ def judge_groups(
     if source is None:
         counts = Finding("counts", True, "of each value: the source would tell", STATED)
         return [*found, counts, stated.bounded("and the source would tell more")]
-    held = tally(source, asked, form)
+    held = tally(source, asked, form, frame["value"])
     return [*found, *_counted(held, values, group, sizes), _bound(kind, stated, held, k, keys, values)]
 
 
-def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str) -> dict[str | None, int]:
-    """Records of each value of a source's column."""
-    values = spelled(part(source, str(asked.get("column"))), form)
+def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str, shown: pl.Series) -> dict[str | None, int]:
+    """Records of each value of a source's column, in the words of the file's own."""
+    values = spelled(part(source, str(asked.get("column"))), form, shown)
     if asked.get("count") is None:
         return dict(Counter(values))
     found: dict[str | None, int] = {}
@@ -439,7 +459,7 @@ def promised(stated: Certificate | PublicCertificate) -> list[Finding]:
     if promise.factor is None:
         return [Finding("guarantee", False, "it promises a term without a factor")]
     if isinstance(stated, PublicCertificate):
-        proved = stated.ratio_at_most == 1
+        proved = stated.ratio_at_most in (None, 1)  # without a ratio on request, nothing contradicts the theorem
     else:
         proved = stated.cost <= stated.lower_bound * (1 + ROUGH)
     if promise.factor == 1 and not promise.additive and not proved:

@@ -186,13 +186,16 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
     return column.cast(pl.String)
 
 
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xls", ".xlsb")
+
+
 def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
     """A released file as written: CSV as text (an empty field is missing), Parquet and Excel with their types."""
     name = path.name.lower()
     try:
-        if name.endswith((".parquet", ".pq")):
+        if name.endswith(PARQUET):
             return pl.read_parquet(path, glob=False, hive_partitioning=False)
-        if name.endswith((".xlsx", ".xls", ".xlsb")):
+        if name.endswith(EXCEL):
             return _read_excel(path)
         frame = pl.read_csv(path, infer_schema=False, separator=separator or ",", glob=False)
         return frame.rename(dict(zip(frame.columns, unquoted(frame.columns), strict=True)))
@@ -255,3 +258,14 @@ def stale(path: Path, raw: Mapping[str, Any]) -> str:
         return said
     older = "the certificate is the older" if written >= made + 1 else "the release is the older"
     return f"{said}; by their times {older}, so make both again"
+
+
+def set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(int64, int64): row and column of every bit that is set, in that order.  packed: uint8[rows, columns / 8]
+
+    Most bytes are zero, so that only the others are unpacked.
+    """
+    at = np.flatnonzero(packed)
+    byte, bit = np.nonzero(np.unpackbits(packed.reshape(-1)[at][:, None], axis=1))
+    row, column = np.divmod(at[byte], packed.shape[1])
+    return row, column * 8 + bit

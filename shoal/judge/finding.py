@@ -171,9 +171,9 @@ def _flat(column: pl.Series) -> pl.Series:
     return column.fill_nan(None) if kind.is_float() else column
 
 
-def _filled(column: pl.Series) -> pl.Series:
+def _filled(text: pl.Series) -> pl.Series:
     """An empty text is a missing value."""
-    return column.set(column == "", None) if column.dtype == pl.String and len(column) else column
+    return text.replace("", None)
 
 
 def _boolean(column: pl.Series) -> pl.Series:

@@ -80,6 +80,15 @@ def _stamp(path: Path) -> str:
     return hashlib.sha256(together).hexdigest()
 
 
+@cache
+def _says_once() -> None:
+    """A container whose files and home folder are all read-only works too, and whoever waits is told why."""
+    logging.getLogger("shoal.kept").warning(
+        "no folder for compiled code can be written, so every run compiles it again; set "
+        "NUMBA_CACHE_DIR to a folder of your own"
+    )
+
+
 class _AllSources:
     """Mixed into each of numba's places for compiled code, for kernels alone."""
 
@@ -123,9 +132,13 @@ class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
             return {}
 
     def save(self, key: Any, data: Any) -> None:
+        """What the disk does not take is compiled again by the next process; this one has it."""
         name = self._data_name(int(hashlib.sha256(self._dump(key)).hexdigest()[:15], 16))
-        self._save_data(name, data)
-        self._save_index({**self._load_index(), key: name})
+        try:
+            self._save_data(name, data)
+            self._save_index({**self._load_index(), key: name})
+        except OSError:
+            _says_once()
 
 
 class _Kept(caching.FunctionCache):  # type: ignore[misc]
@@ -148,8 +161,11 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
             self._compiler = _COMPILER(py_func, self.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
 
     def enable_caching(self) -> None:
-        """Keep compiled code on disk, and look there first."""
-        self._cache = _Kept(self.py_func)
+        """Keep compiled code on disk, and look there first; where no folder takes it, it is kept for this process."""
+        try:
+            self._cache = _Kept(self.py_func)
+        except RuntimeError:  # numba's, of no folder that it can write to
+            _says_once()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a call of it from another kernel is to numba, with constants as plain values."""

@@ -1,12 +1,9 @@
-"""What was paid, what every valid answer must pay, and where that is proved.
+"""The certificate of an answer: what it costs, what every valid answer must cost, and where that is proved.
 
-Certificate files as they stand on disk: read strictly, sealed, and taken as the recipe of a release.
-
-What the public certificate file of a crosswalk holds: what the files written show, what was asked, and one rung.
-
-The record beside it holds the rest: seed, method, bounds, and every figure that the files do not show.
-
-What a theorem promises of a request before any table is seen, so that a certificate may say it of every table.
+A ``Certificate`` is the owner's, with the exact bound; a ``PublicCertificate`` states only the ratio, rounded up to a
+step of a short ladder.  The module also reads certificate files strictly, as the recipe of another release, and says
+what a theorem promises of a request before any table is seen, and which facts of a crosswalk its public certificate
+may state: those that its files show.
 """
 
 from __future__ import annotations
@@ -14,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
@@ -95,6 +93,19 @@ def rung(ratio: Fraction | float | None) -> float | str | None:
     return next((step for step in LADDER if ratio <= step), MORE)
 
 
+@contextmanager
+def _a_certificate() -> Iterator[None]:
+    """Whoever reads a certificate here gets a CertificateError where a part is missing or of the wrong kind."""
+    try:
+        yield
+    except CertificateError:
+        raise
+    except (KeyError, TypeError) as error:
+        raise CertificateError(f"not a certificate: {error!s} is missing or of the wrong kind") from error
+    except (ValueError, OverflowError) as error:
+        raise CertificateError("not a certificate: it holds words where a number belongs") from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicCertificate:
     """What a certificate file says of an answer's quality: nothing that needs the original but one rounded ratio.
@@ -130,7 +141,7 @@ class PublicCertificate:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PublicCertificate:
         """Rebuild from ``as_dict``; raises CertificateError when it holds something else."""
-        try:
+        with _a_certificate():
             stray = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
             if stray:
                 raise CertificateError(f"not a public certificate: it states {stray[0]!r}")
@@ -142,12 +153,6 @@ class PublicCertificate:
             return cls(
                 unit=str(data["unit"]), cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
             )
-        except CertificateError:
-            raise
-        except (KeyError, TypeError) as error:
-            raise CertificateError(f"not a certificate: {error!s} is missing or of the wrong kind") from error
-        except (ValueError, OverflowError) as error:
-            raise CertificateError("not a certificate: it holds words where a number belongs") from error
 
     def __repr__(self) -> str:
         least = {None: "no ratio is published", MORE: f"a ratio above {LADDER[-1]:g} is proved", 1.0: "proved least"}
@@ -241,7 +246,7 @@ class Certificate:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
         """Rebuild from ``as_dict``; raises CertificateError when it contradicts itself."""
-        try:
+        with _a_certificate():
             return cls(
                 cost=data["cost"],
                 lower_bound=data["lower_bound"],
@@ -250,12 +255,6 @@ class Certificate:
                 bound=data.get("bound", ""),
                 details=data.get("details") or {},
             )
-        except CertificateError:
-            raise
-        except (KeyError, TypeError) as error:
-            raise CertificateError(f"not a certificate: {error!s} is missing or of the wrong kind") from error
-        except (ValueError, OverflowError) as error:
-            raise CertificateError("not a certificate: it holds words where a number belongs") from error
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:

@@ -154,7 +154,7 @@ class Network(NamedTuple):
         return out
 
     def connected(self, members: set[int]) -> bool:
-        """Whether areas hang together; none do."""
+        """Whether areas are connected; no areas are not."""
         if not members:
             return True
         have = np.array(sorted(members))

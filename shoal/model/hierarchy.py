@@ -1,10 +1,9 @@
 """Hierarchies: from a value through ever larger classes to the star, read from files or built.
 
-A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.
-
-Hierarchy files as others write them: value;class;...;* in rows, and Amnesia's text form.
-
-Numbers and dates of built hierarchies: read exactly, and written as the classes are published."""
+A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.  A file is
+read in either of two forms: rows of value;class;...;*, or Amnesia's text form.  Numbers and dates of hierarchies that
+are built are read exactly, and written as the classes are published.
+"""
 
 from __future__ import annotations
 
@@ -253,6 +252,11 @@ class Hierarchy:
         for number, row in enumerate(rows, 1):
             if len(row) != width:
                 raise PolicyError(f"{where} has {width} fields in row 1 and {len(row)} in row {number}; fill the gaps")
+        if len(rows) > 2 and width > 1 and rows[0][-1] != STAR and all(row[-1] == STAR for row in rows[1:]):
+            raise PolicyError(
+                f"{where} ends every row with {STAR!r} but row 1; if row 1 is a heading, leave it out, for a hierarchy "
+                "has none"
+            )
         seen: dict[str, int] = {}
         for number, row in enumerate(rows, 1):
             if row[0] in seen:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.cards import several
 
 EARTH_KM = 6371.0088
 KM_PER_DEGREE = EARTH_KM * math.pi / 180  # of a great circle; kernels and the judge have it by themselves
@@ -333,7 +334,7 @@ def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
     if bad.any():
         what = "not a finite number" if not np.isfinite(values[bad][0]) else f"beyond {largest:g}"
         raise InputError(
-            f"column {name!r} holds what is {what} in {int(bad.sum()):,} rows, the first of them row "
+            f"column {name!r} holds what is {what} in {several(int(bad.sum()), 'row')}, the first of them row "
             f"{int(np.argmax(bad)) + 1:,}; repair them or leave the rows out"
         )
 

@@ -30,7 +30,7 @@ from shoal.model.refusals import (
     refuse_nameless,
     refuse_population,
     refuse_regions,
-    with_ways,
+    with_regions,
 )
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
@@ -111,6 +111,15 @@ PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
 
 
+# what sdcMicro, ARX and others call a setting, in lower case -> its name here
+_ELSEWHERE = {
+    "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
+    "quasiids": "quasi_identifiers", "sensiblevar": "sensitive", "sensitiveattributes": "sensitive",
+    "hhid": "household", "weightvar": "population_weights", "importance": "weights", "suppressionlimit":
+    "max_suppressed", "delete": "identifiers", "kanonymity": "k", "ldiversity": "l", "tcloseness": "t",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True, init=False)
 class Policy:
     """A request for a release: ``Policy(quasi_identifiers=["age", "zip"], sensitive=["disease"], k=5, l=3)``.
@@ -177,9 +186,10 @@ class Policy:
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
             if name not in known_names:
-                raise PolicyError.unknown("setting of a policy", name, known_names)
+                meant = _ELSEWHERE.get(name.lower().replace("_", ""))
+                raise PolicyError.unknown("setting of a policy", name, known_names if meant is None else [meant])
         values["privacy"] = take_models(values)
-        values |= with_ways(values)
+        values |= with_regions(values)
         held = {"source": None, "certified": {}} | {name: entry.default for name, entry in SETTINGS.items()} | values
         for name, entry in SETTINGS.items():
             if entry.kind == "names" and (held[name], entry.default) != (None, None):

@@ -45,23 +45,23 @@ def filled_words(cells: Mapping[str, int] | None) -> list[str]:
     return [words] if filled else []
 
 
-def with_ways(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_regions(values: Mapping[str, Any]) -> dict[str, Any]:
     """``publish`` by columns as one word, and the hierarchies that stand for regions; {} where it is a word."""
-    ways = values.get("publish")
-    if not isinstance(ways, Mapping):
+    asked = values.get("publish")
+    if not isinstance(asked, Mapping):
         return {}
-    named = [name for name, way in ways.items() if way == REGIONS]
-    other = {way for way in ways.values() if way != REGIONS} - {"hierarchy", "stars"}
+    named = [name for name, word in asked.items() if word == REGIONS]
+    other = {word for word in asked.values() if word != REGIONS} - {"hierarchy", "stars"}
     if not named or other:
         raise PolicyError(
-            f"⟨publish={dict(ways)!r}⟩: by columns, a way is 'regions', 'hierarchy', or 'stars'; for one "
+            f"⟨publish={dict(asked)!r}⟩: by columns, a way is 'regions', 'hierarchy', or 'stars'; for one "
             "way for all columns, say ⟨publish='ranges'⟩"
         )
     given = values.get("hierarchies") or {}
-    starred = [name for name, way in ways.items() if way == "stars" and name in given]
+    starred = [name for name, word in asked.items() if word == "stars" and name in given]
     if both := [name for name in named if name in given and given[name] != REGIONS] + starred:
         raise PolicyError(f"column {both[0]!r} has a hierarchy, and ⟨publish⟩ says otherwise; leave one of them out")
-    bare = [name for name, way in ways.items() if way == "hierarchy" and name not in given]
+    bare = [name for name, word in asked.items() if word == "hierarchy" and name not in given]
     if bare:
         raise PolicyError(f"⟨publish⟩ says that {bare[0]!r} has a hierarchy; say which, ⟨hierarchies={{column: ...}}⟩")
     return {"publish": "hierarchy", "hierarchies": {**given, **dict.fromkeys(named, REGIONS)}}

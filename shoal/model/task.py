@@ -118,15 +118,21 @@ class Population:
         return all(rule.holds(searched.sensitive[p], searched.count[p]) for rule in new for p in parts)
 
 
+Claimed = Callable[[Partition], np.ndarray | None]
+
+
 @dataclass(frozen=True, eq=False)
 class Decoys:
     """Groups must tell nothing by having been formed: nobody's value with more than ``most``.
 
-    deal  draws that nobody else can repeat
+    deal     draws that nobody else can repeat
+    claimed  what an attack claims of a partition with more than ``most``: int64[n, 2] each claim, numbered from 0 and
+             in order, with a group that has people of whom it is; None where it cannot look
     """
 
     most: float
     deal: np.random.Generator
+    claimed: Claimed
 
 
 Answers = Iterator[tuple[int, bytes]]

@@ -1,11 +1,10 @@
-"""How each quasi-identifier of a table is recoded: read, built, or generated from the table's own counts.
+"""How each quasi-identifier of a table is recoded: hierarchies read, built, or generated from the table's own counts.
 
-The grid to which published ranges are widened outwards, so that no end of one is somebody's value.
-
-Numbers: multiples of the step, decimal steps counted exactly.  Days: multiples of so many days since 1970-01-01, or the
-first days of months or years.
-
-From published codes to published text: one short list of texts per column, and an index into it per group."""
+A column of ranges may have a grid, to which they are widened outwards so that no end of one is somebody's value:
+multiples of a number, counted exactly in decimals; multiples of so many days since 1970-01-01; or the first days of
+months or years.  ``column_text`` turns published codes into text: one short list of texts per column, and an index into
+it per group.
+"""
 
 from __future__ import annotations
 

@@ -388,7 +388,7 @@ def _said(text: str) -> str:
 
 def _asked(figures: Mapping[str, Any]) -> Markup:
     rows = [
-        (ASKED.get(name, name.replace("_", " ")), goal(figures) if name == "objective" else _text(value))
+        (ASKED.get(name, name.replace("_", " ")), _in_words(name, value, figures))
         for name, value in figures["parameters"].items()
         if name not in _NOT_SAID
         and value not in (None, [], {}, "", False)
@@ -403,6 +403,16 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
     return table(("", ""), rows, 2, "The request")
+
+
+def _in_words(name: str, value: Any, figures: Mapping[str, Any]) -> str:
+    if name == "objective":
+        return goal(figures)
+    if name == "drawn":  # how polygons were read, for whoever checks the file; for people, who is next to whom
+        near, unit = value.get("tolerance"), value.get("unit")
+        apart = f"{number(near)} {unit}" if unit == "km" else f"{number(near)} in the unit of the coordinates"
+        return "neighbors share a part of their borders" + (f"; borders up to {apart} apart are one" if near else "")
+    return _text(value)
 
 
 def _made_by(name: str, value: Any) -> str:
@@ -472,9 +482,9 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
     known = before is not None
     shown = lines if known else [(what, found) for what, _, found in lines]
     return table(head if known else ("", "after"), shown, 1, "Sizes and risks") + paragraph(
-        f"For who knows only the {group}, if each of the {unit} is one person. The risk from a "
+        f"These risks are for someone who knows only the {group}, if each of the {unit} is one person. The risk from a "
         + term("journalist")
-        + ", who does not know who is in the table, is at most the prosecutor's.",
+        + ", who doesn't know who is in the table, is at most the prosecutor's.",
         "soft",
     )
 

@@ -150,6 +150,8 @@ def shown(value: float, unit: str, least: bool = False) -> str:
     if unit.startswith("points x "):
         return f"{number} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
     named = UNITS.get(unit, unit)
+    if value == 1 and named.split(" ")[0] == "units":
+        named = "unit" + named.removeprefix("units")
     return f"a {named} of {number}" if unit in UNITS and not counted else f"{number} {named}"
 
 
@@ -313,7 +315,7 @@ THEOREMS = {
     "no assignment of rows": "An integer program chooses among all answers; its solver proved that none costs less.",
     "suppressed tuples": "Rows whose combination is too rare change in every release, each of them at least one value.",
     "counting: total": "All records are shared among the most tiles that there can be; the largest holds no less.",
-    "shared among the most regions": "The areas that hang together are shared among the most regions that they can "
+    "shared among the most regions": "The connected areas are shared among the most regions that they can "
     "make; the heaviest weighs no less.",
     "largest label": "The most frequent label is in some group, which holds no less.",
     "Lemma 3": "Every record has a price, and no possible cluster costs less than its records' prices; they add up.",
@@ -329,7 +331,7 @@ THEOREMS = {
     "sum is a bound.",
     "dual": "Prices are found under which every possible group costs at least what its rows pay; their sum is a bound.",
     "Xiao": "Groups are built in three phases, each adding at most a known multiple of what any answer must lose.",
-    "spanning tree": "The areas hang together by a tree in which none has many branches. It is cut wherever a branch "
+    "spanning tree": "The areas are connected by a tree in which none has many branches. It is cut wherever a branch "
     "has reached k, so that what is left at an area is less than k from each of its branches.",
     "no tile can be cut": "A rectangle that no line cuts into two of at least k weighs at most four times k - 1 and "
     "its heaviest place.",

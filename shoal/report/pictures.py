@@ -388,12 +388,12 @@ _CURVE = (70, 14, 600, 240)  # left, top, width, height of the curve of levels
 
 
 def paired_bars(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> Markup:
-    """Rows before and after as pairs of bars, with the numbers in words; a before of None is not told."""
+    """Rows before and after as pairs of bars, with the numbers in words; a before of None is not stated."""
     peak = max([1.0, hidden, *(max(b["before"] or 0, b["after"]) for b in bars)])
     known = any(b["before"] is not None for b in bars)
     lines: list[tuple[str, list[tuple[str, float]], str]] = []
     for b in bars:
-        before = "not told → " if b["before"] is None else f"about {b['before']:,} → "
+        before = "not stated → " if b["before"] is None else f"about {b['before']:,} → "
         lengths = [("b", 100 * (b["before"] or 0) / peak), ("a", 100 * b["after"] / peak)]
         lines.append((b["label"], lengths, f"{before if known else ''}{b['after']:,.0f}"))
     if hidden:

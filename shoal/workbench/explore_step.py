@@ -1,4 +1,4 @@
-"""Explore: a grid of requests in the background, risk against loss, a click takes a point; releases side by side."""
+"""The workbench's step Explore: a grid of requests, drawn as risk against loss; a click takes a point of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 import shoal
+from shoal.workbench.models_step import in_words
 from shoal.workbench.open_step import scrolling
 
 TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat no-caps color="primary" label="Take"
@@ -49,8 +50,8 @@ class _Grid:
             ).style("min-width: 16rem")
         kept = [n for n in shoal.choices()["models"] if n not in ("k", "l") and task.settings.get(n) is not None]
         if kept:
-            names = ", ".join("alpha of alpha_k" if n == "alpha_k" else n for n in kept)
-            ui.label(f"Every point keeps what the step Models asks in addition to k and l: {names}.").classes("wb-note")
+            also = ", ".join(in_words({n: task.settings[n] for n in kept}, but=("k",)))
+            ui.label(f"Every point also keeps what you chose under Models: {also}.").classes("wb-note")
         ui.label("The grid searches fast; a release of the same request can search longer and lose less.").classes(
             "wb-note"
         )
@@ -234,10 +235,8 @@ class _Sides:
 
 
 def _asked(settings: dict[str, Any]) -> str:
-    models = shoal.choices()["models"]
-    return ", ".join(
-        [*(f"{m} = {settings[m]}" for m in models if settings.get(m) is not None), settings.get("publish", "stars")]
-    )
+    models = {m: settings[m] for m in shoal.choices()["models"] if settings.get(m) is not None}
+    return ", ".join([*in_words(models), settings.get("publish", "stars")])
 
 
 def _figures(title: str, made: dict[str, Any]) -> None:

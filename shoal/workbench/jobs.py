@@ -6,7 +6,6 @@ A job takes a ``source`` (path of the table, and how it is read) and gives plain
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tomllib
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import shoal
+from shoal.workbench.projects import new_file
 
 Tell = Callable[[str, float | None], None]
 _looked: dict[str, Any] = {}  # the table that was looked at last, kept for questions about it
@@ -131,7 +131,7 @@ def save_tree(tell: Tell, rows: list[list[str]], path: str) -> dict[str, Any]:
     text = "".join(";".join(_field(x) for x in row) + "\n" for row in rows)
     place = Path(path)
     closed = place.with_name(f".{place.name}.part")
-    with open(os.open(closed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with open(new_file(closed), "w", encoding="utf-8") as file:
         file.write(text)
     if shoal.Hierarchy.of(closed) != made:
         closed.unlink()

@@ -65,6 +65,20 @@ PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two
 }  # fmt: skip
 
 
+def in_words(models: Mapping[str, Any], but: tuple[str, ...] = ()) -> list[str]:
+    """Each number of each model once, by its name: k = 5, alpha = 0.7.
+
+    but  names that are left out
+    """
+    found: dict[str, None] = {}
+    for model, given in models.items():
+        parts = PARTS.get(model, (model,))
+        for part, number in zip(parts, given if model in PARTS else (given,), strict=True):
+            if part not in but:
+                found[f"{part} = {number}"] = None
+    return list(found)
+
+
 def worries() -> tuple[Worry, ...]:
     """All worries; a model of the package that none names stands under one of its own."""
     named = {model for worry in WORRIES for model in worry.models}

@@ -1,4 +1,4 @@
-"""Open: choose or drop a table, or name its place; its first rows, page by page."""
+"""The step Open of the workbench: a person chooses, drops or names a table, and sees its rows page by page."""
 
 from __future__ import annotations
 

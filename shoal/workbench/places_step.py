@@ -1,4 +1,4 @@
-"""Places: tiles and clusters of points, and areas merged into regions, drawn without a map from the network."""
+"""The workbench's step Places: tiles and clusters of points, and regions of areas, drawn without a map of others."""
 
 from __future__ import annotations
 
@@ -49,10 +49,7 @@ def _points(window: Any) -> None:
             )
         if found is None:
             return
-        said.set_text(
-            f"{found['groups']:,} {way.value}, the smallest of {found['smallest']:,} points; cost {found['cost']:.6g} "
-            f"{found['unit']}, at least {found['bound']:.6g} is needed."
-        )
+        said.set_text(_outcome(found, way.value))
         place.clear()
         with place:
             ui.echart(_picture(found, xs.value, ys.value)).style("height: 34rem; width: 100%").props(
@@ -65,12 +62,20 @@ def _points(window: Any) -> None:
     work.start.on_click(run)
 
 
+def _outcome(found: dict[str, Any], way: str) -> str:
+    """How many tiles or clusters there are, the worst of them, and whether a better worst one can exist."""
+    cost, bound = found["cost"], found["bound"]
+    worst = f"The largest tile has {cost:,.6g} points" if way == "tiles" else f"The widest radius is {cost:.4g}"
+    best = "and nothing less is possible" if cost <= bound * (1 + 1e-9) else f"and less than {bound:,.4g} is impossible"
+    return f"{found['groups']:,} {way}, the smallest of {found['smallest']:,} points. {worst}, {best}."
+
+
 def areas(window: Any) -> None:
     """Fields for a file of areas; its regions as a map and, for a column with the areas' names, as a hierarchy."""
     task = window.task
     ui.label("Neighboring areas are merged until every region has enough people. The map comes from the file's own "
              "outlines; nothing is fetched.").classes("wb-note")  # fmt: skip
-    path = ui.input("Path of the areas: GeoJSON or TopoJSON with outlines, or a table").classes("wb-wide")
+    path = ui.input("Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table").classes("wb-wide")
     with ui.row().classes("wb-wide").style("align-items: end"):
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
         name = ui.input("Column that names an area (empty: id)").style("width: 19rem")

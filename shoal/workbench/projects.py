@@ -1,10 +1,9 @@
-"""A project: a folder with the request as TOML and its hierarchies, never the data; opened again where it was left.
+"""A project of the workbench: a folder with the request as TOML and its hierarchies, never the data.
 
-What a window works on: a table's place, its columns, the request so far, what was done before it, and releases.
-
-What was clicked, as a policy in TOML, a Python script, a notebook and a command line: each makes the release again.
-
-With the seed and the secret of the release the same bytes come out, on every way."""
+``Bench`` is what a window works on: a table's place, its columns, the request so far, what was done before it, and
+releases.  A project opens where it was left.  What was clicked is also written as a policy in TOML, a Python script, a
+notebook and a command line; with the seed and the secret of the release, each makes the same bytes again.
+"""
 
 from __future__ import annotations
 
@@ -303,12 +302,24 @@ def names_values(query: str) -> bool:
     return any(part.isdigit() or part in "'\"$" or part.lower() in ("true", "false") for part in parts)
 
 
+def new_file(place: Path) -> int:
+    """A new file of this user alone in the place of what stood there; whoever put that there has no hold on it."""
+    place.unlink(missing_ok=True)
+    return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
 def write_text(place: Path, text: str) -> None:
     """A file of this user alone, under its name only when it is whole."""
     part = place.with_name(f".{place.name}.part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="\n") as file:
+    with open(new_file(part), "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
     part.replace(place)
+
+
+def copied(source: Path, place: Path) -> None:
+    """A copy of this user alone; with the mode of its source from the first, others could open it meanwhile."""
+    with open(source, "rb") as held, open(new_file(place), "wb") as file:
+        shutil.copyfileobj(held, file)
 
 
 def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str = "hierarchies") -> dict[str, Any]:
@@ -322,8 +333,7 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str =
         place = folder / subfolder / f"{number}-{plain}.csv"
         place.parent.mkdir(parents=True, exist_ok=True)
         if not (place.exists() and place.samefile(source)):
-            shutil.copyfile(source, place)
-            place.chmod(0o600)
+            copied(Path(source), place)
         named[column] = f"{subfolder}/{place.name}"
     return {**settings, **({"hierarchies": named} if named else {})}
 
@@ -345,7 +355,8 @@ def handed_over(made: Path, place: Path, kept: str) -> None:
             target = place / name
             target.parent.mkdir(parents=True, exist_ok=True)
             parts.append((target.with_name(f".{target.name}.part"), target))
-            shutil.copy(made / name, parts[-1][0])
+            copied(made / name, parts[-1][0])
+            shutil.copymode(made / name, parts[-1][0])
         for part, target in parts:
             part.replace(target)
             named.append(target)

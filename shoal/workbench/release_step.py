@@ -1,4 +1,4 @@
-"""Release: make it, stop it, take its files, repeat it without the page; and attack it as an intruder would."""
+"""The workbench's step Release: make it, stop it, take its files, repeat it elsewhere, and attack it."""
 
 from __future__ import annotations
 

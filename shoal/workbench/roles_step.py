@@ -1,4 +1,4 @@
-"""Roles: what each column is for, as proposed, changed by a click; which columns single people out, as it stands."""
+"""The workbench's step Roles: what each column is for, as proposed or clicked, and which single people out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series: next month's table in the same project; each part keeps its promise beside the parts before it."""
+"""The workbench's step Series: next month's table, as a part that keeps its promise beside the parts before."""
 
 from __future__ import annotations
 

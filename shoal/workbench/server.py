@@ -1,18 +1,22 @@
 """The server: bound to this machine, behind the guard, with a private folder that goes when it ends.
 
-Who may ask the server: this machine, by its own name, with the token; and what its pages may do.
+Who may ask the server: this user of this machine, by its own name, with the token; and what its pages may do.
 
-Other users of the machine lack the token; other pages of the same browser are told by Origin, Host and Sec-Fetch-Site.
+Other users lack the token, and where the system tells whose the other end of a connection is, the token does not help
+them.  It could: the list of processes shows it while the browser starts, and a browser sends the cookie to every server
+of this machine, whatever its port.  Other pages of the same browser are told by Origin, Host and Sec-Fetch-Site.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
@@ -21,7 +25,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import shoal
-from shoal.workbench.projects import Bench
+from shoal.workbench.projects import Bench, write_text
 
 
 def private_folder() -> Path:
@@ -35,6 +39,9 @@ def private_folder() -> Path:
 
 
 def _alive(process: int) -> bool:
+    """Whether a process of this machine runs; True on Windows, where asking could end it."""
+    if os.name == "nt":
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -55,6 +62,41 @@ def free_port(wanted: int | None) -> int:
         return int(trial.getsockname()[1])
 
 
+Address = tuple[str, int]
+_CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")  # of Linux: who holds which end
+_OPEN = "01"
+
+
+def owner(here: Address, there: Address) -> int | None:
+    """The user whose end of a connection of this machine ``here`` is; None where it is not open, or nobody tells."""
+    ends = [f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}" for host, port in (here, there)]
+    for file in _CONNECTIONS:
+        with contextlib.suppress(OSError), open(file, encoding="ascii") as lines:
+            for line in lines:
+                fields = line.split()
+                if [field[-13:] for field in fields[1:3]] == ends and fields[3] == _OPEN:
+                    return int(fields[7])
+    return None
+
+
+def owners_are_told() -> bool:
+    """Whether this system tells whose a connection is: it is asked about one of our own."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
+        return hasattr(os, "getuid") and owner(ours.getsockname(), ours.getpeername()) == os.getuid()
+
+
+def for_the_browser(address: str, folder: Path, traced: bool) -> str:
+    """What the browser is started with: the address, or a page of this user's alone that leads there.
+
+    traced  whether the server knows a user by the connection; else the token must not stand in the list of processes
+    """
+    if traced or os.name != "posix":  # Windows shows the words of a process to its user alone
+        return address
+    page = folder / "workbench.html"
+    write_text(page, f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">shoal workbench</a>')
+    return page.as_uri()
+
+
 def serve(first: str | None = None, *, demo: bool = False, browser: bool = True, port: int | None = None,
           say: Any = print) -> None:  # fmt: skip
     """Serve the workbench until it is interrupted.
@@ -70,8 +112,9 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
     tempfile.tempdir = str(folder)  # uploads pass through it, too
     bench = Bench(folder, first, demo)
     address = f"http://127.0.0.1:{chosen}/?token={token}"
+    traced = owners_are_told()
     pages(bench)
-    app.add_middleware(Guard, token=token, port=chosen)
+    app.add_middleware(Guard, token=token, port=chosen, traced=traced)
 
     async def ready() -> None:
         """The address is said once a browser that follows it finds somebody there."""
@@ -87,7 +130,7 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
         if browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(for_the_browser(address, folder, traced))
 
     app.on_startup(lambda: background_tasks.create(ready()))
     try:
@@ -111,12 +154,14 @@ PAGE_RULES = (
 class Guard:
     """An ASGI application in front of another: every request and socket is checked before the other sees it.
 
-    token  in the query of the first request, afterwards in a cookie that no script reads and no other site sends
-    port   of this server: its pages are asked for as 127.0.0.1:port or localhost:port and by no other name
+    token   in the query of the first request, afterwards in a cookie that no script reads and no other site sends
+    port    of this server: its pages are asked for as 127.0.0.1:port or localhost:port and by no other name
+    traced  whether the system tells whose a connection is; it must then be this user's, or that of root, who can read
+            everything anyway and hands connections on where Linux runs inside Windows
     """
 
-    def __init__(self, app: Any, token: str, port: int) -> None:
-        self.app, self.token = app, token
+    def __init__(self, app: Any, token: str, port: int, traced: bool = False) -> None:
+        self.app, self.token, self.traced = app, token, traced
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.cookie = f"shoal-workbench-{port}"  # cookies do not tell ports apart
 
@@ -128,7 +173,7 @@ class Guard:
         host = headers.get("host", "")
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         by_token = self._same(asked.get("token", ""))
-        if host not in self.hosts or not self._ours(headers, host, by_token):
+        if not self._known(scope) or host not in self.hosts or not self._ours(headers, host, by_token):
             await _refuse(scope, receive, send)
         elif by_token and scope["type"] == "http":
             asked.pop("token")
@@ -136,9 +181,16 @@ class Guard:
             held = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
             await _answer(send, 303, b"", [("location", place), ("set-cookie", held), ("cache-control", "no-store")])
         elif self._same(self._held(headers.get("cookie", ""))):
-            await self.app(scope, receive, _with_rules(send, host))
+            await self.app(scope, receive, _with_rules(send, host, scope["path"]))
         else:
             await _refuse(scope, receive, send)
+
+    def _known(self, scope: Any) -> bool:
+        """Whether the other end of the connection is this user's, where that is told."""
+        if not self.traced:
+            return True
+        there, here = scope.get("client"), scope.get("server")
+        return bool(there and here) and owner(tuple(there), tuple(here)) in (os.getuid(), 0)
 
     def _same(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.token.encode())
@@ -158,12 +210,14 @@ class Guard:
         return by_token or headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
-def _with_rules(send: Any, host: str) -> Callable[[Any], Any]:
-    """The same ``send``; answers forbid the browser to ask any other address."""
+def _with_rules(send: Any, host: str, path: str) -> Callable[[Any], Any]:
+    """The same ``send``; answers forbid the browser to ask any other address, and to keep pages and files of a task."""
     rules = [
         (b"content-security-policy", PAGE_RULES.format(host=host).encode()),
         (b"referrer-policy", b"no-referrer"), (b"x-content-type-options", b"nosniff"),
     ]  # fmt: skip
+    if path.startswith("/w/"):
+        rules.append((b"cache-control", b"no-store"))
 
     async def sent(message: Any) -> None:
         if message["type"] == "http.response.start":

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -32,13 +33,15 @@ class Stopped(JobError):
 
 
 class Worker:
-    """One child process, started when it is first asked and after every stop; it does one job at a time."""
+    """One child process, started when it is first asked and after every stop; it does one job at a time.
+
+    What a job puts aside on disk lies in the private folder of the server, which goes with it after a stop, too.
+    """
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
         self._stopped = False
-        self._asked = 0
         self._asked = 0
 
     async def start(self) -> asyncio.subprocess.Process:
@@ -48,6 +51,7 @@ class Worker:
                 sys.executable, "-m", "shoal.workbench.worker",
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
                 limit=1 << 28, start_new_session=True,
+                env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), tempfile.gettempdir())},
             )  # fmt: skip
         return self._process
 

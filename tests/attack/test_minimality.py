@@ -7,6 +7,9 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.attacks.minimality import claimed, claims
+from shoal.attacks.reading import People, read, unwritten
+from shoal.problems.tables.methods import decoys
 from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
 
 
@@ -93,3 +96,59 @@ def test_values_that_stand_plainly_are_not_what_is_hidden() -> None:
     found = by_name(shoal.attack(release, table, quasi_identifiers=["town", "sex"]))
     assert found["downcoding, coarsened cells by naive Bayes and minimality"].figure == pytest.approx(1.0)
     assert found["downcoding, coarsened cells by naive Bayes"].figure == pytest.approx(0.0)
+
+
+RECODINGS = [
+    {},
+    {"publish": "ranges", "range_step": {"age": 4}},
+    {"publish": "hierarchy", "hierarchies": {"age": "intervals:5,10"}},
+]
+NAMES = ["age", "town", "sex"]
+
+
+def alike(n: int = 900) -> pl.DataFrame:
+    """People of one town have like diseases."""
+    rng = np.random.default_rng(n)
+    age, town, sex = rng.integers(20, 50, n), rng.integers(0, 6, n), rng.integers(0, 2, n)
+    own = np.where(rng.random(n) < 0.45, town, rng.integers(0, 9, n))
+    return pl.DataFrame({"age": age, "town": [f"t{t}" for t in town], "sex": [f"s{s}" for s in sex],
+                         "disease": [f"d{d}" for d in own]})  # fmt: skip
+
+
+@pytest.mark.parametrize("more", RECODINGS)
+def test_a_release_is_read_before_it_is_written_as_it_is_after(more: dict[str, object]) -> None:
+    table = alike()
+    release = shoal.anonymize(table, quasi_identifiers=NAMES, sensitive=["disease"], k=2, l=2, effort="fast", seed=1,
+                              **more)  # fmt: skip
+    made = release._placement.losses.view()
+    early = unwritten(made.histogram, made.recoding, made.partition, 2, 2.0)
+    trees = {"age": release.policy.hierarchies["age"]} if "hierarchies" in more else {}
+    late = read(release.table, NAMES, ["disease"], [table], trees, release.facts.stars, 2, 2.0)
+    people = np.repeat(made.histogram.quasi, made.histogram.count, axis=0)
+    told = [
+        claims(early, People(people, {}), "disease"),
+        claims(late, late.people(table), "disease"),
+    ]
+    after = [np.sort(t.after[t.speaks].max(axis=1)) for t in told]
+    assert after[0].size > 5
+    assert after[0] == pytest.approx(after[1])
+    found = by_name(shoal.attack(release, table))["minimality, disease, above 1/l"]
+    pairs = claimed(made.histogram, made.recoding, made.partition, 0.5 + 1e-9, [(2, 2.0)])
+    over = told[0].speaks & (told[0].after.max(axis=1) > 0.5 + 1e-9)
+    assert (np.unique(pairs[:, 0]).size, told[0].people[over].sum()) == (over.sum(), found.people)
+
+
+@pytest.mark.parametrize("more", RECODINGS)
+def test_with_minimality_the_attack_claims_nothing(more: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    table = alike()
+    asked = {"quasi_identifiers": NAMES, "sensitive": ["disease"], "k": 2, "l": 2, "minimality": 0.5, "effort": "fast",
+             "seed": 1, "secret": b"sixteen bytes or more", **more}  # fmt: skip
+    release = shoal.anonymize(table, **asked)
+    kept = release.certificate.details["minimality"]
+    assert kept["claims_left"] == 0
+    assert release.certificate.cost >= kept["cost_before_the_attack"]
+    assert by_name(shoal.attack(release, table))["minimality, disease, above 1/l"].people == 0
+    monkeypatch.setattr(decoys, "unclaimed", lambda histogram, recoding, partition, *rest: (partition, None))
+    before = shoal.anonymize(table, **asked)
+    found = by_name(shoal.attack(before, table))["minimality, disease, above 1/l"]
+    assert (found.people > 0) == (more.get("publish") != "ranges")  # these leave few claims in any case

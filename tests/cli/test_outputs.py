@@ -308,6 +308,23 @@ def test_a_report_that_finds_no_room_does_not_deny_the_release(folder: Path, mon
     assert "for 'r.html', which is as it was" in str(told.value)
 
 
+def test_a_page_that_finds_no_room_leaves_what_was_written_and_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release is there, and whoever reads of a full disk alone would look for no file."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(f"no space left for 'r.html' in {str(folder)!r}")
+
+    monkeypatch.setattr(shoal.Release, "report", full)
+    monkeypatch.setattr(shoal.Crosswalk, "report", full)
+    for name, page in ("anonymize", "shoal report"), ("tiles", "run again with --force"):
+        done = run(*LINES[name].words, "-o", f"{name}.csv", "--report", "r.html")
+        assert done.returncode == 2
+        assert page in done.stderr
+        assert (folder / f"{name}.csv").exists()
+
+
 FRAME = pl.DataFrame({"age": [30, 31, 30, 31] * 5, "town": ["Ulm", "Bonn"] * 10, "ill": ["a", "b", "c", "d"] * 5})
 
 

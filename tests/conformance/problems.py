@@ -14,7 +14,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import MODELS
 from shoal.model.recoding import Levels, Recoding
 from shoal.problems.tables import group
-from tests.oracles import gathering, labels, models, regions, tables_loss, tiles
+from tests.oracles import gathering, labels, models, regions, tables, tiles
 from tests.oracles.tables import least_total
 from tests.tables.drawn import KINDS, TREE
 from tools.oracle_models import drawn, made
@@ -84,7 +84,7 @@ def table(random: Random, method: str) -> Instance:
         held = [v for _, v in members]
         if not all(models.meets(name, values, held, everyone, column) for name, values, column in need):
             return None
-        loss = tables_loss.row_loss(recoding, [q for q, _ in members])
+        loss = tables.row_loss(recoding, [q for q, _ in members])
         return None if loss is None else len(members) * loss
 
     def histogram(order: np.ndarray) -> Histogram:
@@ -97,7 +97,7 @@ def table(random: Random, method: str) -> Instance:
         return group(counted, privacy, method, recoding=recoding, seed=seed, effort=effort)
 
     def in_unit(total: float) -> float:
-        return tables_loss.in_unit(total, histogram(np.arange(n)), recoding)
+        return tables.in_unit(total, histogram(np.arange(n)), recoding)
 
     def recount(found: Any) -> float | None:
         counted, partition, total = histogram(np.arange(n)), found.partition, 0.0

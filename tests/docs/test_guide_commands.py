@@ -19,7 +19,7 @@ import pytest
 from shoal.cli.commands import program
 from tests.commands import run
 from tests.data import drawn
-from tests.docs.test_examples import PAGES, blocks
+from tests.docs.test_examples import DOCS, PAGES, blocks
 from tests.engines.test_arx import TABLE, project
 
 ELSEWHERE = {"commands.md", "start.md"}  # run by tests of their own
@@ -69,6 +69,7 @@ def _names(folder: Path) -> None:
 def _project(folder: Path) -> None:
     project(folder / "study.deid")
     TABLE.write_csv(folder / "people.csv")
+    exec(next(code for _, code in blocks(DOCS / "moving.md") if "patients.csv" in code), {})
 
 
 def _areas(folder: Path) -> None:

@@ -299,3 +299,25 @@ def test_names_are_given_by_one_process_after_another(tmp_path: Path) -> None:
     writer.join()
     assert len(said) == 1
     assert state(tmp_path) == {table.name: b"the other's"}
+
+
+def test_a_private_file_is_never_given_to_who_put_one_of_its_name_there(tmp_path: Path, monkeypatch: Any) -> None:
+    given: list[Path] = []
+    monkeypatch.setattr(atomic, "give_owner", lambda path, _: given.append(path))
+    for private in (True, False):
+        place = tmp_path / f"{private}.json"
+        place.write_text("planted")
+        place.chmod(0o666)
+        publish_together([Piece(place, lambda to: to.write_text("held"), private=private)])
+        assert bool(given) != private
+        assert stat.S_IMODE(place.stat().st_mode) == (0o600 if private else 0o666)
+
+
+def test_a_policy_whose_comments_tell_of_the_table_is_its_owners_alone(tmp_path: Path) -> None:
+    from tests.commands import run
+
+    (tmp_path / "people.csv").write_text("age,ill\n" + "34,flu\n61,gout\n" * 20)
+    run("init", tmp_path / "people.csv")
+    made = tmp_path / "people.policy.toml"
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    assert "take them out before you hand this file on" in made.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import re
@@ -62,7 +63,52 @@ REFUSED: list[tuple[bytes, str]] = [
     (b"", "empty"),
     (b"\xef\xbb\xbf\n\n", "empty"),
     (b"a,b;c\n1,SECRET;2\n", "as many columns by ',' and ';'"),
+    (b"sep=,\na,b\n1,SECRET\n", "the first line of"),
 ]
+FOREIGN = {
+    "t.csv": [
+        (b"PAR1\x15\x04SECRET", "is a Parquet file, and is read as CSV by its name; end its name in .parquet"),
+        (b"PK\x03\x04SECRET", "is an Excel file or a ZIP archive"),
+        (gzip.compress(b"a,b\n1,SECRET\n"), "is packed with gzip, and is read as CSV by its name; end its name in"),
+        (bz2.compress(b"a,b\n1,SECRET\n"), "is packed with bzip2"),
+        (b"<!DOCTYPE html>\n<p>SECRET</p>\n", "is a web page"),
+    ],
+    "t.csv.zst": [(b"\x28\xb5\x2f\xfdSECRET", "is packed with zstd, and is read as CSV by its name; unpack it first")],
+    "t.geojson": [(b"{}", "is a map, and a table is read here; write its columns and coordinates as CSV")],
+    "t.geojson.gz": [(b"{}", "is a packed map; unpack it first")],
+    "t.ndjson": [(b"{}", "is no table that is read here")],
+}
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize(("name", "content", "says"), [(n, *each) for n, held in FOREIGN.items() for each in held])
+def test_what_is_no_csv_is_refused_by_what_it_is(
+    tmp_path: Path, content: bytes, says: str, name: str, engine: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(says)) as caught:
+        open_table(tmp_path / name, engine)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("names", ["PAR1,par2", "bzh1,b", "pk,b"])
+def test_a_header_may_begin_as_another_kind_of_file_does(tmp_path: Path, names: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{names}\n1,2\n3,4\n")
+    assert list(open_table(tmp_path / "t.csv", "polars").columns) == names.split(",")
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("https://bob:SECRET@example.org/t.csv", "is a web address; download the file"),
+        ("file:///data/t.csv", "without 'file://'"),
+        ("s3://bucket/t.parquet", "engine='spark'"),
+    ],
+)
+def test_an_address_that_nobody_here_reads_says_what_to_do(address: str, says: str) -> None:
+    with pytest.raises(InputError, match=re.escape(says)) as caught:
+        open_table(address)
+    assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

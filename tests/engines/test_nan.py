@@ -11,21 +11,15 @@ import polars as pl
 import pytest
 
 import shoal
+from tests.data import drawn
 
 ROWS = 60
 NONE = float("nan")
 
 
 def people() -> pl.DataFrame:
-    random = np.random.default_rng(0)
-    return pl.DataFrame(
-        {
-            "id": np.arange(ROWS),
-            "weight": random.choice([1.5, 2.5, NONE], ROWS),
-            "town": random.choice(list("uvwxyz"), ROWS),
-            "score": random.choice([1.0, NONE, 3.0], ROWS),
-        }
-    )
+    found = drawn(ROWS, 0, weight=[1.5, 2.5, NONE], town="uvwxyz", score=[1.0, NONE, 3.0])
+    return found.select(pl.Series("id", np.arange(ROWS)), pl.all())
 
 
 @pytest.mark.parametrize("missing", ["category", "apart", "filled"])

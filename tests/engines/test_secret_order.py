@@ -14,7 +14,8 @@ from polars.testing import assert_frame_equal
 
 import shoal
 from shoal.engines import order
-from shoal.engines.order import ShuffleKey, shuffled
+from shoal.engines.order import ShuffleKey, row_hashes, shuffled
+from shoal.errors import InputError
 
 SECRET = b"sixteen bytes or more"
 N = 120
@@ -170,3 +171,46 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
         assert rows < 100 or len(got) > 10, "in slices"
         assert max(f.height for f in got) < 200
         assert not list(tmp_path.iterdir())
+
+
+def _late(tag: np.ndarray) -> order.Late:
+    """Of two split cells: 3 and 4 rows of cell 0 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
+    cell, rows, to = (np.array(v) for v in ([0, 0, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
+    names = {"x": "x", "name": "name_beside", "note": "note"}
+    return order.Late("group", "at", names, b"key", cell, rows, to, tag, lambda tag, hashed: hashed + tag.astype("u8"))
+
+
+@pytest.mark.parametrize("batch", [1, 4, 40])
+def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, batch: int) -> None:
+    """They get the groups that their hashes give them, however they come; the others pass as they are."""
+    group = [-1] * 7 + [3, 4] * 6 + [-8] * 3
+    n = len(group)
+    x = pl.Series("x", [*(2.0 ** (60 + i) for i in range(7)), *map(float, range(n - 7))])  # seven have one hash
+    names = [*"aaaaaaa", *(f"n{i}" for i in range(n - 7))]
+    notes = [*[None] * 7, *(f"{i}" * 20 for i in range(n - 7))]
+    hashed = pl.Series("at", np.arange(n), dtype=pl.UInt64)
+    frame = pl.DataFrame([x, pl.Series("note", notes), pl.Series("group", group, dtype=pl.Int32), hashed])
+    frame = frame.with_columns(
+        pl.Series("name_beside", [v if g < 0 else None for v, g in zip(names, group, strict=True)])
+    )
+    late = _late(np.arange(6) * 1000)
+    hashes = row_hashes([x, pl.Series("name", names), frame["note"]], b"key")
+    expected = {i: (g, i) for i, g in enumerate(group) if g >= 0}
+    for cell, to in ((-1, [2, 2, 2, 5, 5, 5, 5]), (-8, [0, 0, 2])):
+        held = sorted((i for i in range(n) if group[i] == cell), key=lambda i: (hashes[i], x[i]))
+        expected |= {i: (g, i + 1000 * g) for i, g in zip(held, to, strict=True)}
+    for given in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1)):
+        frames = iter([given.slice(i, batch) for i in range(0, n, batch)])
+        got = pl.concat(late.through(frames, tmp_path))
+        assert got.columns == ["x", "note", "group", "at"]
+        assert {x.to_list().index(v): (g, at) for v, g, at in got.select("x", "group", "at").rows()} == expected
+        assert dict(got.select("x", "note").rows()) == dict(frame.select("x", "note").rows())
+
+
+def test_a_table_that_changed_since_it_was_counted_is_refused(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {"x": pl.Float64, "note": pl.String, "group": pl.Int32, "at": pl.UInt64}
+    for group in ([-1] * 7 + [-8] * 2, [-1] * 7 + [-8] * 3 + [-3], [-1] * 8 + [-8] * 2, [-1] * 7 + [-5] * 3, [3], []):
+        lines = [(1.0, "", g, 1, "") for g in group]
+        frame = pl.DataFrame(lines, schema=columns | {"name_beside": pl.String}, orient="row")
+        with pytest.raises(InputError, match="changed while it was read"):
+            list(_late(np.arange(6)).through(iter([frame]), tmp_path))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -128,6 +130,36 @@ def test_a_session_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     raised[0] = PySparkRuntimeError("no gateway")
     with pytest.raises(InputError, match=r"no session of Spark begins at 'foo' \(PySparkRuntimeError\).*'local\[2\]'"):
         engine.session(Scope(master="foo"))
+
+
+def test_a_session_of_this_machine_answers_nobody_else_and_spills_where_nobody_reads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spark's own settings write the rows of a shuffle where every user reads them, and serve a page to the network."""
+    from pyspark.sql import SparkSession
+
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(shutil, "which", lambda _: "java")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: asked.append(dict(builder._options)))
+    for name in engine._SET_UP:
+        monkeypatch.delenv(name, raising=False)
+    for master in ("local[2]", "local", None):
+        monkeypatch.setattr(SparkSession, "builder", SparkSession.Builder())
+        engine.session(Scope(master=master))
+        found = asked.pop()
+        spill = Path(found["spark.local.dir"])
+        assert spill.parent == tmp_path
+        assert stat.S_IMODE(spill.stat().st_mode) == 0o700
+        assert found["spark.ui.enabled"] == "false"
+        assert found["spark.authenticate"] == "true"
+        assert {found["spark.driver.host"], found["spark.driver.bindAddress"]} == {"127.0.0.1"}
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
+    for master in ("spark://host:7077", "local-cluster[2,1,1024]", None):  # others set these up
+        monkeypatch.setattr(SparkSession, "builder", SparkSession.Builder())
+        engine.session(Scope(master=master))
+        assert not {"spark.local.dir", "spark.driver.host"} & set(asked.pop())
 
 
 def _dies_once(flag: str, sent: bytes) -> Iterator[tuple[int, bytes]]:

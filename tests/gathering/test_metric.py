@@ -167,7 +167,7 @@ def test_no_full_matrix_of_many_points():
 @pytest.mark.parametrize(
     ("features", "columns", "says"),
     [
-        ((Number("age"),), ([1.0, math.nan],), "'age'.*not a finite number in 1 rows"),
+        ((Number("age"),), ([1.0, math.nan],), "'age'.*not a finite number in 1 row,"),
         ((Number("age"),), ([1.0, math.inf],), "'age'.*row 2"),
         ((Number("age"),), (["a", "b"],), "'age' is not numeric"),
         ((Category("sex", values=2),), ([0, 2],), "'sex' holds codes outside"),

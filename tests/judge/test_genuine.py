@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import shoal
 from tests.amount import thinned
-from tests.fuzz import combinations, releases
+from tests.commands import run
+from tests.fuzz import combinations, crosswalks, releases
 
 
-@pytest.mark.parametrize(("kind", "count"), [(releases, 50), (combinations, 25)])
+@pytest.mark.parametrize(("kind", "count"), [(releases, 50), (combinations, 25), (crosswalks, 25)])
 def test_every_release_verifies(kind: Any, count: int) -> None:
     """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops."""
     came: list[str] = []
@@ -45,6 +46,38 @@ def test_a_pandas_column_of_objects_starred_whole(tmp_path: Path, ending: str, v
     assert release.facts.stars == {"q": 2}
     out = tmp_path / f"r{ending}"
     assert shoal.verify(out, release.write(out), table).holds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0.1 + 0.2,
+        1e17 + 20,
+        Decimal("1.005"),
+        dt.time(1, 2, 3, 4),
+        dt.datetime(2020, 1, 2, 3),
+        dt.datetime(2020, 1, 2, 3, 4, 5, 6),
+    ],
+    ids=str,
+)
+def test_intervals_of_values_that_no_cell_of_a_sheet_gives_back(tmp_path: Path, value: Any) -> None:
+    """From a sheet to text, and from Parquet to a sheet; without a ratio the theorem still makes the cut optimal."""
+    other = value.replace(hour=7) if isinstance(value, dt.time | dt.datetime) else value * 3
+    table = pl.DataFrame({"v": [value, other] * 3})
+    table.write_parquet(tmp_path / "t.parquet")
+    sources = [tmp_path / "t.parquet"]
+    if isinstance(value, dt.datetime):
+        table.write_excel(tmp_path / "t.xlsx")
+        sources.append(tmp_path / "t.xlsx")
+    for source in sources:
+        for ending in (".csv", ".parquet", ".xlsx"):
+            out = tmp_path / f"{source.suffix[1:]}{ending}"
+            done = run(
+                "intervals", source, "--value", "v", "--k", 2, "--no-bound", "--certificate", f"{out}.json", "-o", out
+            )
+            assert not done.returncode, done.said
+            assert not run("verify", out, f"{out}.json").returncode
+            assert not run("verify", out, f"{out}.json", "--original", source).returncode
 
 
 BOTH = pl.DataFrame({"q": ["", "", None, None, "a", "b"], "s": ["p", "q", "r", "t", "p", "q"]})

@@ -211,6 +211,14 @@ def test_a_hierarchy_that_is_none_is_refused(make, says):
         make()
 
 
+def test_a_heading_is_no_value() -> None:
+    """Taken for one, it would be a leaf too many, and '*' a class of its own: the loss would be too small."""
+    rows = [["34", "<50", "*"], ["45", "<50", "*"], ["66", ">=50", "*"]]
+    with pytest.raises(PolicyError, match=r"ends every row with '\*' but row 1; if row 1 is a heading, leave it out"):
+        Hierarchy.from_rows([["value", "level1", "level2"], *rows])
+    assert Hierarchy.from_rows(rows).resolve(["34", "66"]).labels[1] == ("<50", ">=50")
+
+
 def test_files_that_are_none_are_refused(tmp_path):
     with pytest.raises(InputError, match="no hierarchy file"):
         Hierarchy.of(tmp_path / "none.csv")

@@ -1,4 +1,4 @@
-"""Least loss over all partitions, straight from the definitions; and the paper's divide and conquer."""
+"""The papers' divide and conquer, perfect matchings by trying all, and recodings and rows to draw."""
 
 from __future__ import annotations
 
@@ -9,46 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from tests.oracles.tables import eligible, least_total, partitions
-
-
-def group_loss(rows: list[tuple[int, ...]], recoding: Recoding) -> float:
-    """What one row of this group loses, summed over the columns."""
-    total = 0.0
-    for j, column in enumerate(recoding.columns):
-        values = sorted({row[j] for row in rows})
-        if column.kind == "levels":
-            level = next(i for i in range(column.levels) if len({int(column.node[i][v]) for v in values}) == 1)
-            loss = float(column.loss[level][values[0]])
-        elif column.kind == "range":
-            loss = float(column.position[values[-1]] - column.position[values[0]]) / column.span
-        else:
-            loss = (len(values) - 1) / max(column.size - 1, 1)
-        total += loss * column.weight
-    return total
-
-
-def least_loss(
-    rows: list[tuple[int, ...]],
-    recoding: Recoding,
-    k: int,
-    sensitive: list[tuple[int, ...]] | None = None,
-    frequency: tuple[int, ...] = (),
-    distinct: tuple[int, ...] = (),
-) -> float | None:
-    """Least loss summed over rows and columns; None when no partition is eligible."""
-    hidden = sensitive or [()] * len(rows)
-
-    def price(group: list[int]) -> float | None:
-        good = eligible([hidden[i] for i in group], k, frequency, distinct)
-        return len(group) * group_loss([rows[i] for i in group], recoding) if good else None
-
-    return least_total(len(rows), price)
-
-
-def in_unit(total: float, recoding: Recoding, rows: int) -> float:
-    """A summed loss as a certificate counts it."""
-    return total if recoding.unit == "stars" else total / max(rows * len(recoding.columns), 1)
+from tests.oracles.tables import partitions
 
 
 def divide_and_conquer(rows: list[tuple[int, ...]], k: int) -> float:

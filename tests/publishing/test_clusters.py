@@ -399,7 +399,7 @@ def test_maps_and_geojson_show_a_circle_for_each_cluster(tmp_path: Path) -> None
     with pytest.raises(PolicyError, match="of a plane"):
         flat.geojson(tmp_path / "f.geojson")
     assert not (tmp_path / "f.geojson").exists()
-    with pytest.raises(PolicyError, match="no map"):
+    with pytest.raises(PolicyError, match="a map needs coordinates or polygons"):
         clusters("gather").map(tmp_path / "no.html")
 
 

@@ -135,7 +135,7 @@ def test_reports_and_pictures(tmp_path: Path) -> None:
     assert "The request" in page
     assert "Adams" not in page
     assert made.plot(tmp_path / "p.svg").read_text().startswith("<svg")
-    with pytest.raises(PolicyError, match="no map"):
+    with pytest.raises(PolicyError, match="a map needs coordinates or polygons"):
         made.map(tmp_path / "m.html")
     with pytest.raises(PolicyError, match="exists already"):
         made.report(tmp_path / "r.html", overwrite=False)

@@ -217,6 +217,46 @@ def test_the_stated_system_is_honored(tmp_path, ending):
     assert any("EPSG:5070" in said for said in found.said)
 
 
+def write_layer(path, geometries, kind, layer=None):
+    """Shapes, or None, with the ids 00, 01, ..., as one more layer of a file."""
+    pyogrio = pytest.importorskip("pyogrio")
+    ids = np.array([f"0{i}" for i in range(len(geometries))], object)
+    pyogrio.raw.write(
+        path, shapely.to_wkb(np.array(geometries, object)), [ids],
+        np.array(["id"], object), geometry_type=kind, crs="EPSG:4326", layer=layer, append=path.exists(),
+    )  # fmt: skip
+
+
+def test_an_area_without_an_outline_is_told_and_stays(tmp_path):
+    """A file of GDAL holds nothing there, GeoJSON a null."""
+    write_layer(tmp_path / "map.gpkg", [shapely.box(i, 0, i + 1, 1) for i in range(3)] + [None], "Polygon")
+    found = geo.read(tmp_path / "map.gpkg")
+    assert found.ids == ("00", "01", "02", "03")
+    assert found.edges.tolist() == [[0, 1], [1, 2]]
+    assert any("1 feature of map.gpkg is no polygon" in said for said in found.said)
+
+
+def test_of_several_layers_the_one_of_polygons_is_read(tmp_path):
+    path = tmp_path / "map.gpkg"
+    boxes = [shapely.box(i, 0, i + 1, 1) for i in range(3)]
+    write_layer(path, [box.centroid for box in boxes], "Point", "towns")
+    write_layer(path, boxes, "Polygon", "districts")
+    found = geo.read(path)
+    assert found.edges.tolist() == [[0, 1], [1, 2]]
+    assert found.said[0] == "of 2 layers of map.gpkg, 'districts' has the polygons"
+    write_layer(path, boxes, "Polygon", "counties")
+    with pytest.raises(InputError, match="2 layers of polygons: 'districts', 'counties'; save the one you want as"):
+        geo.read(path)
+
+
+def test_a_shapefile_without_its_other_files_names_them(tmp_path):
+    path = tmp_path / "map.shp"
+    write_layer(path, [shapely.box(i, 0, i + 1, 1) for i in range(3)], "Polygon")
+    (tmp_path / "map.shx").unlink()
+    with pytest.raises(InputError, match=r"map\.shx is not in its folder; copy all files of this name"):
+        geo.read(path)
+
+
 def test_systems_that_cannot_be_are_refused(tmp_path):
     pytest.importorskip("pyproj")
     path = tmp_path / "map.geojson"

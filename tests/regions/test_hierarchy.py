@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.regions import hierarchy_rows, nested
+from tests.data import drawn
 from tests.oracles import regions as oracle
 from tests.regions.test_merge import grid_edges
 
@@ -64,18 +65,11 @@ def test_refusals():
 
 @pytest.fixture(scope="module")
 def people():
-    rng = np.random.default_rng(4)
-    n = 500
-    return pl.DataFrame(
-        {
-            "zip": rng.choice(IDS, n),
-            "x": rng.integers(0, 300, n) / 10,
-            "y": rng.integers(0, 300, n) / 10,
-            "age": rng.integers(20, 80, n),
-            "sex": rng.choice(["f", "m"], n),
-            "diagnosis": rng.choice(["flu", "gout", "asthma", "none"], n),
-        }
-    )
+    def tenths(rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.integers(0, 300, n) / 10
+
+    ills = ["flu", "gout", "asthma", "none"]
+    return drawn(500, 4, zip=IDS, x=tenths, y=tenths, age=(20, 80), sex="fm", diagnosis=ills)
 
 
 def test_a_table_with_zip_codes_is_anonymous_and_diverse_over_all_columns(people):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.engines.geography import read
 from shoal.errors import InputError, PolicyError
-from shoal.judge.recodings.levels import Graph
+from shoal.judge.recodings.levels import AreaGraph
 from shoal.kernels.tables.connected_sets import (
     OWN,
     AreaColumn,
@@ -77,7 +77,7 @@ def shown(text: str) -> set[str]:
 def test_every_class_is_connected_holds_its_areas_and_weighs_their_share(given: Any) -> None:
     names, pairs, weights = given
     tree = Hierarchy.regions(names, pairs, weights)
-    found, graph = tree.resolve(names), Graph(tree)
+    found, graph = tree.resolve(names), AreaGraph(tree)
     weights = [max(w, 1) for w in weights]  # an area without people counts as one
     whole = sum(weights)
     assert len(found.node) <= 3 + 4 * len(names).bit_length()
@@ -97,14 +97,14 @@ def test_every_class_is_connected_holds_its_areas_and_weighs_their_share(given: 
 def test_the_judge_tells_which_sets_hang_together(given: Any, data: st.DataObject) -> None:
     names, pairs, weights = given
     members = set(data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))
-    graph = Graph(Hierarchy.regions(names, pairs, weights))
+    graph = AreaGraph(Hierarchy.regions(names, pairs, weights))
     assert graph.connected(frozenset(members)) == hangs_together(members, pairs)
 
 
 def test_the_judge_says_what_is_wrong() -> None:
-    graph = Graph(Hierarchy.regions([*PEOPLE], PAIRS))
+    graph = AreaGraph(Hierarchy.regions([*PEOPLE], PAIRS))
     assert graph.wrong(["a", "{a, b}", "*", None, "{d, g}"], "*") is None
-    assert graph.wrong(["{a, c}"], "*") == "a published set of areas does not hang together"
+    assert graph.wrong(["{a, c}"], "*") == "a published set of areas is not connected"
     for text in ("x", "{a, x}", "{a, a}", "{a", "[a, b]"):
         assert graph.wrong([text], "*") == "a published value is no set of areas"
 
@@ -157,7 +157,7 @@ def test_the_bound_is_never_above_the_cheapest_partition_of_all(seed: int, effor
     least = min(sum(map(lost, p)) for p in partitions(list(range(7)), k)) / 14
     assert release.certificate.lower_bound <= least + 1e-9
     assert least - 1e-9 <= release.certificate.cost
-    graph = Graph(tree)
+    graph = AreaGraph(tree)
     for text, sex in release.table.unique().rows():
         inside = {z for z, *shows in zip(columns["zip"], *release.table, strict=True) if shows == [text, sex]}
         own = 1.0 if text == "*" else graph.lost(graph.members(text) or frozenset())
@@ -299,7 +299,7 @@ def released(place: Path, **more: Any) -> Any:
 
 def test_files_go_the_whole_way_and_verify_asks_the_graph(place: Path) -> None:
     release = released(place)
-    graph = Graph(release.policy.hierarchies["zip"])
+    graph = AreaGraph(release.policy.hierarchies["zip"])
     assert graph.wrong(release.table["zip"].unique(), "*") is None
     assert any("{" in text for text in release.table["zip"])
     beside = release.write(place / "release.csv")
@@ -372,7 +372,7 @@ def test_a_recoder_takes_a_graph_as_a_hierarchy_and_no_areas(place: Path) -> Non
     tree = Hierarchy.regions([*PEOPLE], PAIRS, [*PEOPLE.values()])
     made = shoal.Recoder(["zip", "sex"], k=3, hierarchies={"zip": tree}, effort="fast", seed=1).fit(table)
     out = made.transform(table)
-    assert Graph(tree).wrong(out["zip"].unique(), "*") is None
+    assert AreaGraph(tree).wrong(out["zip"].unique(), "*") is None
     assert shoal.Recoder.read(made.save(place / "recoder.toml")).transform(table).equals(out)
     with pytest.raises(PolicyError, match="does not cover 1"):
         made.transform(table.with_columns(zip=pl.when(pl.col("zip") == "a").then(pl.lit("z")).otherwise("zip")))

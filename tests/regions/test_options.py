@@ -285,7 +285,7 @@ def test_the_tree_refuses_maxima_by_name():
 
 def test_areas_fixed_together_must_hang_together():
     """A region could hold what lies between as well, so that is no proof that none exists."""
-    with pytest.raises(PolicyError, match="a set of areas fixed together does not hang together"):
+    with pytest.raises(PolicyError, match="a set of areas fixed together is not connected"):
         merge(PATH[:2], [5, 5, 5], 5, fixed=["a", "", "a"])
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.parts import theorem_words
+from shoal.report.parts import shown, theorem_words
 from tests.commands import run
 from tests.kept import kept
 from tests.report.links import dead_links
@@ -191,7 +191,29 @@ def test_on_the_command_line(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     del told["shown"]
     assert {**said["figures"], "made_at": ""} == {**told, "made_at": ""}
     assert told["written"]["file"] == "out.csv"
-    assert (told["internal"], told["source"]) == (False, "not told")
+    assert (told["internal"], told["source"]) == (False, "not stated")
+
+
+def test_how_outlines_were_read_is_said_in_words(tmp_path: Path) -> None:
+    """And not by the names that a certificate has for it."""
+    rings = [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]] for x in range(4)]
+    areas = [
+        {"type": "Feature", "properties": {"id": f"a{x}", "people": 5},
+         "geometry": {"type": "Polygon", "coordinates": [ring]}}
+        for x, ring in enumerate(rings)
+    ]  # fmt: skip
+    (tmp_path / "areas.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": areas}))
+    page, more = tmp_path / "r.html", ("--weight", "people", "--k", 10, "--report")
+    for tolerance, says in ((), "borders<"), (("--tolerance", 0.5), "borders; borders up to 0.5 km apart are one<"):
+        run("regions", tmp_path / "areas.geojson", *more, page, *tolerance, "--force")
+        text = page.read_text(encoding="utf-8")
+        assert f"neighbors share a part of their {says}" in text
+        assert "centers none" not in text
+
+
+@pytest.mark.parametrize(("cost", "words"), [(1.0, "1 unit "), (2.0, "2 units ")])
+def test_one_unit_is_no_units(cost: float, words: str) -> None:
+    assert shown(cost, "units from a center").startswith(words)
 
 
 def test_a_picture_that_matplotlib_cannot_draw_is_said(monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Grouping
 from shoal.problems.tables import group
-from tests.oracles import tables_loss
+from tests.oracles import tables as oracle
 from tests.oracles.tables import eligible
 
 
@@ -29,8 +29,8 @@ def all_eligible(histogram: Histogram, need: Requirement, partition: Partition) 
 
 def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
     """The optimum over all partitions of the rows, in the recoding's unit, priced by the oracle; None without one."""
-    best = tables_loss.least_loss(histogram, need, recoding)
-    return None if best is None else tables_loss.in_unit(best, histogram, recoding)
+    best = oracle.least_loss(histogram, need, recoding)
+    return None if best is None else oracle.in_unit(best, histogram, recoding)
 
 
 def columns_of(form: str, sizes: tuple[int, ...]) -> Recoding:
@@ -70,7 +70,7 @@ def solved(histogram: Histogram, need: Requirement, recoding: Recoding, method: 
     assert all_eligible(histogram, need, found.partition)
     assert found.method == method
     if found.certificate.unit == recoding.unit:
-        price = tables_loss.paid(histogram, recoding, found.partition)
+        price = oracle.paid(histogram, recoding, found.partition)
         assert price is not None
-        assert abs(found.certificate.cost - tables_loss.in_unit(price, histogram, recoding)) < 1e-9
+        assert abs(found.certificate.cost - oracle.in_unit(price, histogram, recoding)) < 1e-9
     return found

@@ -14,9 +14,8 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Regions, Sets
 from shoal.model.task import Task, shortfall
-from tests.oracles.exact import group_loss
 from tests.oracles.regions import cheapest_connected
-from tests.oracles.tables import eligible, least_total
+from tests.oracles.tables import eligible, least_total, row_loss
 
 TREE = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])  # four leaves, two pairs, the root
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
@@ -109,7 +108,7 @@ def lost_in(task: Task, graphs: list[Graph | None], cells: np.ndarray) -> float:
     plain = [j for j, graph in enumerate(graphs) if graph is None]
     others = Recoding(tuple(columns[j] for j in plain), "ncp")
     areas = [(j, graph) for j, graph in enumerate(graphs) if graph is not None]
-    lost = group_loss([tuple(map(int, row[plain])) for row in rows], others)
+    lost = row_loss(others, [tuple(map(int, row[plain])) for row in rows])
     return lost + sum(graph.lost(set(rows[:, j].tolist())) * columns[j].weight for j, graph in areas)
 
 

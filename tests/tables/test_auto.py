@@ -25,8 +25,7 @@ from shoal.problems.tables.auto import auto
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.cascade import guided
-from tests.oracles.tables import least_stars
-from tests.oracles.tables_loss import in_unit, least_loss, paid
+from tests.oracles.tables import in_unit, least_loss, least_stars, paid
 from tests.tables.checks import all_eligible
 from tests.tables.drawn import TREE, assert_eligible, census_like, tasks, total
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise, product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,17 +24,15 @@ from shoal.problems.tables.bounds import boxes as box_multipliers
 from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
-from tests.oracles.exact import group_loss
-from tests.oracles.tables import eligible
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import eligible, least_loss, row_loss
 from tests.tables.drawn import TREE, census_like, halved, tasks, total
 
 
 @settings(deadline=None, max_examples=100)
-@given(task=tasks(most=8, steps="thorough", least=3))
-def test_no_bound_is_above_the_optimum(task):
+@given(task=tasks(most=8, steps="thorough", least=3), program=strategies.booleans())
+def test_no_bound_is_above_the_optimum(task, program):
     best = least_loss(task.histogram, task.requirement, task.recoding)
-    found = lower_bounds(task)
+    found = lower_bounds(task, program=program)
     for value in found.values.values():
         assert total(task, value) <= best + 1e-9
     near = boxes.neighbors(task, None)
@@ -62,14 +61,20 @@ def test_any_prices_are_lowered_to_prices_that_prove_and_climbed_prices_prove(ta
     sweeper, drawn = Sweeper(task, lattice), np.random.default_rng(seed)
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     best = least_loss(task.histogram, task.requirement, task.recoding)
+    climbed = sweeper.climb(sweeper.feasible(first, None), None)
+    anywhere = drawn.normal(1, 1, task.histogram.cells)
     for prices in (
-        sweeper.feasible(drawn.normal(1, 1, task.histogram.cells), None),
+        sweeper.feasible(anywhere, None),
         sweeper.feasible(first * drawn.uniform(0.5, 2, task.histogram.cells), None),
-        sweeper.climb(sweeper.feasible(first, None), None)[0],
+        climbed.feasible,
     ):
         if prices is not None:
             check_by_enumeration(task, lattice, prices)
             assert float(prices @ task.histogram.count) <= best + 1e-9
+    if not sweeper.per_value:
+        for prices in (anywhere, first * drawn.uniform(0.5, 2, task.histogram.cells), climbed.prices):
+            over = sweeper.run(6, prices, np.zeros(0, bool), None, 0.0)[0]
+            assert float(prices @ task.histogram.count) - over <= best + 1e-9
 
 
 @settings(deadline=None, max_examples=40)
@@ -91,16 +96,19 @@ def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, 
             inside = frozenset(c for c in range(h.cells) if keys[c] == key)
             cost = sum(float(lattice.loss[j][level, h.quasi[min(inside), j]]) for j, level in enumerate(node))
             cost_of[inside] = min(cost, cost_of.get(inside, np.inf))
-    wanted = set()
+    wanted, above = set(), 0.0
     for inside, cost in cost_of.items():
         distinct = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
         if h.count[list(inside)].sum() >= task.requirement.smallest and all(
             n >= k for n, k in zip(distinct, sweeper.distinct, strict=True)
         ):
-            means = [over / n for n, over, _ in enough(sweeper, price, inside, cost)]
-            if -sweeper.group * max(means) < left:
+            choices = [(over / n, over) for n, over, _ in enough(sweeper, price, inside, cost)]
+            if -sweeper.group * max(mean for mean, _ in choices) < left:
                 wanted.add(inside)
+            above += max(0.0, *(over for _, over in choices))
     assert set(held) == wanted
+    with mock.patch.object(Sweeper, "workers", 3), mock.patch.object(module, "each", last_first):
+        assert sweeper.run(6, price, np.zeros(0, bool), None, 0.0)[0] == pytest.approx(above)
     most, proved, distinct = (
         np.full(h.cells, 9.0),
         float(price @ h.count),
@@ -113,6 +121,11 @@ def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, 
     for inside, cost in zip(held, found.cost.tolist(), strict=True):
         proved -= max(0.0, *(over for _, over, _ in enough(sweeper, price, inside, cost)))
     assert state[0] == pytest.approx(proved)
+
+
+def last_first(work, items, _):
+    """What several cores do, where the last finds all of it to do."""
+    return [work(item) for item in reversed(items)]
 
 
 def enough(sweeper: Sweeper, price: np.ndarray, inside: frozenset[int], cost: float):
@@ -221,10 +234,41 @@ def test_steps_are_proved_though_there_is_no_time_for_the_classes_after_them(tur
     sweeper, real, left = Sweeper(task, Lattice.of(task.recoding)), Sweeper.tight, iter([True] * turns)
     start = sweeper.feasible(np.full(found.cells, 0.5), None)
     monkeypatch.setattr(Sweeper, "tight", lambda *given: real(*given) if next(left, False) else None)
-    climbed, classes = sweeper.climb(start, None)
-    assert classes is not None
-    assert float(climbed @ found.count) > float(start @ found.count)
-    np.testing.assert_allclose(sweeper.feasible(climbed, None), climbed, atol=1e-9)
+    climbed = sweeper.climb(start, None)
+    assert climbed.classes is not None
+    assert float(climbed.feasible @ found.count) > float(start @ found.count)
+    assert float(climbed.prices @ found.count) - climbed.over > float(start @ found.count)
+    np.testing.assert_allclose(sweeper.feasible(climbed.feasible, None), climbed.feasible, atol=1e-9)
+
+
+def test_what_classes_exceed_their_cost_by_is_taken_off_the_bound():
+    drawn = np.random.default_rng(3)
+    rows = np.concatenate([drawn.integers(0, 4, (90, 3)), drawn.integers(0, 3, (90, 1))], axis=1)
+    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
+    task = Task(found, Requirement(3, (1,), (3,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
+    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
+    climbed = sweeper.climb(sweeper.ascend(first, module.ROUNDS["thorough"], None, 0.0), None)
+    assert climbed.over > 1e-3
+    proved = float(climbed.prices @ found.count) - climbed.over
+    value = lower_bounds(task, program=False).values["subgradients"]
+    assert total(task, value) == pytest.approx(max(proved, float(climbed.feasible @ found.count)))
+
+
+def test_without_room_for_all_rows_of_a_class_its_dearest_are_written_down(monkeypatch):
+    drawn = np.random.default_rng(3)
+    rows = np.concatenate([drawn.integers(0, 4, (90, 3)), drawn.integers(0, 3, (90, 1))], axis=1)
+    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
+    task = Task(found, Requirement(2, (1,), (2,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
+    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    start = np.full(found.cells, 0.5)
+    whole = sweeper.tight(start, 1.0, None)
+    real = Tight.empty
+    monkeypatch.setattr(module, "SCARCE", 1)
+    monkeypatch.setattr(Tight, "empty", lambda members, rows: real(members if rows == 2 else 160, rows))
+    part = sweeper.tight(start, 1.0, None)
+    assert np.array_equal(part.name, whole.name)
+    assert part.member.size < whole.member.size
 
 
 def plainly(task: Task, sweeper: Sweeper, mode: int, price: np.ndarray, active: np.ndarray) -> np.ndarray:
@@ -343,7 +387,7 @@ def cheapest_boxes(task: Task) -> np.ndarray:
         for chosen in map(list, combinations(range(h.cells), n)):
             enough = h.count[chosen].sum() >= need.smallest
             if enough and np.unique(h.sensitive[chosen, -column]).size >= distinct:
-                loss = group_loss([tuple(map(int, h.quasi[c])) for c in chosen], task.recoding)
+                loss = row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in chosen])
                 best[chosen] = np.minimum(best[chosen], loss)
     return best
 
@@ -387,7 +431,7 @@ def test_raised_prices_are_paid_by_every_eligible_group(task, near, nodes):
             for some in map(list, combinations(cells, n)):
                 values = [tuple(h.sensitive[c]) for c in some]
                 if eligible(values, need.k, need.frequency, need.distinct):
-                    loss = group_loss([tuple(map(int, h.quasi[c])) for c in some], task.recoding)
+                    loss = row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in some])
                     assert prices[some].sum() <= n * loss + 1e-9
 
 
@@ -406,7 +450,7 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]
-            left = 3 * group_loss(quasi, task.recoding) - price[some].sum()
+            left = 3 * row_loss(task.recoding, quasi) - price[some].sum()
             for i in some:
                 if set(some) - {i, *near[i].tolist()}:
                     assert found[i] <= left + 1e-9

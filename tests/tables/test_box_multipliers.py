@@ -20,9 +20,7 @@ from shoal.model.recoding.ranges import Grid
 from shoal.model.task import Task
 from shoal.problems.tables.bounds import bounds, boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
-from tests.oracles.exact import group_loss
-from tests.oracles.tables import least_total
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import least_loss, least_total, row_loss
 from tests.tables.drawn import KINDS, TREE, tasks
 
 STEP, POSITION = 5.0, np.array([0.0, 2.0, 10.0, 13.0])
@@ -50,7 +48,7 @@ def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
     for some in set(combinations(np.repeat(np.arange(h.cells), h.count), group)):
         first = min(some, key=lambda c: place[c])
         rows = [tuple(map(int, h.quasi[p.order[c]])) for c in some]
-        over = float(at[list(some)].sum()) - group * group_loss(rows, task.recoding)
+        over = float(at[list(some)].sum()) - group * row_loss(task.recoding, rows)
         worst[first] = max(worst[first], over)
     return worst
 
@@ -85,7 +83,7 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
         np.testing.assert_allclose(excess, expected, atol=1e-9)
     for cell in np.flatnonzero(found > 0):
         rows = [tuple(map(int, task.histogram.quasi[p.order[c]])) for c in groups[cell]]
-        over = float(at[groups[cell]].sum()) - len(rows) * group_loss(rows, task.recoding)
+        over = float(at[groups[cell]].sum()) - len(rows) * row_loss(task.recoding, rows)
         assert over == pytest.approx(found[cell], abs=1e-9)
         assert (np.bincount(groups[cell], minlength=at.size) <= p.cells.count).all()
 
@@ -149,7 +147,7 @@ def test_no_bound_is_above_the_least_loss_where_a_grid_costs_some_codes_more(row
         if len(group) < k:
             return None
         here = [rows[i] for i in group]
-        beside = group_loss([(b,) for _, b in here], Recoding((second,), "ncp"))
+        beside = row_loss(Recoding((second,), "ncp"), [(b,) for _, b in here])
         return len(group) * (loss_on_a_grid([a for a, _ in here]) + beside)
 
     best = least_total(len(rows), price)

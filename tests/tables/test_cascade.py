@@ -16,7 +16,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.cascade import cascade, start
 from shoal.problems.tables.three_phase import residue, split
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import least_loss
 from tests.tables.drawn import TREE, assert_eligible, census_like, tasks, total
 
 

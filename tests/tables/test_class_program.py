@@ -40,7 +40,7 @@ from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.open_close import Filled, fill, flow_start, trimmed
 from shoal.problems.threads import in_turn
 from tests.amount import thinned
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, tasks, total
 
 TREES = ("stars", "tree", "heavy")

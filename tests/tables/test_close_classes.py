@@ -23,7 +23,7 @@ from shoal.problems.tables.search.close_classes import (
     repriced,
     without_small,
 )
-from tests.tables.test_settling import made
+from tests.tables.test_close_classes_rows import made
 
 
 def beyond(value: np.ndarray, share: np.ndarray) -> float:

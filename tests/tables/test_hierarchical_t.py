@@ -23,6 +23,7 @@ from shoal.model.privacy import Requirement, Rule, TreeCloseness, requirement
 from shoal.problems.tables.groups import good_groups
 from shoal.publishing.verifying.verify import verify
 from tests.commands import run
+from tests.data import drawn
 from tests.oracles.models import carried
 
 ILLS = {
@@ -35,14 +36,8 @@ QUASI = ["age", "zip"]
 
 
 def people(n: int = 160) -> pl.DataFrame:
-    random = np.random.default_rng(5)
-    return pl.DataFrame(
-        {
-            "age": random.integers(20, 60, n),
-            "zip": random.choice(["94110", "94117", "94704"], n),
-            "ill": random.choice(VALUES, n, p=[0.35, 0.2, 0.15, 0.1, 0.1, 0.1]),
-        }
-    )
+    ills = dict(zip(VALUES, [0.35, 0.2, 0.15, 0.1, 0.1, 0.1], strict=True))
+    return drawn(n, 5, age=(20, 60), zip=["94110", "94117", "94704"], ill=ills)
 
 
 def farthest(table: pl.DataFrame) -> float:

@@ -27,8 +27,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.neighborhood import WIDTH, deal, neighbor_graph
-from tests.oracles.tables import eligible
-from tests.oracles.tables_loss import least_loss, row_loss
+from tests.oracles.tables import eligible, least_loss, row_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
 
 

@@ -19,8 +19,7 @@ from shoal.problems.tables import auto as automatic
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import cascade
 from shoal.problems.tables.search.cascade import start, walk
-from tests.oracles.tables import eligible
-from tests.oracles.tables_loss import row_loss
+from tests.oracles.tables import eligible, row_loss
 from tests.tables.checks import all_eligible, columns_of
 
 

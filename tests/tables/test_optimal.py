@@ -16,8 +16,9 @@ from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requ
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import optimal, pattern_program
-from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
+from tests.oracles.exact import divide_and_conquer, recodings, rows_of
 from tests.oracles.tables import eligible, least_total, partitions
+from tests.tables.checks import least_loss
 
 VECTORS = mock.patch.object(optimal, "by_vectors", optimal.by_vectors)
 PATTERNS = mock.patch.object(optimal, "by_vectors", return_value=None)
@@ -65,8 +66,7 @@ def test_k_anonymity_by_any_recoding(data, rows, k):
     histogram = Histogram.from_rows(np.array(rows))
     kinds = data.draw(st.sampled_from([("stars", "tree"), ("stars", "tree", "set", "range")]))
     recoding = data.draw(recodings(histogram.quasi_sizes, kinds))
-    best = least_loss(rows, recoding, k)
-    check(histogram, Requirement(k), recoding, None if best is None else in_unit(best, recoding, len(rows)))
+    check(histogram, Requirement(k), recoding, least_loss(histogram, Requirement(k), recoding))
 
 
 @settings(deadline=None, max_examples=80)
@@ -84,8 +84,7 @@ def test_l_diversity_with_stars_and_hierarchies(data, rows, k, f, u, columns):
     histogram = Histogram.from_rows(np.array(rows), np.array(sensitive))
     recoding = data.draw(recodings(histogram.quasi_sizes, ("stars", "tree")))
     need = Requirement(k, f[:columns], u[:columns])
-    best = least_loss(rows, recoding, k, sensitive, need.frequency, need.distinct)
-    check(histogram, need, recoding, None if best is None else in_unit(best, recoding, len(rows)))
+    check(histogram, need, recoding, least_loss(histogram, need, recoding))
 
 
 @settings(deadline=None, max_examples=15)

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods import pattern_cover
-from tests.oracles.exact import least_loss, recodings, rows_of
+from tests.oracles.exact import recodings, rows_of
+from tests.tables.checks import least_loss
 
 
 def test_the_promise_is_two_less_a_kth_times_a_harmonic_number():
@@ -26,8 +27,9 @@ def test_the_promise_is_two_less_a_kth_times_a_harmonic_number():
 
 def test_for_k_two_the_promise_is_met_exactly():
     rows = [(0, 0, 1)] * 3 + [(0, 1, 1), (1, 1, 0)]
-    found = group(Histogram.from_rows(np.array(rows)), KAnonymity(2), "pattern_cover").certificate
-    best = least_loss(rows, Recoding.stars(Histogram.from_rows(np.array(rows))), 2)
+    histogram = Histogram.from_rows(np.array(rows))
+    found = group(histogram, KAnonymity(2), "pattern_cover").certificate
+    best = least_loss(histogram, Requirement(2), Recoding.stars(histogram))
     assert (found.cost, best, found.guarantee.factor) == (9, 4, 9 / 4)
 
 
@@ -66,7 +68,8 @@ def test_groups_of_several_picks_stay_within_the_proof(rows, k):
 def test_the_cover_itself_is_within_a_harmonic_number(rows, k):
     histogram = Histogram.from_rows(np.array(rows))
     paid, _ = covered(histogram, k)
-    assert paid <= sum(1 / i for i in range(1, k + 1)) * least_loss(rows, Recoding.stars(histogram), k) + 1e-9
+    best = least_loss(histogram, Requirement(k), Recoding.stars(histogram))
+    assert paid <= sum(1 / i for i in range(1, k + 1)) * best + 1e-9
 
 
 @settings(deadline=None, max_examples=50)

@@ -23,8 +23,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables import shards as shards_of_tables
 from shoal.problems.tables.shards import composed, cut
 from tests.commands import run
-from tests.oracles.exact import group_loss
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import least_loss, row_loss
 from tests.tables.drawn import assert_eligible, tasks, total
 
 
@@ -76,7 +75,7 @@ def test_what_lies_beyond_is_the_least_of_all_pairs(task, draw):
         alone = Recoding((column,), "ncp")
         for a in codes:
             for b in codes:
-                assert pairs[a, b] == pytest.approx(group_loss([(int(a),), (int(b),)], alone)), j
+                assert pairs[a, b] == pytest.approx(row_loss(alone, [(int(a),), (int(b),)])), j
         least = np.where(present, 0.0, np.where(present[None, :], pairs, np.inf).min(axis=1))
         assert column.beyond(present) * column.weight == pytest.approx(least)
 

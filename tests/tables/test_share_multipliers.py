@@ -16,8 +16,7 @@ from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build,
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.open_close import flow_start
 from tests.oracles.models import meets
-from tests.oracles.tables import partitions
-from tests.oracles.tables_loss import row_loss
+from tests.oracles.tables import partitions, row_loss
 from tests.tables.drawn import KINDS, census_like, total
 
 MODELS = {

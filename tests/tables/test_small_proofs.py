@@ -46,8 +46,7 @@ from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns, whole_cost
 from tests.amount import thinned
 from tests.oracles.models import prices
-from tests.oracles.tables import eligible
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import eligible, least_loss
 from tests.tables.drawn import KINDS, assert_eligible, census_like, total
 from tools import oracle_models
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import set_partition
 from shoal.problems.tables.exact import set_partition as odd_sets
 from shoal.problems.tables.losses import Costs
-from tests.oracles.exact import divide_and_conquer, in_unit, least_loss, recodings, rows_of
+from tests.oracles.exact import divide_and_conquer, recodings, rows_of
+from tests.tables.checks import least_loss
 
 
 def solved(rows, recoding=None, **more):
@@ -42,7 +43,7 @@ def test_stars_against_every_partition(rows):
     histogram = Histogram.from_rows(np.array(rows))
     certificate = solved(rows).certificate
     assert certificate.optimal
-    assert certificate.cost == least_loss(rows, Recoding.stars(histogram), 2)
+    assert certificate.cost == least_loss(histogram, Requirement(2), Recoding.stars(histogram))
 
 
 @settings(deadline=None, max_examples=25)
@@ -160,11 +161,11 @@ def test_whole_number_losses_are_the_recodings_own(data, rows):
     recoding = data.draw(recodings(histogram.quasi_sizes))
     costs = Costs.of(histogram, recoding)
     assert costs.exact
-    from tests.oracles.exact import group_loss
+    from tests.oracles.tables import row_loss
 
     some = data.draw(st.lists(st.integers(0, costs.types - 1), min_size=1, max_size=4))
     tuples = [tuple(costs.code[i].tolist()) for i in some]
-    assert costs.loss(some) / costs.scale == pytest.approx(group_loss(tuples, recoding), abs=1e-9)
+    assert costs.loss(some) / costs.scale == pytest.approx(row_loss(recoding, tuples), abs=1e-9)
 
 
 def test_every_broken_odd_set_is_one_that_partitions_respect():
@@ -188,7 +189,7 @@ def test_losses_without_a_common_denominator_keep_a_true_bound():
             whole = int(costs.pair[costs.start[1] + a * 5 + b])
             assert whole / costs.scale <= abs(position[a] - position[b]) / 7.3
     certificate = solved(rows, recoding).certificate
-    best = in_unit(least_loss(rows, recoding, 2), recoding, 6)
+    best = least_loss(Histogram.from_rows(np.array(rows)), Requirement(2), recoding)
     assert certificate.lower_bound <= best
     assert certificate.cost == pytest.approx(best, rel=1e-5)
     assert certificate.lower_bound == pytest.approx(best, rel=1e-5)

@@ -8,7 +8,6 @@ import signal
 import sys
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -21,16 +20,8 @@ from tests.data import drawn
 
 @pytest.fixture(scope="module")
 def people():
-    rng = np.random.default_rng(8)
-    return pl.DataFrame(
-        {
-            "age": rng.integers(20, 40, 200),
-            "sex": rng.choice(["f", "m"], 200),
-            "town": rng.choice(list("abcd"), 200),
-            "d": rng.choice(["flu", "gout", "asthma"], 200, p=[0.4, 0.35, 0.25]),
-            "name": [f"n{i}" for i in range(200)],
-        }
-    )
+    found = drawn(200, 8, age=(20, 40), sex="fm", town="abcd", d={"flu": 0.4, "gout": 0.35, "asthma": 0.25})
+    return found.with_columns(name=pl.format("n{}", pl.int_range(200)))
 
 
 @pytest.fixture(scope="module")

@@ -168,6 +168,18 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_what_is_asked_and_what_came_of_places_is_said_in_words() -> None:
+    from shoal.workbench.models_step import in_words
+    from shoal.workbench.places_step import _outcome
+
+    assert in_words({"k": 5, "alpha_k": (0.7, 5)}) == ["k = 5", "alpha = 0.7"]
+    assert in_words({"alpha_k": (0.7, 5), "t": 0.2}, but=("k",)) == ["alpha = 0.7", "t = 0.2"]
+    tiles = {"groups": 9, "smallest": 5, "cost": 5.0, "bound": 5.0}
+    assert _outcome(tiles, "tiles").endswith("The largest tile has 5 points, and nothing less is possible.")
+    wide = {"groups": 9, "smallest": 5, "cost": 0.5, "bound": 0.25}
+    assert _outcome(wide, "clusters").endswith("The widest radius is 0.5, and less than 0.25 is impossible.")
+
+
 def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path: Path):
     out = tmp_path / "out"
 
@@ -431,7 +443,7 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
 
         task = await opened(user, bench)
         go(user, "9 Places")
-        label = "Path of the areas: GeoJSON or TopoJSON with outlines, or a table"
+        label = "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table"
         field(user, label).set_value(str(tmp_path / "nowhere"))
         button(user, "Merge the areas").click()
         await see(user, "There is no file of that name.")

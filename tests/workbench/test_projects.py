@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import polars as pl
@@ -141,7 +142,7 @@ def test_a_fault_half_way_leaves_nothing(tmp_path: Path, monkeypatch, fails: str
     place = tmp_path / "place"
     place.mkdir()
     asked = 0
-    owner, name = (projects.shutil, "copy") if fails == "copy" else (Path, "replace")
+    owner, name = (projects.shutil, "copyfileobj") if fails == "copy" else (Path, "replace")
     real = getattr(owner, name)
 
     def faulty(*given: object) -> object:
@@ -155,3 +156,24 @@ def test_a_fault_half_way_leaves_nothing(tmp_path: Path, monkeypatch, fails: str
     with pytest.raises(OSError, match="No space"):
         projects.handed_over(_made(tmp_path), place, "secret.key")
     assert [p for p in place.rglob("*") if p.is_file()] == []
+
+
+def test_what_is_copied_is_ours_alone_before_it_has_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whoever opens a file at once, or puts one of his own under its name before, reads nothing of the secret."""
+    made, place, seen = _made(tmp_path), tmp_path / "shared", list[int]()
+    place.mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("theirs")
+    (place / ".secret.key.part").symlink_to(elsewhere)
+    copied = projects.copied
+
+    def watched(source: Path, target: Path) -> None:
+        copied(source, target)
+        seen.append(stat.S_IMODE(target.stat().st_mode))
+
+    monkeypatch.setattr(projects, "copied", watched)
+    projects.handed_over(made, place, "kept")
+    assert set(seen) == {0o600}
+    assert elsewhere.read_text() == "theirs"
+    projects.write_text(place / "policy.toml", "k = 5")
+    assert stat.S_IMODE((place / "policy.toml").stat().st_mode) == 0o600

@@ -1,9 +1,9 @@
 """What a published value may stand for: itself, a star, an ancestor in a hierarchy, a range, a set.
 
-A quasi-identifier's distinct original values are numbered in their order (numbers and dates by size), its distinct
-published values, *tokens*, in any order.  A token covers an interval of the values, or a list of them, or both.
-
-The distinct values of an original column, in order and on a line, as its published cells are read against them."""
+``Values`` are the distinct original values of a quasi-identifier, numbered in their order (numbers and dates by size).
+Its distinct published values, *tokens*, are numbered in any order.  A token covers an interval of the values, or a list
+of them, or both; ``column`` reads every token.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import polars as pl
 
 from shoal.judge import recodings
 from shoal.judge.finding import has_both, pair, parsed, reading, shown, with_empty
-from shoal.judge.recodings.levels import Graph
+from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy, Resolved
 from shoal.model.notation import NUMBER, in_order
 from shoal.model.settings import RECODINGS
@@ -320,7 +320,7 @@ def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> 
     height, size = node.shape
     out = np.zeros((height, size))
     if hierarchy.kind == REGIONS:
-        graph = Graph(hierarchy)
+        graph = AreaGraph(hierarchy)
         for level in range(1, height - 1):
             areas = [graph.members(text) for text in labels[level]]  # none of a missing value
             out[level] = np.array([graph.lost(own) if own else 0.0 for own in areas])[node[level]]

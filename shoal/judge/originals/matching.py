@@ -3,7 +3,8 @@
 Rows that must agree in some columns exactly form blocks.  Within a block an edge joins an original tuple with a
 published one that covers it.  Tuples with one edge left are settled at once and taken out; what remains is one flow.
 
-How many groups must show a value that only one of their rows holds, whichever rows are theirs."""
+The module also counts how many groups must show a value that only one of their rows holds, whichever rows are theirs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The judge of regions: areas and their regions as they stand on disk, weighed and walked through again.
 
-Regions walked through again by the pairs of neighbors: whether they hang together, what they keep whole or apart.
+Regions walked through again by the pairs of neighbors: whether they are connected, what they keep whole or apart.
 """
 
 from __future__ import annotations

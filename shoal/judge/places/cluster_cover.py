@@ -1,9 +1,9 @@
 """Whether the records of a table can be the clusters published: who lies within whose radius, and a flow for all.
 
 Clusters may overlap, and a file of centers does not say who is where.  So the records are dealt out again: every
-cluster takes as many as it states, with the sensitive values that it states, none farther away than it states.
-
-How far records are from centers, by formulas of the judge's own."""
+cluster takes as many as it states, with the sensitive values that it states, none farther away than it states.  How far
+records are from centers is measured by formulas of the judge's own.
+"""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def _counted(
     """The source's places are those of the file but for rows left out, and its records fill the tiles as stated."""
     asked, sizes = stated.parameters, laid.sizes
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
-    places = [*zip(*(spelled(part(source, name), form) for name in names), strict=True)]
+    places = [*zip(*(spelled(part(source, name), form, part(frame, name)) for name in names), strict=True)]
     weights = [1] * len(places) if asked.get("weight") is None else whole(source, str(asked["weight"]))
     held: dict[Any, int] = {}
     sums, own = dict.fromkeys(sizes, 0), [tiles.get(place) for place in places]

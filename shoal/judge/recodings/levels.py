@@ -18,7 +18,7 @@ from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.notation import SetOf, parse
 
 
-class Graph:
+class AreaGraph:
     """Areas and their neighbors as the judge reads them; it knows no tree.
 
     weight  of every area by its name;  near: the neighbors of each
@@ -68,7 +68,7 @@ class Graph:
             if members is None:
                 return "a published value is no set of areas"
             if not self.connected(members):
-                return "a published set of areas does not hang together"
+                return "a published set of areas is not connected"
         return None
 
 
@@ -133,7 +133,7 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
     """The classes that are called so; of a generated hierarchy, what its names say; the areas of a region."""
     tree = column.how.hierarchy
     if isinstance(tree, Hierarchy) and tree.kind == REGIONS:
-        graph = Graph(tree)
+        graph = AreaGraph(tree)
         members = graph.members(raw)
         if members is None or not graph.connected(members):
             return None

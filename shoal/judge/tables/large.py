@@ -25,9 +25,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted, unreadable
+from shoal.judge.file import EXCEL, PARQUET, Counts, canonical, read_release, refuse_other, unquoted, unreadable
 from shoal.judge.finding import shown
-from shoal.judge.recodings.levels import Graph
+from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.tables.privacy import judge
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
@@ -67,7 +67,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
 
     O(rows) time, memory for the tuples alone; an Excel file is read whole.
     """
-    if path.name.lower().endswith((".xlsx", ".xls", ".xlsb")):
+    if path.name.lower().endswith(EXCEL):
         frame = read_release(path)
         query, columns = frame.lazy(), tuple(frame.columns)
     else:
@@ -354,7 +354,7 @@ def _files(path: Path) -> list[Path]:
 
 def is_parquet(path: Path) -> bool:
     """Whether a file, or the parts of a folder, hold types of their own, and empty texts beside missing values."""
-    return _files(path)[0].name.lower().endswith((".parquet", ".pq"))
+    return _files(path)[0].name.lower().endswith(PARQUET)
 
 
 def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
@@ -450,7 +450,7 @@ class Required(NamedTuple):
 def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], star: str) -> None:
     """VerificationError where a column published as regions of a graph shows what is none."""
     for name, tree in graphs.items():
-        wrong = Graph(tree).wrong(shown(cells[name].unique()), star)
+        wrong = AreaGraph(tree).wrong(shown(cells[name].unique()), star)
         if wrong is not None:
             raise VerificationError(f"column {name!r}: {wrong}")
 

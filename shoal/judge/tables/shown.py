@@ -23,7 +23,7 @@ import polars as pl
 from shoal.judge.file import codes, numbered
 from shoal.judge.finding import Finding
 from shoal.judge.finding import shown as texts_of
-from shoal.judge.recodings.levels import Graph
+from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.notation import Members, meanings_of_classes, of_ranges
 from shoal.model.rule_books import RESTRICTED, Harbor
@@ -132,7 +132,7 @@ def _read(column: pl.Series, name: str, how: Published) -> _Cells:
 def _losses(texts: Sequence[str], publish: str, tree: Any) -> dict[str, tuple[float, bool]]:
     """Per published text the loss of its cell, and whether it is coarser than a value."""
     if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == REGIONS:
-        graph = Graph(tree)
+        graph = AreaGraph(tree)
         areas = {t: graph.members(t) for t in texts}
         return {t: (1.0, True) if own is None else (graph.lost(own), len(own) > 1) for t, own in areas.items()}
     if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == "rows":

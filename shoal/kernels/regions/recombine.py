@@ -472,7 +472,7 @@ def _inertia_change(aim, work, v, x, p, q):
 
 @njit(**STEP)
 def _whole(areas, label, v, x, p, q, work, stamp):
-    """Whether what stays of part p, and what q becomes, hang together; v and x have changed places."""
+    """Whether part p without v, and part q with it, are connected once v and x have changed places."""
     indptr, indices = areas.indptr, areas.indices
     start = x
     if x < 0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
 
-FAR = 2**60  # weight of what does not hang together
+FAR = 2**60  # weight of a set that is not connected
 ROOTS = 3  # areas from which a set is grown
 OWN = 4  # areas taken together exactly; a further one is with these
 

@@ -185,14 +185,15 @@ class BoundedRows(NamedTuple):
 
 
 @njit(**INNER)
-def _take(classes, t, asked, price, seen, taken):
+def take(member, begin, end, cost, asked, price, seen, taken):
     """The most by which K rows or more of a class, with ``distinct`` values, are above its cost; they are added to
-    ``taken`` where that has room.  Members by falling price; rows not above are taken while K or values lack."""
+    ``taken`` where that has room.  Members begin .. end - 1 by falling price; rows not above are taken while K or
+    values lack.  seen int64[distinct]"""
     count, value, distinct, group = asked
     held, values, over = 0, 0, 0.0
-    for x in range(classes.start[t], classes.start[t + 1]):
-        i = classes.member[x]
-        above, y = price[i] - classes.cost[t], 0
+    for x in range(begin, end):
+        i = member[x]
+        above, y = price[i] - cost, 0
         if above <= 0.0 and held >= group and values >= distinct:
             break
         while y < values and seen[y] != value[i]:
@@ -220,19 +221,20 @@ def taken(classes, asked, price, first, last, rows):
     classes  as in ``kernels.tables.multipliers``; their members are put in order here
     asked    ``BoundedRows``;  price float64[m];  rows int64[m]  out: those rows
     """
+    start, member, cost = classes.start, classes.member, classes.cost
     none, seen = np.empty(0, np.int64), np.empty(asked.distinct, np.int64)
     rows[:] = 0
     total = 0.0
     for t in range(first, last):
-        highest = classes.cost[t]
-        for x in range(classes.start[t], classes.start[t + 1]):
-            highest = max(highest, price[classes.member[x]])
-        if highest == classes.cost[t]:  # most classes, and they need no order
+        highest = cost[t]
+        for x in range(start[t], start[t + 1]):
+            highest = max(highest, price[member[x]])
+        if highest == cost[t]:  # most classes, and they need no order
             continue
-        _sort(classes.member, classes.start[t], classes.start[t + 1], price)
-        over = _take(classes, t, asked, price, seen, none)
+        _sort(member, start[t], start[t + 1], price)
+        over = take(member, start[t], start[t + 1], cost[t], asked, price, seen, none)
         if over > 0.0:
-            total += _take(classes, t, asked, price, seen, rows)
+            total += take(member, start[t], start[t + 1], cost[t], asked, price, seen, rows)
     return total
 
 

@@ -1,9 +1,10 @@
-"""Cells near a cell, and how far those are that are not: where a box around it may end.
+"""Near cells of every cell: a graph of nearest neighbors, and how far away the cells are that are not in it.
+
+Cells are near where publishing them together loses little.  A box around a cell may end where no near cell is left.
 
 What two cells lose together is mostly a metric: of every column a tree's ultrametric, a distance on a line, or one
 price for all that differ.  So cells lie around centers, and the triangle inequality passes over those that are too far.
-
-Near cells of every cell: a graph of nearest neighbors by the loss of publishing two cells together."""
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.multipliers import Tight
+from shoal.kernels.tables.multipliers import BoundedRows, Tight, take
 
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
 
@@ -57,7 +57,8 @@ class Prices(NamedTuple):
 
 
 class Least(NamedTuple):
-    """What a pass over the lattice lowers or writes down: out float64[m], at_node float64[nodes], and classes."""
+    """What a pass over the lattice lowers or writes down: out float64[m], at_node float64[nodes] or a sum float64[1],
+    and classes."""
 
     out: np.ndarray
     at_node: np.ndarray
@@ -268,6 +269,21 @@ def _of_each_value(inside, b, e, need, price, cost, seen, out):
 
 
 @njit(**INNER)
+def _lowest(inside, b, e, lattice, level):
+    """Whether no column of some cells agrees a level below its own: else a cheaper node has the same class."""
+    for p in range(lattice.columns.size):
+        j = lattice.columns[p]
+        if level[p] > 0:
+            base = lattice.at[j] + (level[p] - 1) * lattice.size[j]
+            one, i = lattice.up[base + lattice.quasi[inside[b], j]], b + 1
+            while i < e and lattice.up[base + lattice.quasi[inside[i], j]] == one:
+                i += 1
+            if i == e:
+                return False
+    return True
+
+
+@njit(**INNER)
 def _awake(inside, b, e, active, count, group):
     """Rows of active cells, K at most."""
     awake = np.int64(0)
@@ -313,10 +329,12 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     mode 2: the same for active cells, divided by min(K, active rows of the class)
     mode 3: out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of ``columns``, is
             lowered to the least K c - (K dearest prices) of the node's classes that count and have one below some out
-    mode 4: out stays as it is; every class that counts and has K c - K (the dearest mean) below some out is written to
-            ``tight``, with its dearest cells; -1 when there is no room in it
+    mode 4: out stays as it is; every class that counts, once, and has K c - K (the dearest mean) below some out is
+            written to ``tight``, with its dearest cells; -1 when there is no room in it
     mode 5: out = least K c - K (the dearest mean of K rows or more, the cell's among them, with distinct[0] values of
             column 0), but of a class without any that is below some out
+    mode 6: out stays as it is, at 0; at_node[0] rises, for every class that counts, once, by the most by which K rows
+            or more, with distinct[0] values of column 0, are above its cost, where that is above 0
 
     A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
@@ -344,6 +362,12 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     )  # fmt: skip
     stamp, mark = np.zeros(kept, np.int64), 1
     seen, high = np.empty(max(group, 1), np.int64), np.empty(max(group, 1))
+    mixes = s > 0 and not per_value and distinct[0] > 1
+    value, none = np.zeros(m, np.int64), np.empty(0, np.int64)
+    if mode == 6 and mixes:
+        for i in range(m):
+            value[i] = sensitive[i, 0]
+    asked = BoundedRows(count, value, np.int64(distinct[0]) if mixes else 1, group)
     last[0], p = m, 0
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
@@ -387,7 +411,11 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
             continue
-        mixes = s > 0 and not per_value and distinct[0] > 1
+        if (mode == 4 or mode == 6) and not _lowest(inside, b, e, lattice, level):
+            continue
+        if mode == 6:
+            at_node[0] += max(take(inside, b, e, here_cost, asked, price, seen, none), 0.0)
+            continue
         if mode >= 4 and mixes:
             _tops(inside, b, e, sensitive, distinct[0], seen)
             bar = group * (here_cost - _mean(inside, b, e, need, price, seen, seen[0], 0))

@@ -331,6 +331,12 @@ def halved(stack, sp, cut, lines):
     return sp + 2
 
 
+@njit(**LEAN_INNER)
+def inside(sums, x1, x2, y1, y2):
+    """What lies in a rectangle, both ends inside; sums [nx + 1, ny + 1] of what lies below and left of each corner."""
+    return sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
+
+
 @njit(**STEP)
 def _carved(choice, most, rows, sums, box, scale, stack, rects):
     """The tiles that the choices make of the rectangle on the stack: (how many, the heaviest, weight times size)."""
@@ -343,7 +349,7 @@ def _carved(choice, most, rows, sums, box, scale, stack, rects):
         if cut < 0:
             rects[m, 0], rects[m, 1], rects[m, 2], rects[m, 3] = x1, x2, y1, y2
             m += 1
-            weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
+            weight = inside(sums, x1, x2, y1, y2)
             heaviest = max(heaviest, weight)
             size += weight * _size(box, x1, x2, y1, y2, scale[0], scale[1])
         else:
@@ -409,9 +415,7 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
                 strip[3, j] = max(strip[3, j], box[3, x1, j])
             tail_y = -1  # largest y1 at which ..y2 weighs k, in the present row
             for y2 in range(ny):
-                while tail_y < y2 and (
-                    sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, tail_y + 1] + sums[x1, tail_y + 1] >= k
-                ):
+                while tail_y < y2 and inside(sums, x1, x2, tail_y + 1, y2) >= k:
                     tail_y += 1
                 if tail_y < 0:
                     continue
@@ -421,7 +425,7 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
                     east, north = max(east, strip[2, y1]), max(north, strip[3, y1])
                     if y1 > tail_y:
                         continue
-                    weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
+                    weight = inside(sums, x1, x2, y1, y2)
                     entry = y2 * (y2 + 1) // 2 + y1
                     best = IMPOSSIBLE
                     cut = -1

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
-from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, halved
+from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, halved, inside
 
 __all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "Corners", "limited_guillotine"]
 
@@ -88,6 +88,21 @@ def long_side(x0, x1, y0, y1, grid, geographic):
 
 
 @njit(**LEAN_INNER)
+def _holds(columns, seen, top, weight):
+    """Whether a tile of some weight has enough values in each column (seen int64[c]), none too often (top int64[c])."""
+    for c in range(seen.size):
+        if seen[c] < columns.need[c] or top[c] * columns.share[c] > weight * (1 + 1e-12):
+            return False
+    return True
+
+
+@njit(**LEAN_INNER)
+def _longest(sides):
+    """The longest side that is no breach of the limit."""
+    return sides.widest * (1 + 1e-9) if sides.grid > 0 else sides.widest * (1 - 1e-9)
+
+
+@njit(**LEAN_INNER)
 def _sweep(cell, back, w, required, state, able, fitting):
     """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
     order, lo, hi = cell
@@ -112,11 +127,9 @@ def _sweep(cell, back, w, required, state, able, fitting):
                 seen[c] += 1
             count[v] += amount[j]
             top[c] = max(top[c], count[v])
-        ok = weight >= k
+        ok = weight >= k and _holds(columns, seen, top, weight)
         fit = weight // k
         for c in range(need.size):
-            if seen[c] < need[c] or top[c] * share[c] > weight * (1 + 1e-12):
-                ok = False
             if unit[c]:
                 fit = min(fit, seen[c] // need[c])
             elif share[c] > 1:
@@ -221,7 +234,7 @@ def limited(points, k, rules, columns, rule, lam, sides):
     for e in range(3, 7):
         stack[0, e] = -1
     sp, m, cuts = 1, 0, 0
-    limit = widest * (1 + 1e-9) if grid > 0 else widest * (1 - 1e-9)
+    limit = _longest(sides)
     required, ranking = Required(k, rules, columns), Ranking(rule, lam, limit)
     while sp:
         sp -= 1
@@ -301,32 +314,29 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
     xs, ys, sums, there, tallies = lattice
     widest, grid, geographic, leave_out = sides
     nx, ny = xs.size, ys.size
-    column, need, share, _ = columns
+    column = columns.column
     lost, value = np.empty((nx, nx, ny, ny), np.int64), np.empty((nx, nx, ny, ny))
     choice = np.empty((nx, nx, ny, ny), np.int32)
-    seen, top = np.empty(need.size, np.int64), np.empty(need.size, np.int64)
+    seen, top = np.empty(columns.need.size, np.int64), np.empty(columns.need.size, np.int64)
     spread = (xs[nx - 1] - xs[0] + ys[ny - 1] - ys[0]) * (KM_PER_DEGREE if geographic else 1.0)
     unit = 0.5 / max(sums[nx, ny] * spread, 1e-300)
-    limit = widest * (1 + 1e-9) if grid > 0 else widest * (1 - 1e-9)
+    limit = _longest(sides)
     for dx in range(nx):
         for dy in range(ny):
             for x1 in range(nx - dx):
                 for y1 in range(ny - dy):
                     x2, y2 = x1 + dx, y1 + dy
-                    weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
+                    weight = inside(sums, x1, x2, y1, y2)
                     able = k <= weight <= cap
                     if able:
                         seen[:] = 0
                         top[:] = 0
                         for v in range(column.size):
-                            s = tallies[v]
-                            held = s[x2 + 1, y2 + 1] - s[x1, y2 + 1] - s[x2 + 1, y1] + s[x1, y1]
+                            held = inside(tallies[v], x1, x2, y1, y2)
                             if held:
                                 seen[column[v]] += 1
                                 top[column[v]] = max(top[column[v]], held)
-                        for c in range(need.size):
-                            if seen[c] < need[c] or top[c] * share[c] > weight * (1 + 1e-12):
-                                able = False
+                        able = _holds(columns, seen, top, weight)
                     least, best, cut = NEVER, -np.inf, -1
                     if able:
                         a, b, c0, d = _tight(there, x1, x2, y1, y2)
@@ -371,7 +381,7 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
             rects[m, 0], rects[m, 1], rects[m, 2], rects[m, 3] = x1, x2, y1, y2
             rects[m, 4] = 1 if cut == -1 else 0
             if cut == -1:
-                weight = sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
+                weight = inside(sums, x1, x2, y1, y2)
                 heaviest = max(heaviest, weight)
             m += 1
         else:
@@ -382,12 +392,12 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
 @njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _tight(sums, x1, x2, y1, y2):
     """The bins of a rectangle without its empty sides."""
-    while x1 < x2 and sums[x1 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x1 + 1, y1] + sums[x1, y1] == 0:
+    while x1 < x2 and inside(sums, x1, x1, y1, y2) == 0:
         x1 += 1
-    while x2 > x1 and sums[x2 + 1, y2 + 1] - sums[x2, y2 + 1] - sums[x2 + 1, y1] + sums[x2, y1] == 0:
+    while x2 > x1 and inside(sums, x2, x2, y1, y2) == 0:
         x2 -= 1
-    while y1 < y2 and sums[x2 + 1, y1 + 1] - sums[x1, y1 + 1] - sums[x2 + 1, y1] + sums[x1, y1] == 0:
+    while y1 < y2 and inside(sums, x1, x2, y1, y1) == 0:
         y1 += 1
-    while y2 > y1 and sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y2] + sums[x1, y2] == 0:
+    while y2 > y1 and inside(sums, x1, x2, y2, y2) == 0:
         y2 -= 1
     return x1, x2, y1, y2

@@ -18,7 +18,7 @@ from shoal.model.recoding.levels import Levels
 from shoal.model.recoding.ranges import BITS
 
 AREAS = 1000  # of a graph for which the cheapest sets are sought; beyond, groups publish classes of the tree
-NONE = 2**60  # weight of a set that does not hang together
+NONE = 2**60  # weight of a set that is not connected
 
 
 class Cover(NamedTuple):

@@ -8,9 +8,9 @@ itself is a region of its own where it meets the thresholds, and no other joins 
 Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
 Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
 
-Fixed beforehand: areas fixed together become one, excluded ones go, and soft boundaries lose the edges across them that
-nobody needs.  Components too light alone are joined to the nearest one.  All of it changes the graph and nothing else,
-so every method obeys it and every bound holds.
+What is fixed beforehand: areas fixed together become one, excluded ones go, and soft boundaries lose the edges across
+them that nobody needs.  Components too light alone are joined to the nearest one.  All of it changes the graph and
+nothing else, so every method obeys it and every bound holds.
 
 Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
 that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is
@@ -358,7 +358,7 @@ def contract(
 
     fixed  n labels, None or "" for an area that goes where it will
 
-    Raises PolicyError for areas fixed together that do not hang together by themselves (within the boundaries).
+    Raises PolicyError for areas fixed together that are not connected by themselves (within the boundaries).
     """
     gone = np.zeros(n, np.bool_) if exclude is None else array_of(exclude, "exclude", "one truth value for each area")
     if gone.shape != (n,):
@@ -378,9 +378,9 @@ def contract(
         apart = int((np.bincount(parts[:, 0]) > 1).sum()) if len(parts) else 0
         if apart:
             within = " inside the boundaries" if boundaries is not None else ""
-            sets = "a set of areas fixed together does" if apart == 1 else f"{apart} sets of areas fixed together do"
+            sets = "a set of areas fixed together is" if apart == 1 else f"{apart} sets of areas fixed together are"
             raise PolicyError(
-                f"{sets} not hang together{within}; fix what lies between as well, or add the pair of neighbors"
+                f"{sets} not connected{within}; fix the areas between them as well, or add the pair of neighbors"
             )
     return _units(edges, together, gone)
 

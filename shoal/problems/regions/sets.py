@@ -105,7 +105,7 @@ class _Prices(NamedTuple):
 def _around(
     task: Districting, moments: np.ndarray, near: list[set[int]], members: np.ndarray, prices: _Prices
 ) -> Iterator[_Near]:
-    """The eligible sets by one area more, less or exchanged that cost little; not all hang together."""
+    """The eligible sets by one area more, less or exchanged that cost little; not all are connected."""
     inside = set(members.tolist())
     beside = np.array(sorted(set().union(*(near[v] for v in inside)) - inside), np.int64)
     more, less = np.append(-1, beside), np.append(-1, members)  # -1: none

@@ -1,8 +1,4 @@
-"""Every figure of the report on a crosswalk: from what is written, its certificate and counts of its groups.
-
-The pictures of a crosswalk for its report, as text that stands in a page.
-
-A column's values and the records of each."""
+"""Figures and pictures of the report on a crosswalk: from what is written, its certificate and its groups' counts."""
 
 from __future__ import annotations
 
@@ -123,7 +119,7 @@ def public_figures(made: Any) -> dict[str, Any]:
     return {
         "internal": False,
         **made_now(),
-        "source": "not told",
+        "source": "not stated",
         "written": written or None,
         "kind": made.kind,
         "title": f"{len(sizes):,} groups of at least {least:,}",

@@ -95,8 +95,9 @@ class Assigned(Shown):
         def judge(temporary: Path) -> None:
             form = kind_of(temporary)
             back = read_release(temporary, usual_separator(path))
-            expected = [spelled(made[name], form) for name in made.columns]
-            if back.columns != made.columns or [canonical(back[n], form).to_list() for n in made.columns] != expected:
+            if back.columns != made.columns or any(
+                canonical(back[n], form).to_list() != spelled(made[n], form, back[n]) for n in made.columns
+            ):
                 raise VerificationError("what was written is not what was assigned; nothing was published")
 
         publish_file(path, lambda temporary: store(made, temporary), judge, closed=closed)

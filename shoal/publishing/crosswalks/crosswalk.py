@@ -339,7 +339,12 @@ class Crosswalk(Shown):
         """How it is drawn: "map", "picture" or "GeoJSON"; PolicyError where there is nothing to draw."""
         found = {"map": self.drawn_map, "picture": self.picture, "GeoJSON": self.outlines}[what]
         if found is None:
-            raise PolicyError(f"there is no {what} of {self.kind} made from these data")
+            needs = {"map": "coordinates or polygons", "GeoJSON": "coordinates in degrees"}.get(what)
+            raise PolicyError(
+                f"a {what} needs {needs}, which this answer does not have; leave the {what} out"
+                if needs
+                else f"no {what} is drawn of {self.kind}; leave it out"
+            )
         return found
 
     def _draw(self, what: str, path: str | Path, overwrite: bool) -> Path:

@@ -5,7 +5,10 @@ Of labels and intervals the column is tallied and its groups are named; of tiles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import csv
+import datetime
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +16,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import DRAWING, MAP, TABLE, TILES
+from shoal.engines.atomic import DRAWING, MAP, TABLE, TILES, closed_to, publish_file
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
 from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
+from shoal.judge.crosswalk import judge_hierarchy
 from shoal.model.conditions import TILE_CONDITIONS
 from shoal.publishing.crosswalks.answer_figures import tally
-from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
+from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless
 from shoal.publishing.judging import Sources
 
 SHORT = (
@@ -35,6 +39,10 @@ def in_order(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[
     values, counts = tally(frame, name, count)
     if any(v is None for v in values):
         raise InputError(f"column {name!r} has missing values, which have no place in an order; fill or drop them")
+    if any(isinstance(v, datetime.timedelta) for v in values):
+        raise InputError(
+            f"column {name!r} holds durations, whose order no text shows; turn them into numbers, such as hours"
+        )
     ordered = _ordered(values, name)
     rank = np.argsort(ordered, kind="stable").tolist()
     return [values[i] for i in rank], [counts[i] for i in rank], [ordered[i] for i in rank]
@@ -82,7 +90,7 @@ def labels(
     values, counts = tally(frame, label, count)
     _belongs(answer.labels, counts, answer.loads, label)
     shown = _names(names, len(answer.loads)) or group_labels(values, answer.labels, counts, naming)
-    content = _content(values, answer.labels, shown, answer.loads).sort("group", "value")
+    content = _content(column_of(frame, label), values, answer.labels, shown, answer.loads).sort("group", "value")
     asked = {"column": label, "count": count, "k": int(answer.k), "objective": answer.objective}
     bound = int(answer.certificate.lower_bound) if answer.objective == "max" else None
     title = f"{label} in groups of {answer.k:,}"
@@ -113,7 +121,7 @@ def intervals(
         raise InputError(f"the answer is none of column {value!r} of these data; pass what was cut")
     _belongs(group, counts, answer.loads, value)
     shown = _names(names, len(answer.loads)) or interval_labels(answer.lows, answer.highs)
-    content = _content(values, group, shown, answer.loads).sort("group", maintain_order=True)
+    content = _content(column_of(frame, value), values, group, shown, answer.loads).sort("group", maintain_order=True)
     k = int(answer.certificate.details["k"])
     asked = {"column": value, "count": count, "k": k, "objective": answer.objective}
     bound = int(answer.certificate.lower_bound) if answer.objective == "max" else None
@@ -142,14 +150,17 @@ def _names(names: Sequence[str] | None, groups: int) -> list[str]:
     return list(names[:groups])
 
 
-def _content(values: list[Any], group: np.ndarray, shown: list[str], loads: np.ndarray) -> pl.DataFrame:
+def _content(
+    column: pl.Series, values: list[Any], group: np.ndarray, shown: list[str], loads: np.ndarray
+) -> pl.DataFrame:
+    """A row per value, of the type that its column has."""
     held: list[Any] = loads.tolist()
     if max(held) >= 1 << 63:
         held = [str(load) for load in held]
     index = pl.Series("group", group, dtype=pl.Int64)
     return pl.DataFrame(
         {
-            "value": values,
+            "value": pl.Series(values, dtype=column.dtype),
             "group": index,
             "group_label": pl.Series(shown, dtype=pl.String).gather(index),
             "group_count": pl.Series(held).gather(index),
@@ -450,3 +461,14 @@ def _decimals(found: Any) -> int:
     sides = (found.boxes[:, 2:] - found.boxes[:, :2]) % (360 if found.coordinates == "geographic" else np.inf)
     typical = np.quantile(sides.max(axis=1), 0.1)
     return int(np.clip(np.ceil(2 - np.log10(max(typical, 1e-12))), 0, 12))
+
+
+def write_hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: Mapping[str, int]) -> None:
+    """Write a hierarchy in the form of ARX, value;group;...;*, whose bytes are judged before the file has its name."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(sorted(rows))
+    publish_file(
+        path, lambda temporary: temporary.write_text(text.getvalue(), encoding="utf-8", newline=""),
+        lambda temporary: refuse_unless(judge_hierarchy(temporary, counts, int(made.parameters["k"]))),
+        closed=closed_to(made.read),
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """A series of releases: a part as it leaves, its table shuffled, with a certificate that names the part before.
 
-One module for each way of going on.
+Each mode of a series has a module: ``increment``, ``again``, ``views``.
 """
 
 from __future__ import annotations

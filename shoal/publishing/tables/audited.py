@@ -1,6 +1,8 @@
-"""Any table measured, ours or not: levels of every privacy model, risks, class sizes.
+"""The audit of any table, ours or not: levels of every privacy model, risks, class sizes.
 
-A release set against earlier ones of the same people: their figures, and a refusal where they break a promise."""
+The second part of the module sets a release against earlier ones of the same people: it computes what all of them tell
+together, and refuses a release that breaks a promise beside the others.
+"""
 
 from __future__ import annotations
 

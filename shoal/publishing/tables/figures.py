@@ -1,12 +1,9 @@
-"""Every figure of a report, from what is published, the certificate and counts that at least k rows share.
+"""Every figure of the report on a table, from what is published, the certificate and counts that at least k rows share.
 
-Two columns together, before and after: the few pairs that matter most, told as carefully as single columns are.
-
-What was changed together, how much the groups lost, and who is at risk at which threshold, all of whole groups.
-
-What a table gives away as it came, which the report sets beside the release.
-
-A column's values before and after in a few bars, without telling whose value was hidden."""
+Figures of one column: its values before and after in a few bars, without telling whose value was hidden.  Figures of
+pairs: the few pairs of columns that matter most, before and after.  Figures of groups: what was changed together, how
+much the groups lost, and who is at risk at which threshold.  Beside them stands what the original table gives away.
+"""
 
 from __future__ import annotations
 

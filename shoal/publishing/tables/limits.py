@@ -12,7 +12,7 @@ The hierarchical distance of t-closeness, bound to a table: every column its hie
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,11 +24,14 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
-from shoal.model.privacy import AlphaKAnonymity, Model, OfPersons, TCloseness
+from shoal.model.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Model, OfPersons, TCloseness
 from shoal.model.privacy.base import CLOSE, said
 from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Decoys, Grouping
 from shoal.publishing.recodings import ColumnText
+
+_AT_ONCE = 1 << 16  # groups looked at together
+CLAIM = 0.98  # of minimality, what the attack may claim: whoever reads the file may weigh a little otherwise
 
 
 def share_models(asked: Policy) -> list[Model]:
@@ -49,13 +52,24 @@ def refuse_common(histogram: Histogram, asked: Policy) -> None:
             )
 
 
-def decoys_of(asked: Policy, histogram: Histogram, secret: bytes | None) -> Decoys | None:
-    """What minimality asks of the search, with draws from the caller's secret; None: fresh ones."""
-    if asked.minimality is None:
+def decoys_of(
+    asked: Policy, histogram: Histogram, secret: bytes | None,
+    attack: Callable[[Partition, float, Collection[tuple[int, float]]], np.ndarray | None],
+) -> Decoys | None:  # fmt: skip
+    """What minimality asks of the search, with draws from the caller's secret; None: fresh ones.
+
+    attack  claims about a partition with more than a share, by who takes the method to have kept a k and an l, and to
+            have hidden no more for it: those of the policy, and the l that minimality itself amounts to
+    """
+    most = asked.minimality
+    if most is None:
         return None
+    k = max((m.k for m in asked.privacy if isinstance(m, KAnonymity)), default=1)
+    promises = {(k, float(m.l)) for m in asked.privacy if isinstance(m, LDiversity) and m.l > 1} | {(k, 1 / most)}
     context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     counts = np.sort(histogram.count).astype("<i8").tobytes()
-    return Decoys(asked.minimality, dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place))
+    deal = dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place)
+    return Decoys(most, deal, lambda partition: attack(partition, CLAIM * most, sorted(promises)))
 
 
 def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Policy) -> Grouping:
@@ -100,26 +114,32 @@ def exposed(
     columns    those that are recoded
     widened    names of those whose ranges end on a grid, at which somebody's value may lie but need not
 
-    Ranges, sets and regions alone: any other form shows what at least k rows share.  O(p d log p) for p triples.
+    Ranges, sets and regions alone: any other form shows what at least k rows share.  O(p d log p) for p triples, in
+    memory for some of them at a time.
     """
-    shares: dict[str, float] = {}
-    anywhere = np.zeros(partition.groups, bool)
-    for j, column in enumerate(columns):
-        if not column.bares:
-            continue
-        size = np.int64(max(column.size, 1))
-        key = partition.group * size + histogram.quasi[partition.cell, j]
-        order = np.argsort(key)
-        start = np.flatnonzero(np.diff(key[order], prepend=-1))
-        pair, held = key[order[start]], np.add.reduceat(partition.count[order], start)
-        group = pair // size
-        border = np.flatnonzero(np.diff(group, prepend=-1, append=partition.groups))
-        shown = column.bared(group, pair % size, border) & (histogram.quasi_names[j] not in widened)
-        alone = np.zeros(partition.groups, bool)
-        alone[group[shown & (held == 1)]] = True
-        anywhere |= alone
-        shares[histogram.quasi_names[j]] = float(alone.mean()) if alone.size else 0.0
-    return Exposed(shares, (float(anywhere.mean()) if anywhere.size else 0.0) if shares else None)
+    baring = [(j, column) for j, column in enumerate(columns) if column.bares]
+    alone, anywhere, groups = np.zeros(len(baring), np.int64), 0, max(partition.groups, 1)
+    edges = np.append(partition.start, partition.group.size)
+    for first in range(0, partition.groups, _AT_ONCE):
+        last = min(first + _AT_ONCE, partition.groups)
+        some = slice(edges[first], edges[last])
+        any_ = np.zeros(last - first, bool)
+        for i, (j, column) in enumerate(baring):
+            size = np.int64(max(column.size, 1))
+            key = (partition.group[some] - first) * size + histogram.quasi[partition.cell[some], j]
+            order = np.argsort(key)
+            start = np.flatnonzero(np.diff(key[order], prepend=-1))
+            pair, held = key[order[start]], np.add.reduceat(partition.count[some][order], start)
+            group = pair // size
+            border = np.flatnonzero(np.diff(group, prepend=-1, append=last - first))
+            shown = column.bared(group, pair % size, border) & (histogram.quasi_names[j] not in widened)
+            mine = np.zeros(last - first, bool)
+            mine[group[shown & (held == 1)]] = True
+            alone[i] += mine.sum()
+            any_ |= mine
+        anywhere += int(any_.sum())
+    shares = {histogram.quasi_names[j]: float(n) / groups for (j, _), n in zip(baring, alone, strict=True)}
+    return Exposed(shares, anywhere / groups if shares else None)
 
 
 def graphs_of(policy: Policy) -> dict[str, Hierarchy]:

@@ -1,9 +1,8 @@
 """A release read again with its certificate, for a report made later, without what it was made from.
 
-The figures of a public report: what a released table and its certificate file show, and nothing else.
-
-``public_figures`` gets the published rows, the content of the certificate file and an audit of these rows.  It cannot
-know the original, so no page made of it can tell anything about it."""
+``public_figures`` gets the published rows, the content of the certificate file and an audit of these rows, and returns
+the figures of a public report.  It cannot know the original, so no page made of it can tell anything about it.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def public_figures(
         "internal": False,
         "made_by": certificate["made_by"],
         "made_at": certificate["made_at"],
-        "source": "not told",
+        "source": "not stated",
         "written": dict(file) or None,
         "release": {**{name: certificate[name] for name in facts}, "rows": audit.rows, "attempts": []},
         "audit": {**audit.as_dict(), "exposed": {}, "exposed_classes": None, "notes": []},

@@ -17,7 +17,7 @@ from shoal.errors import VerificationError
 from shoal.judge.file import seal, stale
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.finding import shown as texts_of
-from shoal.judge.recodings.levels import Graph
+from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.recodings.ranges import range_steps
 from shoal.judge.tables.large import Held, Required, digest_of, is_parquet, judge_held, read_rows
 from shoal.judge.tables.shown import NOT_GIVEN, Published, breach, shown_loss
@@ -200,7 +200,7 @@ def own_findings(
         findings.append(_consistent(record, said.loss, said.changed, said.cost))
     for name, tree in trees.items():
         if isinstance(tree, Hierarchy) and tree.kind == REGIONS and name in policy.quasi_identifiers:
-            wrong = Graph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
+            wrong = AreaGraph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
             text = wrong or "every published set of areas hangs together in the graph"
             findings.append(Finding(f"regions of {name}", wrong is None, text))
     if policy.range_step:

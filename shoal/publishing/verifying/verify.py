@@ -1,10 +1,9 @@
-"""Recheck a release: without the original what it shows by itself, with the original everything.
+"""``verify``: a release is checked again, without its original by what it shows itself, with it by everything.
 
-What a release of a table was made from, as it is handed over to recheck it: hierarchies, original, population.
-
-A whole series rechecked: every part against its certificate, and all of them as a chain.
-
-A release that is a table of a server of databases, as the file that its certificate speaks of."""
+Hierarchies, original and population are what the release was made from, handed over by whoever checks.  A series is
+checked part by part, each against its certificate, and as a chain.  A release that is a table of a database server is
+read as the file that its certificate speaks of.
+"""
 
 from __future__ import annotations
 

@@ -92,10 +92,11 @@ HALF, WHOLE = 3, 7  # sweeps like the first that half of a first raise takes, ab
 STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
 ASCENT = 0.5  # share of the seconds left that the ascent takes where prices then move along subgradients
 CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
-MIXED = (0.4, 0.4, 0.3, 0.2, 0.1)  # the same where different values are asked for
-DEAR = (3, 12)  # times K: rows of a class that are written down, and where different values are asked for
-PASSES, MEMBERS = 400, (4e8, 1e9)  # passes over them, and members of classes looked at in these, at most; the same
-LISTED = 20_000_000  # members written down in one sweep, at most
+MIXED = (0.4,) * 14 + (0.2,) * 4  # the same where different values are asked for
+DEAR = 3  # times K: rows of a class that are written down; all of them where different values are asked for, if
+SCARCE = 12  # there is room, and otherwise so many times K
+PASSES, MEMBERS = (400, 100), (4e8, 1e9)  # passes over them, and members of classes looked at in these, at most; the
+LISTED = 20_000_000  # same where different values are asked for.  Members written down in one sweep, at most
 GAP = 0.05  # steps aim at so much more than what was proved before
 NONE = Tight.empty(0, 0)
 ARGUMENTS = {
@@ -233,7 +234,7 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     # What t-closeness asks the multipliers see and the ascent does not: where seconds count they are theirs.
     idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
     steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
-    rounds = 4 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
+    rounds = 1 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
     # What moves along subgradients afterwards proves more in the same time than the later rounds.
     stop = until if until is None or not steep else clock() + ASCENT * (until - clock())
     raised = sweeper.ascend(out.cheapest, 0 if idle else rounds, stop, spent)
@@ -241,20 +242,41 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
         return
     out.prices = raised
     out.values["dual ascent"] = total(task, raised)
-    climbed, classes = sweeper.climb(raised, until) if steep else (None, None)
-    out.classes = None if sweeper.mixed else classes
-    if climbed is not None and total(task, climbed) > out.values["dual ascent"]:
-        out.prices = climbed
-        out.values["subgradients"] = total(task, climbed)
+    if not steep:
+        return
+    climbed = sweeper.climb(raised, until)
+    out.classes = None if sweeper.mixed else climbed.classes
+    if climbed.over is not None and (least := total(task, climbed.prices, climbed.over)) > out.values["dual ascent"]:
+        out.values["subgradients"] = least
+    if climbed.feasible is not None and (least := total(task, climbed.feasible)) > out.values["dual ascent"]:
+        out.prices = climbed.feasible
+        out.values["subgradients"] = max(least, out.values.get("subgradients", 0.0))
 
 
-def total(task: Task, prices: np.ndarray) -> float:
-    """The bound that row prices prove, in the recoding's unit, rounded down; an int for stars."""
-    exact = math.fsum(prices * task.histogram.count)
+def total(task: Task, prices: np.ndarray, over: float = 0.0) -> float:
+    """The bound that row prices prove, in the recoding's unit, rounded down; an int for stars.
+
+    over  by how much all groups of a partition together may be above their loss
+    """
+    exact = math.fsum(prices * task.histogram.count) - over
     lowered = exact - 1e-9 * math.fsum(np.abs(prices) * task.histogram.count) - 1e-9
     if task.recoding.unit == "stars":
         return max(math.ceil(lowered - 1e-6), 0)
     return max(lowered, 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
+
+
+class Climbed(NamedTuple):
+    """Prices moved along subgradients; what a sweep had no time to find is None.
+
+    prices    float64[m]  where the walk proved most;  over  by how much all classes together exceed their cost there
+    feasible  float64[m]  these prices lowered until no class exceeds its cost
+    classes   those that were looked at
+    """
+
+    prices: np.ndarray
+    over: float | None = None
+    feasible: np.ndarray | None = None
+    classes: Classes | None = None
 
 
 class Sweeper:
@@ -319,6 +341,8 @@ class Sweeper:
         )
         found = [np.full(h.cells, start) for _ in range(workers)]
         at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
+        if mode == 6:
+            at_node = [np.zeros(1) for _ in range(workers)]
         most = self.looks / workers
         if until is not None:
             most = min(most, PACE * max(until - clock(), 0.0))
@@ -341,6 +365,8 @@ class Sweeper:
 
         done = all(each(one, range(workers), workers))
         self.task.progress("bound", None)
+        if mode == 6 and done:
+            return np.add.reduce(at_node)
         return np.minimum.reduce(at_node if mode == 3 else found) if done else None
 
     def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
@@ -383,47 +409,53 @@ class Sweeper:
 
     def tight(self, price: np.ndarray, allowance: float, until: float | None) -> Classes | None:
         """Classes whose K dearest rows have less than the allowance left, a row; None as in ``run``."""
-        found = [Tight.empty(LISTED, DEAR[self.mixed] * self.group) for _ in range(self.workers)]
-        if self.run(4, price, np.zeros(0, bool), until, self.group * allowance, found) is None:
-            return None
-        return Classes.of(found)
+        for rows in (self.task.histogram.rows, SCARCE * self.group) if self.mixed else (DEAR * self.group,):
+            found = [Tight.empty(LISTED, rows) for _ in range(self.workers)]
+            if self.run(4, price, np.zeros(0, bool), until, self.group * allowance, found) is not None:
+                return Classes.of(found)
+            if until is not None and clock() > until:
+                break
+        return None
 
-    def climb(self, price: np.ndarray, until: float | None) -> tuple[np.ndarray | None, Classes | None]:
-        """Feasible prices moved along subgradients of what nearly tight classes prove, then made feasible again; and
-        these classes.
+    def climb(self, price: np.ndarray, until: float | None) -> Climbed:
+        """Feasible prices moved along subgradients of what nearly tight classes prove, and what all classes say then.
 
-        None where the condition is of rows of different values, or time ran out.
+        Nothing is moved where the condition is of rows of different values.
         """
         if self.per_value:
-            return None, None
+            return Climbed(price)
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
         distinct = int(self.distinct[0]) if self.mixed else 1
         sum_of = float((price * count).sum())
         asked, known = BoundedRows(count, value, distinct, self.group), None
         best, trend = price.copy(), np.zeros(price.size)
-        began, last, limit = clock(), np.inf, until
+        last, limit = np.inf, until
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
         for share in MIXED if self.mixed else CLIMBS:
-            if clock() > last:
+            began = clock()
+            if began > last:
                 break
             new = self.tight(best, share * sum_of / float(count.sum()), limit)
             if new is None or not new.cost.size:  # the steps so far are proved nevertheless
                 break
-            if known is None and until is not None:  # the sweep that proves takes up to three times as long
-                last = limit = until - 3 * (clock() - began)
+            if until is not None:  # each of the sweeps that prove takes about as long, or up to three times at first
+                last = limit = until - (4 if known is None else 3) * (clock() - began)
             known = new if known is None else new.joined(known)
             most = np.full(price.size, top)
             if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
             way = Ascent(best.copy(), best, trend, state_of(step))
-            done, passes = 0, int(min(PASSES, MEMBERS[self.mixed] / known.member.size))
+            done, passes = 0, int(min(PASSES[self.mixed], MEMBERS[self.mixed] / known.member.size))
             with threads(cores(known.member.size)) as some:
                 while done < passes and clock() < last:
                     climb(known, asked, most, way, SLICE, sum_of, GAP * sum_of, some)
                     done += SLICE
             step = max(way.state[1], 0.3 * step)
-        return None if known is None else self.feasible(best, until), known
+        if known is None:
+            return Climbed(price)
+        over = self.run(6, best, np.zeros(0, bool), until, 0.0)
+        return Climbed(best, None if over is None else float(over[0]), self.feasible(best, until), known)
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""

@@ -11,7 +11,8 @@ Multiplicity kernel: a type with six rows or more keeps four or five, the others
 optimum has at most two rows of a type in groups with another type: two such groups can be exchanged for ones with
 fewer (docs/exact.md has the cases), so of c >= 6 rows at least four lie in pure groups and two may be taken out.
 
-Simplex matching: the cheapest perfect matching of a hypergraph with edges of size two and three.
+The second part of the module is the algorithm that the paper cites, simplex matching: the cheapest perfect matching of
+a hypergraph with edges of size two and three.  Nothing else here calls it.
 
 Anshelevich, Karagiozova, "Terminal backup, 3D matching, and covering cubic graphs", STOC 2007 (SIAM J. Comput. 2011);
 Definition 8 and Theorem 1.1 of Blocki, Williams 2010 reduce 2-anonymity to it.

@@ -13,14 +13,14 @@ table, so the one here is taken of a method for which it can be computed:
    meet it and be an even number: the decoys.  They are paired with near ones by the register.  A pair that meets it is
    a group; with the pairs that do not the same is done, until none is left.  Before, families that do not meet it as a
    whole are merged in the same way.  Where all units of one size together do not, there is no release.
-
-A merged group has to meet a little more than is asked, no value with a share above ``MARGIN`` p, where all units of the
-size together do: what is diluted no more than it must be leaves claims that a pattern of the table lifts above p.
+4. *After the attack.*  The attack is run on these groups, and those whose people it claims a value of with more than p
+   are merged, again and again until it claims none (``unclaimed``).
 
 *Theorem.*  Let the intruder know all of it: the method, every person's quasi-identifiers, into which unit every person
-was dealt, the families, and the release; of the draws for decoys their law alone.  Under the prior by which every
-assignment of the sensitive values to the persons is equally likely, the probability that a person has value v is the
-share of v in the person's group, hence at most p.  Who knows less has an average of such probabilities: at most p too.
+was dealt, the families, and the groups of step 3 with what they hold; of the draws for decoys their law alone.  Under
+the prior by which every assignment of the sensitive values to the persons is equally likely, the probability that a
+person has value v is the share of v in the person's group, hence at most p.  Who knows less has an average of such
+probabilities: at most p too.  So has whoever sees the groups of step 4, where it need not be the share of v in them.
 
 *Proof.*  An item is a unit, a pair of items, or all units of a family.  Let C be a group that was merged, out of two
 items of one kind or of all that were taken at once.  Exchange the values of two of its items, one item's rows for the
@@ -28,11 +28,12 @@ other's.  Both were taken, so what is taken stays the same set: an item that was
 their parts, but their numbers stay, and every order in which decoys are drawn has one of the same values in the
 exchanged table, as likely.  What all that is taken holds together is the same, so that as many decoys are drawn.  Pairs
 go by what is taken and the register, so they are the same.  Nothing outside C changes.  So an assignment and its image
-lead to this release with the same probability.  The same holds for the exchange of any two items inside an item of C,
-and for any permutation of the rows of one unit.  These carry any person of C to any other.  So given the release all
+lead to these groups with the same probability.  The same holds for the exchange of any two items inside an item of C,
+and for any permutation of the rows of one unit.  These carry any person of C to any other.  So given the groups all
 persons of C have the same probability of v, and their mean is the share of v.  In a unit that stands by itself every
-permutation of its rows will do.  That a table is refused, or that ``MARGIN`` is given up for a size, follows from what
-all units of the size hold together, which no exchange changes.
+permutation of its rows will do.  That a table is refused follows from what all units of a size hold together, which no
+exchange changes.  What step 4 makes follows from these groups, what they hold, and the register: by the law of total
+probability, the probability given its result is an average of the probabilities given the groups that lead to it.
 
 The likelihood of being hidden is thus what it should be for the proof, 1 where it has to be and the decoys' rate where
 it need not, for any models of values, any recoding, any k and l, and for tuples that are hidden in part.  The price is
@@ -45,19 +46,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from shoal.errors import InfeasibleError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate, tight
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.privacy import AlphaKAnonymity, KAnonymity, requirement
+from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Recoding
-from shoal.model.task import Decoys, Grouping, Task, nothing
+from shoal.model.task import Claimed, Decoys, Grouping, Task, nothing
 from shoal.problems.tables.groups import good_groups
 
-FAMILY = 32  # units of a family, or a few more
+FAMILY = 8  # units of a family, or a few more
 MANY = 16  # units of one size, and so many rows times l squared
-MARGIN = 0.95  # of p, the largest share of a value in a merged group
+PATIENCE = 8  # rounds after an attack until a claimed group is merged with twice as many
 
 Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
 Near = Callable[[np.ndarray], np.ndarray]  # a row of each of an even number of items -> int[items / 2, 2] in pairs
@@ -92,14 +95,8 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
     """
     histogram, recoding, need = task.histogram, task.recoding, task.requirement
 
-    most = requirement([AlphaKAnonymity(MARGIN * asked.most, 1)], histogram.sensitive_names, histogram)
-
     def eligible(cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
         return good_groups(histogram, need, cell, group, np.ones(cell.size, np.int64), groups)
-
-    def diluted(cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-        one = np.ones(cell.size, np.int64)
-        return eligible(cell, group, groups) & good_groups(histogram, most, cell, group, one, groups)
 
     def of_register(register: Histogram, smallest: int, haste: bool) -> Grouping:
         k = requirement([KAnonymity(smallest)], register.sensitive_names, register)
@@ -107,27 +104,33 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
         return solve(Task(register, k, recoding, effort, task.seed, progress))
 
     least = need.smallest, MANY * max(need.frequency) ** 2
-    made = merged(histogram, recoding, least, (eligible, diluted), of_register, asked.deal)
+    made = merged(histogram, recoding, least, eligible, of_register, asked.deal)
+    partition, left = unclaimed(histogram, recoding, made.partition, eligible, asked.claimed)
     own = made.found.certificate
-    cost = recoding.cost(histogram, made.partition)
+    cost = recoding.cost(histogram, partition)
     certificate = Certificate(
         cost=cost,
         lower_bound=tight(own.lower_bound, cost, recoding.unit, own.bound),
         unit=recoding.unit,
         bound=f"of the quasi-identifiers alone: {own.bound}",
-        details={"minimality": {"asked": asked.most, "decoys": made.decoys, "cost_before_merging": own.cost}},
-    )
-    return Grouping(made.partition, certificate, "decoys", made.found.attempts)
+        details={
+            "minimality": {
+                "asked": asked.most, "decoys": made.decoys, "cost_before_merging": own.cost,
+                "cost_before_the_attack": recoding.cost(histogram, made.partition), "claims_left": left,
+            }
+        },
+    )  # fmt: skip
+    return Grouping(partition, certificate, "decoys", made.found.attempts)
 
 
 def merged(
-    histogram: Histogram, recoding: Recoding, least: tuple[int, int], eligible: tuple[Eligible, Eligible],
+    histogram: Histogram, recoding: Recoding, least: tuple[int, int], eligible: Eligible,
     solve: Solve, deal: np.random.Generator,
 ) -> Merged:  # fmt: skip
     """Units of the register, and those merged that do not meet what is asked, with decoys.
 
     least     fewest rows of a group, and of all units of one size together
-    eligible  which groups of rows may be published; which merged ones where all units of their size together may
+    eligible  which groups of rows may be published
     solve     the search, on a register
     deal      draws that nobody else can repeat
 
@@ -148,7 +151,7 @@ def merged(
         families = rows[_families(register, person[rows[:, 0]], solve)]
         group = merge(cell, families, eligible, near, deal)
         out[families] = group[..., None]
-        settled = eligible[0](cell[families].reshape(-1), np.repeat(np.arange(len(rows)), rows.shape[1]), len(rows))
+        settled = eligible(cell[families].reshape(-1), np.repeat(np.arange(len(rows)), rows.shape[1]), len(rows))
         first, of = np.unique(group, return_inverse=True)
         alone = np.bincount(of.reshape(-1), minlength=first.size)[of.reshape(-1)] == 1
         decoys += rows.shape[1] * int((settled & ~alone).sum())
@@ -254,36 +257,33 @@ def _near(register: Histogram, person: np.ndarray, many: int, solve: Solve) -> n
 
 
 def merge(
-    cell: np.ndarray, families: np.ndarray, eligible: tuple[Eligible, Eligible], near: Near, deal: np.random.Generator
+    cell: np.ndarray, families: np.ndarray, eligible: Eligible, near: Near, deal: np.random.Generator
 ) -> np.ndarray:
     """int64[families, units]: the group of every unit of one size, by the first row of one of its units.
 
     families  int64[families, units, size] the rows of each
-    eligible  which groups of rows may be published; which merged ones where all together may
+    eligible  which groups of rows may be published
     """
-    own, strict = eligible
-    whole = families.reshape(1, -1)
 
-    def fits(items: np.ndarray, eligible: Eligible) -> np.ndarray:
+    def fits(items: np.ndarray) -> np.ndarray:
         return eligible(cell[items].reshape(-1), np.repeat(np.arange(len(items)), items.shape[1]), len(items))
 
-    if not fits(whole, own)[0]:
+    if not fits(families.reshape(1, -1))[0]:
         raise InfeasibleError(
             "minimality merges groups by the quasi-identifiers alone, and all groups of one size together do not meet "
             "what is asked; ask for a larger k, a lower l or a higher minimality"
         )
-    joined = strict if fits(whole, strict)[0] else own
     group = families[:, :, 0].copy()
 
-    def settle(rows: np.ndarray, alone: Eligible) -> np.ndarray:
-        """int64[items] the item that each is merged into; rows int64[items, size], which together meet ``joined``."""
+    def settle(rows: np.ndarray) -> np.ndarray:
+        """int64[items] the item that each is merged into; rows int64[items, size], which together are eligible."""
         items = np.arange(len(rows))[:, None]
         into = np.arange(len(rows))
-        good = fits(rows, alone)
+        good = fits(rows)
         while not good.all():
             line = np.lexsort((deal.random(len(items)), good))
             taken = len(items) - int(good.sum())
-            while not fits(rows[items[line[:taken]]].reshape(1, -1), joined)[0]:
+            while not fits(rows[items[line[:taken]]].reshape(1, -1))[0]:
                 taken += 1
             items = items[np.sort(line[: taken + taken % 2])]
             if len(items) % 2:  # all of them
@@ -291,13 +291,61 @@ def merge(
             else:
                 items = items[near(rows[items[:, 0], 0])].reshape(len(items) // 2, -1)
             into[items] = items.min(axis=1, keepdims=True)
-            good = fits(rows[items].reshape(len(items), -1), joined)
+            good = fits(rows[items].reshape(len(items), -1))
         return into
 
-    of_family = settle(families.reshape(len(families), -1), joined)
+    of_family = settle(families.reshape(len(families), -1))
     for one, into in enumerate(of_family):
         if (of_family == into).sum() > 1:
             group[one] = group[into, 0]
         else:
-            group[one] = group[one][settle(families[one], own)]
+            group[one] = group[one][settle(families[one])]
     return group
+
+
+def unclaimed(
+    histogram: Histogram, recoding: Recoding, partition: Partition, eligible: Eligible, claimed: Claimed
+) -> tuple[Partition, int | None]:
+    """Groups merged until an attack claims nothing of what they show, and how many claims are left; None: not looked.
+
+    A claim of people in several groups merges these; one of people in a single group merges it with that which loses
+    least, after ``PATIENCE`` rounds with the two nearest, then with the four, and so on.  Claims are left where the
+    models refuse a union, or where all is one group.
+    O(PATIENCE log(groups) rounds of claims groups columns) beside the attacks.
+    """
+    many = 0
+    while (pairs := claimed(partition)) is not None and len(pairs) and partition.groups > 1:
+        alone = np.bincount(pairs[:, 0])[pairs[:, 0]] == 1
+        first = pairs[np.searchsorted(pairs[:, 0], pairs[:, 0]), 1]
+        dilute = np.unique(pairs[alone, 1])
+        joins = _cheapest(histogram, recoding, partition, dilute, 2 ** (many // PATIENCE))
+        a, b = np.append(first, np.repeat(dilute, joins.shape[1])), np.append(pairs[:, 1], joins)
+        net = coo_matrix((np.ones(a.size, bool), (a, b)), shape=(partition.groups, partition.groups))
+        label = connected_components(net, directed=False)[1]
+        coarser = Partition.of(partition.cell, label[partition.group], partition.count)
+        cell, group = np.repeat([coarser.cell, coarser.group], coarser.count, axis=1)
+        if not eligible(cell, group, coarser.groups).all():
+            break
+        partition, many = coarser, many + 1
+    return partition, None if pairs is None else np.unique(pairs[:, 0]).size
+
+
+def _cheapest(
+    histogram: Histogram, recoding: Recoding, partition: Partition, groups: np.ndarray, many: int
+) -> np.ndarray:
+    """int64[groups, many]: with which others each of some groups loses least, all others where there are no more.
+
+    A column of a union loses what either group loses there, or a row of the one with a row of the other, at the least.
+    """
+    size, loss = partition.sizes, recoding.losses(histogram, partition)
+    of_cell, first = histogram.types  # the lowest tuple of a group: which one must not follow from who has which value
+    someone = histogram.quasi[first[np.minimum.reduceat(of_cell[partition.cell], partition.start)]]
+    out = np.empty((groups.size, min(many, size.size - 1)), np.int64)
+    for i, g in enumerate(groups.tolist()):
+        joint = np.maximum(loss, loss[g])
+        for j, column in enumerate(recoding.columns):
+            joint[:, j] = np.fmax(joint[:, j], column.pair(someone[g, j], someone[:, j]) * column.weight)
+        more = (size + size[g]) * joint.sum(axis=1) - size * loss.sum(axis=1) - size[g] * loss[g].sum()
+        more[g] = np.inf
+        out[i] = np.argsort(more, kind="stable")[: out.shape[1]]
+    return out

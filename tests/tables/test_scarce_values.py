@@ -24,8 +24,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood
 from shoal.problems.tables.search import scarce_values as module
 from shoal.problems.tables.search.cascade import rank, scarcity, start
-from tests.oracles.tables import eligible
-from tests.oracles.tables_loss import least_loss
+from tests.oracles.tables import eligible, least_loss
 from tests.tables.drawn import assert_eligible, census_like, tasks, total
 
 
