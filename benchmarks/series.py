@@ -2,6 +2,7 @@
 
 python benchmarks/series.py again adult 2
 python benchmarks/series.py again census 5
+python benchmarks/series.py again adult 2 0.1      newcomers who would lose more wait two parts at most
 python benchmarks/series.py increment adult stars
 python benchmarks/series.py increment adult ranges
 python benchmarks/series.py month 8000000 12
@@ -88,21 +89,24 @@ def broken(given: Sequence[Published], sensitive: str, l: int) -> str:
     return f"{100 * (found.known.above or 0) / max(found.people, 1):.2f} ({found.known.highest:.2f}{right})"
 
 
-def again(name: str, l: int) -> None:
-    """Twelve months of the whole table, each against a release that knows no past."""
+def again(name: str, l: int, wait_above: float | None = None) -> None:
+    """Twelve months of the whole table, each against a release that knows no past and of the people published alone."""
     table, quasi, sensitive, _ = load(name)
     if name == "census":
         table = table.sample(40_000, seed=0)
     tables = months(table, quasi, sensitive)
     policy = shoal.Policy(quasi_identifiers=quasi, sensitive=sensitive, k=K, l=l, effort="fast", seed=1)
     place = Path(tempfile.mkdtemp()) / "s"
-    series = shoal.Series.start(place, policy, mode="again")
+    waits = {} if wait_above is None else {"wait": 2, "wait_above": wait_above}
+    series = shoal.Series.start(place, policy, mode="again", **waits)
     rows: list[dict[str, Any]] = []
     given: list[Published] = []
     for number, now in enumerate(tables, start=1):
         clock = time.perf_counter()
         part = series.add(now, person="person")
         seconds = time.perf_counter() - clock
+        waiting = open_series(place).ledger.waiting
+        now = now.filter(~open_series(place).keyed.column("person", now["person"]).is_in(list(waiting)))
         free = shoal.anonymize(now.drop("person"), policy, keep_order=True)
         stars = free.loss["stars"]
         release = pl.read_csv(place / part_name(number) / "release.csv", infer_schema=False)
@@ -111,6 +115,7 @@ def again(name: str, l: int) -> None:
             {
                 "month": number,
                 "people": now.height,
+                **({} if wait_above is None else {"wait": part.waiting}),
                 "stars": part.loss["stars"],
                 "without a past": stars,
                 "more, %": 100 * (part.loss["stars"] / stars - 1),
@@ -123,6 +128,11 @@ def again(name: str, l: int) -> None:
         )
         print(rows[-1], file=sys.stderr, flush=True)
     notes = [f"k = {K}, l = {l}, effort fast; a month: 10 % come, 5 % leave, 3 % change."]
+    if wait_above is not None:
+        notes.append(
+            f"Newcomers who would lose more than {wait_above:g} of their cells wait, two parts at most; people, and "
+            "the release without a past, are those published."
+        )
     pairs = [(0, MONTHS - 1), (0, 5), (5, MONTHS - 1)]
     for one, two in pairs:
         notes.append(
@@ -137,7 +147,9 @@ def again(name: str, l: int) -> None:
         f"`Series.verify` holds: {series.verify().holds}; it proves 1/l for whoever knows the groups as well. The "
         "attack's model does not know of groups: it counts all assignments to classes alike."
     )
-    record(f"Series, again: {name}, l = {l}", f"python benchmarks/series.py again {name} {l}", rows, notes)
+    more = "" if wait_above is None else f" {wait_above:g}"
+    title = f"Series, again: {name}, l = {l}" + (f", wait 2 above{more}" if more else "")
+    record(title, f"python benchmarks/series.py again {name} {l}{more}", rows, notes)
     shutil.rmtree(place.parent)
 
 
@@ -317,7 +329,7 @@ def _told(clock: float, busy: float, loss: float) -> tuple[float, float, float, 
 if __name__ == "__main__":
     what, *more = sys.argv[1:]
     if what == "again":
-        again(more[0], int(more[1]))
+        again(more[0], int(more[1]), float(more[2]) if more[2:] else None)
     elif what == "increment":
         increment(more[0], more[1])
     elif what == "month":

@@ -74,8 +74,9 @@ class Series(Shown):
         """Make the folder of a new series.
 
         policy        what every part is asked, a Policy or its file
-        wait          of "increment": how many parts a row may wait that would lose more than ``wait_above`` (share of
-                      its cells' information, from 0 to 1) in this one
+        wait          of "increment" and "again": how many parts a row may wait that would lose more than
+                      ``wait_above`` (share of its cells' information, from 0 to 1) in this one; of "again" newcomers
+                      alone, after the first part
         counterfeits  of "again": whether a made-up row may take the place of somebody who left; False: that group is
                       held back
 
@@ -85,15 +86,13 @@ class Series(Shown):
         if isinstance(wait, bool) or not isinstance(wait, int) or wait < 0:
             raise PolicyError(f"⟨wait={wait!r}⟩: say how many parts a row may wait, a whole number from 0")
         above = number("wait_above", wait_above, "it is a share from 0 to 1", lambda x: 0 <= x <= 1)
-        if wait and mode != "increment":
-            raise PolicyError(f"rows wait in mode 'increment' alone; leave ⟨wait=⟩ out of mode {mode!r}")
+        if wait and mode == "views":
+            raise PolicyError("a view shows what was published, and no row waits; leave ⟨wait=⟩ out of mode 'views'")
         if not counterfeits and mode != "again":
             raise PolicyError(f"made-up rows belong to mode 'again' alone; leave ⟨counterfeits=⟩ out of mode {mode!r}")
-        settings: dict[str, Any] = {}
-        if mode == "increment":
-            settings = {"wait": wait, "wait_above": above}
+        settings: dict[str, Any] = {} if mode == "views" else {"wait": wait, "wait_above": above}
         if mode == "again":
-            settings = {"counterfeits": bool(counterfeits)}
+            settings["counterfeits"] = bool(counterfeits)
         series_folder.start(Path(place), asked, mode, settings)
         return cls(place)
 
@@ -162,7 +161,8 @@ class Series(Shown):
                 kept = [c for c in frame.columns if c not in policy.identifiers]
                 added = again.add(
                     frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy,
-                    shown=held.shown, counterfeits=about["counterfeits"],
+                    shown=held.shown, counterfeits=about["counterfeits"], wait=about.get("wait", 0),
+                    wait_above=about.get("wait_above", 0.0),
                 )  # fmt: skip
             else:
                 new = (_new_here if read.in_memory else _new_elsewhere)(read, policy, person, held, scratch, progress)

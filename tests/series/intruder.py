@@ -118,7 +118,7 @@ def lives_of(rows: Sequence[Row], months: Sequence[tuple[int, Lives, Ledger]], l
 def tried_again(seed: int) -> str:
     """Twelve parts of a whole table in which people come, leave, return, move and are corrected."""
     rng = random.Random(seed)
-    l, counterfeits = rng.choice([2, 2, 2, 3]), rng.random() < 0.7
+    l, counterfeits, wait = rng.choice([2, 2, 2, 3]), rng.random() < 0.7, rng.choice([0, 0, 1, 2])
     values = "abc" if l == 2 else "abcd"
     k = rng.choice([1, 2, 3])
     asked, keyed, ledger = policy(k=k, l=l), Keyed(seed.to_bytes(32, "big")), Ledger()
@@ -136,7 +136,7 @@ def tried_again(seed: int) -> str:
         try:
             added = again.add(
                 table.drop("id"), persons, ledger, keyed, any_classes(rng, k, l), asked,
-                shown=lambda n: published[n - 1].unique(), counterfeits=counterfeits,
+                shown=lambda n: published[n - 1].unique(), counterfeits=counterfeits, wait=wait, wait_above=0.4,
             )  # fmt: skip
         except shoal.InfeasibleError:
             continue

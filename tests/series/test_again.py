@@ -196,3 +196,28 @@ def test_an_intruder_with_every_part_finds_nobody_above_the_promise(tmp_path_fac
     assume(done)
     assert series.verify().holds, series.verify()
     never_above(learned(series, done), l)
+
+
+def test_newcomers_who_would_lose_too_much_wait_and_come_out_in_time(tmp_path):
+    series = start(tmp_path, wait=1, wait_above=0.3)
+    series.add(frame(MONTH), person="id")
+    lone: list[Row] = [("g", "70", "7", "flu"), ("h", "80", "8", "gout")]
+    part = series.add(frame([*MONTH, *lone]), person="id")
+    assert (part.waiting, part.rows, series.status()["waiting"]) == (2, 6, 2)
+    partners: list[Row] = [("i", "70", "7", "gout"), ("j", "80", "8", "flu")]
+    part = series.add(frame([*MONTH, *lone, *partners]), person="id")
+    assert (part.waiting, part.rows, part.loss["stars"]) == (0, 10, 0)
+    part = series.add(frame([*MONTH, *lone, *partners, ("k", "90", "9", "flu"), ("l", "95", "5", "gout")]), person="id")
+    assert (part.waiting, part.rows) == (2, 10)
+    part = series.add(frame([*MONTH, *lone, *partners, ("k", "90", "9", "flu"), ("l", "95", "5", "gout")]), person="id")
+    assert (part.waiting, part.rows) == (0, 12)  # they have waited once, and are published as coarsely as it takes
+    assert series.verify().holds
+
+
+def test_nobody_who_was_published_waits_and_the_first_part_publishes_all(tmp_path):
+    series = start(tmp_path, wait=3, wait_above=0.0)
+    far: list[Row] = [(p, str(i), str(i), v) for i, (p, _, _, v) in enumerate(MONTH)]
+    assert series.add(frame(far), person="id").rows == 6
+    moved: list[Row] = [(p, str(9 - i), str(i), v) for i, (p, _, _, v) in enumerate(MONTH)]
+    part = series.add(frame([*moved, ("g", "70", "7", "flu"), ("h", "80", "8", "gout")]), person="id")
+    assert (part.waiting, part.rows) == (2, 6)

@@ -8,7 +8,8 @@ stays keeps the signature and need not keep the hand or the class, so each part 
 2. the seat of somebody who left is taken by a newcomer of the same value, by somebody of the same signature whose own
    hand has a gap, or by a made-up row;
 3. newcomers without a seat form hands in a class that publishes their very tuple, else in classes of the search;
-4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost.
+4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost;
+5. newcomers who would lose too much wait for the next part, where more newcomers may stand beside them.
 
 The proof is in docs/series.md.
 
@@ -42,12 +43,15 @@ def add(
     *,
     shown: Shown,
     counterfeits: bool,
+    wait: int = 0,
+    wait_above: float = 0.3,
 ) -> Added:
     """The next part, of the whole table as it now is.
 
     frame     the table's columns as text;  persons: keyed hash of each row's person
     search    publishes a table so that it meets the models, rows in their order
     shown     number of a part -> its distinct published rows, columns of text
+    wait, wait_above  after the first part, newcomers who would lose more than this share wait, at most so many parts
 
     Raises InputError for a table without persons or with columns that made-up rows could not have, InfeasibleError
     where no part can exist.  The search of the newcomers without a seat, minimum-cost assignments for each sensitive
@@ -87,12 +91,17 @@ def add(
             search(frame)  # says what cannot be met
         for i in sorted(hard, key=lambda i: people.value[i]):
             seating.squeeze(i)
+    may = {i for i, p in enumerate(people.persons) if i not in people.known and ledger.waiting.get(p, 0) < wait}
+    waiting = seating.defer(may, wait_above) if ledger.number else []
     seating.improve()
+    if waiting:
+        waiting += seating.defer(may, wait_above)
     if not counterfeits:
         held += seating.drop_small()
     else:
         seating.enough()
-    return _written(people, seating, ledger, keyed, policy, len(held))
+    waited = {people.persons[i]: ledger.waiting.get(people.persons[i], 0) + 1 for i in waiting}
+    return _written(people, seating, ledger, keyed, policy, waited)._replace(held=len(held))
 
 
 def _seated(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, shown: Shown) -> list[int]:
@@ -176,8 +185,10 @@ def _new_classes(rest: list[int], people: People, published: pl.DataFrame, polic
         seating.found(people.dealt(members, order), texts)
 
 
-def _written(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, held: int) -> Added:
-    """The published rows, and the ledger after them."""
+def _written(
+    people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
+) -> Added:
+    """The published rows, and the ledger after them; waiting: person -> parts they have waited for."""
     rows: list[tuple[Text, ...]] = []
     lines: list[tuple[str, int, str, str, str]] = []
     units: Counter[tuple[str, str]] = Counter()
@@ -193,6 +204,6 @@ def _written(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, pol
     now = pl.DataFrame(lines, schema=SCHEMA, orient="row").lazy()
     names = [*policy.grouped, *policy.sensitive]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    after = ledger.after(now, units=[(t, s, n) for (t, s), n in sorted(units.items())])
+    after = ledger.after(now, units=[(t, s, n) for (t, s), n in sorted(units.items())], waiting=waiting)
     shuffled = frame[permutation(frame.height, ShuffleKey.of(None).order)]
-    return Added(shuffled.lazy(), after, made_up=made_up, held=held)
+    return Added(shuffled.lazy(), after, made_up=made_up, waiting=len(waiting))

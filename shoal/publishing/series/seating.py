@@ -506,6 +506,21 @@ class Seating:
             if not np.isfinite(price) or not self._dissolve(one, forced=True):
                 return
 
+    def defer(self, may: set[int], above: float) -> list[int]:
+        """Hands of newcomers who may wait leave the classes that lose more than this; their people."""
+        away: list[int] = []
+        for one in list(self.classes.values()):
+            if self.loss[one.number] <= above + _EPS:
+                continue
+            going = [hand for hand in one.hands if hand.rows and may.issuperset(hand.rows.values())]
+            if len(going) < len(one.hands):  # the others stay eligible
+                left = self.size[one.number] - self.people.k
+                going = [hand for hand in going if (left := left - hand.size) >= 0]
+            for hand in going:
+                self._leave(one, hand)
+                away += hand.rows.values()
+        return away
+
     def enough(self) -> None:
         """The last class, where it is too small, gets made-up hands of the smallest signature it has."""
         self._settle()
