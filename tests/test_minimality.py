@@ -32,7 +32,7 @@ def people(n: int = 400) -> pl.DataFrame:
 @pytest.mark.parametrize("more", RECODINGS)
 @pytest.mark.parametrize(("k", "l", "p"), [(2, 2, 0.5), (3, 2, 0.4), (5, 1, 0.6)])
 def test_no_group_holds_a_value_on_a_larger_share(k: int, l: int, p: float, more: dict[str, Any]) -> None:
-    release = shoal.anonymize(people(), **{**ASKED, **more, "k": k, "l": l, "minimality": p})
+    release = shoal.anonymize(people(), **{**ASKED, **more, "k": k, "l": l, "minimality": p}, secret=SECRET)
     names = ROLES["quasi_identifiers"]
     rows = release.table.group_by(names).agg(pl.len(), pl.col("ill").value_counts().struct.field("count").max())
     assert (rows["count"] <= p * rows["len"]).all()
