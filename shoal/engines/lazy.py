@@ -378,7 +378,7 @@ class LazyTable:
         group, tag, at, hashed = (f"{self.own}{word}" for word in ("group", "tag", "at", "shown"))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag, *more).to_native()
         if self.dialect.aside(self.native):
-            rows = self.dialect.with_columns(rows, {hashed: self._number(shown, 0)})
+            rows = self.dialect.with_columns(rows, {hashed: self._number(shown, _ATTEMPTS)})
             return nw.from_native(self.dialect.with_columns(rows, {at: self._number_of_hash(hashed, tag)}))
         return nw.from_native(self.dialect.with_columns(rows, {at: self._number(shown, tag)}))
 

@@ -182,7 +182,7 @@ def test_force_replaces_and_a_private_table_stays_private(folder: Path, name: st
         status, _, err = run(*line.words, *wanted, "--force")
         assert status == 0, err
         for good in places:
-            internal = name in ("compare", "explore")  # figures of the original: for their owner alone
+            internal = name in ("compare", "explore", "init")  # figures of the original: for their owner alone
             assert stat.S_IMODE((folder / good).stat().st_mode) == (0o600 if internal else 0o640), good
             assert (folder / good).read_text() != "there already"
             (folder / good).unlink()

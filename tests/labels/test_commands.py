@@ -110,7 +110,8 @@ def test_bicriteria_cannot_become_a_release(table, tmp_path):
     ],
 )
 def test_refusals_have_their_status(table, more, status, words):
-    got, out, err = run("labels", table, "--label", "name", "--count", "count", *more, "--json")
+    count = () if "--count" in more else ("--count", "count")
+    got, out, err = run("labels", table, "--label", "name", *count, *more, "--json")
     assert got == status
     assert words in err
     assert words in json.loads(out)["error"]["message"]
