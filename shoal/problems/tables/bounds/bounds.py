@@ -177,8 +177,10 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 _by_program(task, out, sweeper, effort, until)
             else:
-                # Where values are asked, multipliers and prices of either sign prove more in the time.
-                sweeps = 0 if task.part or sweeper.asked else sweeps_of(task, until)
+                # Where values are asked, multipliers and prices of either sign prove more in the time, and where groups
+                # are large, prices moved along subgradients.
+                steep = effort == "thorough" and sweeper.group >= STEEP
+                sweeps = 0 if task.part or sweeper.asked or steep else sweeps_of(task, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:
                     columns = columns_of_boxes(task, Pairs.of(task), out.prices, sweeps, until)
@@ -454,8 +456,11 @@ class Sweeper:
             step = max(way.state[1], 0.3 * step)
         if known is None:
             return Climbed(price)
+        # Where any rows may stand together, feasible prices prove nearly as much, and they lead the search: first them.
+        feasible = None if self.mixed else self.feasible(best, until)
         over = self.run(6, best, np.zeros(0, bool), until, 0.0)
-        return Climbed(best, None if over is None else float(over[0]), self.feasible(best, until), known)
+        feasible = self.feasible(best, until) if self.mixed else feasible
+        return Climbed(best, None if over is None else float(over[0]), feasible, known)
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""
