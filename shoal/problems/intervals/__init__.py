@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -115,8 +115,9 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
 
 
 def _listed(values: list[Any]) -> np.ndarray:
-    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; dates as datetime64."""
+    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; dates as datetime64 (UTC)."""
     if values and all(isinstance(v, date) for v in values):
+        values = [v.astimezone(UTC).replace(tzinfo=None) if getattr(v, "tzinfo", None) else v for v in values]
         return np.array(
             values, dtype="datetime64[us]" if any(isinstance(v, datetime) for v in values) else "datetime64[D]"
         )
