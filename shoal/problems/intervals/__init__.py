@@ -115,7 +115,7 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
 
 
 def _listed(values: list[Any]) -> np.ndarray:
-    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; dates as datetime64 (UTC)."""
+    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; moments in UTC."""
     if values and all(isinstance(v, date) for v in values):
         values = [v.astimezone(UTC).replace(tzinfo=None) if getattr(v, "tzinfo", None) else v for v in values]
         return np.array(
