@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import polars as pl
@@ -229,12 +229,13 @@ def store(
     separator: str | None = None,
     rows: np.ndarray | None = None,
     *,
-    packed: Literal["zstd", "snappy"] = "zstd",
+    part: bool = False,
 ) -> None:
     """Write by the file's ending, in place; use ``publish_file`` around it.
 
-    packed  how Parquet is compressed
     rows  uint32[n]  of a CSV: the line of the frame that stands in every row; None: each once, in its order
+    part  whether it is one of several files of a table.  Of Parquet, such a file is compressed as engines do it, in
+          half the time, and states no least and greatest values: in random order they differ little between files
 
     Raises InputError for what the format cannot hold.
     """
@@ -245,10 +246,10 @@ def store(
     try:
         if kind == "parquet":
             plain = frame.select(without_levels(c) for c in frame.iter_columns())
-            # of a part in an order of chance the least and the greatest value tell a reader nothing
-            plain.write_parquet(
-                path, compression=packed, statistics={"null_count": True} if packed == "snappy" else True
-            )
+            if part:
+                plain.write_parquet(path, compression="snappy", statistics={"null_count": True})
+            else:
+                plain.write_parquet(path, compression="zstd")
         elif kind == "excel":
             _store_excel(frame, path)
         elif path.name.lower().endswith(".gz"):
@@ -481,7 +482,7 @@ def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, sepa
     rows = {}
     for number, frame in enumerate(frames):
         name = f"part-{number:05d}.{ending}"
-        store(frame, folder / name, separator, packed="snappy")  # as engines do, in half the time
+        store(frame, folder / name, separator, part=True)
         rows[name] = frame.height
     return rows
 
