@@ -130,10 +130,27 @@ SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 
 
+def least_rows(histogram: Histogram, need: Requirement) -> int:
+    """No group of the table can have fewer rows than this: no value may take more than its share of them.
+
+    Of n rows a value has n / l at most, rounded down, and no more than the table has.  Five rows with at most a third
+    of each value need five values, six need three.  O(values) for each size that cannot be.
+    """
+    n = most = need.smallest
+    for j in need.sensitive_columns:
+        held, l = np.bincount(histogram.sensitive[:, j], weights=histogram.count), need.frequency[j]
+        while l > 1 and np.minimum(held, n // l).sum() < n:
+            n += 1
+            if n > 2 * (most + l):  # no table of these values can be eligible, which others refuse
+                return most
+    return n
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.
 
+    k         rows that the least group has, which its shares may raise
     cell      int64[n]     cell of each row, rising
     leaf      int64[m, t]  slots of each cell
     frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
@@ -160,7 +177,7 @@ class Rows:
         return cls(
             histogram=task.histogram,
             recoding=task.recoding,
-            k=need.smallest,
+            k=least_rows(task.histogram, need),
             frequency=np.array([need.frequency[j] for j in asked], np.int64),
             distinct=np.array([need.distinct[j] for j in asked], np.int64),
             sensitive=np.ascontiguousarray(task.histogram.sensitive[:, asked]),
