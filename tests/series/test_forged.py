@@ -94,6 +94,8 @@ FORGERIES: dict[str, Callable[[Path, Path], object]] = {
     **{f"order {o}, sealed again": lambda p, _, o=o: renumbered(p, o)
        for o in itertools.permutations(range(1, PARTS + 1)) if o != (1, 2, 3, 4)},
     **{f"part {n} left out": lambda p, _, n=n: shutil.rmtree(part(p, n)) for n in range(1, PARTS)},
+    "part 2 left out and the gap closed": lambda p, _: [
+        shutil.rmtree(part(p, 2)), *(part(p, n).rename(part(p, n - 1)) for n in range(3, PARTS + 1))],
     **{f"part {n} also as {to}": lambda p, _, n=n, to=to: repeat(p, n, to)
        for n in range(1, PARTS + 1) for to in range(1, PARTS + 2) if n != to},
     **{f"part {n} of another series": lambda p, o, n=n: taken_from(o, p, n) for n in range(1, PARTS + 1)},
