@@ -69,6 +69,12 @@ def released(kind: str) -> tuple[shoal.Crosswalk, Any]:
     return clusters(kind), LINE
 
 
+def real(name: str) -> Path:
+    """A file or folder of the real data, which lie outside the repository: a test is skipped where they do not."""
+    found = [p for above in Path(__file__).parents if (p := above / "shared" / "data" / name).exists()]
+    return found[0] if found else pytest.skip("the real data are not beside the project")
+
+
 def handed(frame: pl.DataFrame, kind: str, folder: Path) -> tuple[Any, dict[str, Any]]:
     """The table as another kind of frame, as a file, or in DuckDB, and the engine that reads it."""
     if kind in ("pandas", "pyarrow", "lazy", "polars"):

@@ -16,9 +16,8 @@ from shoal.judge.file import seal
 from shoal.judge.tables.large import hash_of
 from tests import commands
 from tests.commands import Done
+from tests.data import real
 from tests.regions.test_geography import grid
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def run(*arguments: object) -> Done:
@@ -283,9 +282,8 @@ def test_polygons_alone_and_several_thresholds(folder):
     assert json.loads(done.stdout)["regions"] == 5
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
 def test_rhode_island():
-    place = DATA / "zip_graph_ri"
+    place = real("zip_graph_ri")
     done = run(
         place / "nodes.csv", place / "edges.csv", "--weight", "population", "--k", 20000, "--objective", "count",
         "--seed", 1, "--json",
