@@ -37,14 +37,6 @@ def test_a_wrong_column_shows_nobody(folder, monkeypatch, capsys, words):
     assert "HIV" not in done.said
 
 
-def test_a_hierarchy_without_its_way_to_publish_is_said(folder, monkeypatch, capsys):
-    Path("age.csv").write_text("\n".join(f"{a};young;*" for a in range(31, 37)))
-    words = "anonymize lc.csv --quasi age --identifiers name --k 2 --hierarchy age=age.csv"
-    done = run(*words.split())
-    assert done.returncode == 2
-    assert "--publish hierarchy" in done.said
-
-
 def test_the_ends_of_a_star_are_not_known():
     frame = pl.DataFrame({"age": [20, 30, 40, 50, 50, 50], "town": list("aaabbb")})
     release = shoal.anonymize(frame, quasi_identifiers=["age", "town"], k=3, effort="fast")

@@ -178,40 +178,6 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
     assert sorted(a.splitlines()) == sorted(c.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "says"),
-    [
-        (["--x", "lon", "--y", "lat", "--k", 5], 2, "did you mean 'lng'"),
-        (["--x", "name", "--y", "lat", "--k", 5], 2, "holds no numbers in any row"),
-        (["--x", "lng", "--y", "lat", "--k", 500], 3, "fewer than k = 500"),
-        (["--x", "lng", "--y", "lat", "--k", 0], 2, "--k 0: a whole number of at least 1"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--weight", "diagnosis"], 2, "whole number"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--method", "kdtree"], 2, "kd_tree"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--effort", "lots"], 2, "effort"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "-o", "nowhere/out.csv"], 2, "no folder"),
-        (
-            ["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"],
-            2,
-            "a map is written as .html, .htm, .png, .svg or .pdf",
-        ),
-        (["--x", "lng", "--y", "count", "--k", 5, "--tiles", "t.geojson"], 2, "projected"),
-    ],
-)
-def test_refusals(points, tmp_path, arguments, status, says):
-    done = run(points, *arguments, "--json", cwd=tmp_path)
-    assert done.returncode == status
-    assert says in json.loads(done.stdout)["error"]["message"]
-    assert "n17" not in done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_input_is_not_overwritten(points):
-    before = points.read_bytes()
-    done = run(points, "--x", "lng", "--y", "lat", "--k", 5, "-o", points)
-    assert done.returncode == 2
-    assert points.read_bytes() == before
-
-
 def test_a_column_in_the_way_is_named(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("x,y,tile\n" + "1,2,3\n" * 4)

@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pairs.csv": "u,v\na,b\nb,c",
         "strangers.csv": "u,v\na,z\nb,c",
         "jobs.csv": "job,count\nsmith,3\nbaker,4\ncook,9",
+        "odd.csv": "job,count,age\nsmith,-1,9\nbaker,2,10\ncook,4,unknown\n,3,11.5",
         "age.csv": "20;young;*\n21;young;*\n22;old;*\n23;old;*",
         "holes.csv": "20;young;*\n21;young;*",
         "misspelled.toml": 'k = 5\nquasi_identifers = ["age"]',
@@ -60,6 +61,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 A = f"anonymize people.csv {ROLES}"
 W = "anonymize weighed.csv --quasi age,town --sensitive disease"
+T = "tiles people.csv --x lon --y lat"
+G = "gather people.csv --r 5 --columns"
+L = "labels jobs.csv --label job --count count"
+R = "regions areas.csv pairs.csv --weight people"
 WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, and what to do
     # the command itself
     ("anonimize people.csv", 2, "no command 'anonimize'; did you mean shoal anonymize?"),
@@ -237,6 +242,44 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     ("labels jobs.csv --label job --count count --k 5 --method bicriteria -o b.csv", 2, "so no crosswalk or hierarchy"),
     ("cellular people.csv --columns age --r 2 --method tight", 2, "use 'search' or 'three_step' with r"),
     ("keygen nowhere/key", 2, "there is no folder 'nowhere'"),
+    ("reproduce name -o r", 2, "did you mean 'names'"),
+    # settings of tiles, clusters, labels and regions
+    (f"{T} --k 0", 2, "--k 0: a whole number of at least 1"),
+    (f"{T} --k 5 --weight disease", 2, "whole number"),
+    (f"{T} --k 5 --method kdtree", 2, "did you mean 'kd_tree'"),
+    (f"{T} --k 5 --effort lots", 2, "'lots' is not an effort"),
+    (f"{T} --k 5 --map map.docx", 2, "a map is written as .html, .htm, .png, .svg or .pdf"),
+    (f"{T} --k 5 --max-width 0.001", 3, "--sparse leave-out"),
+    ("tiles people.csv --x lon --y age --k 5 --coordinates projected --tiles t.geojson", 2, "projected"),
+    ("tiles people.csv --x lat --y lan --k 5", 2, "'lan' is not a column; did you mean 'lon'?"),
+    (f"{G} age,age", 2, "'age' is named twice"),
+    (f"{G} age --weights disease=2", 2, "'disease'"),
+    (f"{G} age --weights age=much", 2, "not a number"),
+    (f"{G} age --categories disease", 2, "'disease'"),
+    (f"{G} age --center median", 2, "kind of center"),
+    (f"{G} agee", 2, "did you mean 'age'?"),
+    (f"{L} --k 0", 2, "at least 1"),
+    (f"{L} --k 5 --method fo1d", 2, "did you mean 'fold'"),
+    (f"{L} --k 5 --hierarchy h.csv --levels x", 2, "not a list of whole numbers"),
+    ("labels odd.csv --label job --count count --k 2", 2, "number below 0"),
+    ("labels jobs.csv --label job --count cuont --k 2", 2, "did you mean 'count'"),
+    ("intervals odd.csv --value age --k 2", 2, "1 of its 4 different values are none"),
+    ("intervals odd.csv --value job --k 2", 2, "missing values"),
+    (f"{R} --k 6 --k 7", 2, "give one for each"),
+    (f"{R} --k 6 --islands sink", 2, "'join'"),
+    (f"{R} --k 6 --method tre", 2, "did you mean 'tree'"),
+    (f"{R} --k 6 --compare-prefix 0", 2, "at least 1"),
+    (f"{R} --k 6 --coordinates polar", 2, "'projected'"),
+    (f"{R} --k 6 --regions 2,", 2, "no whole number"),
+    (f"{R} --k 3 --levels 9,", 2, "no whole numbers"),
+    (f"{R} --k 8 --levels 16,12", 2, "must rise from --k through --levels, not 8, 16, 12"),
+    (f"{R} --k 8 --levels 8", 2, "must rise"),
+    (f"{R} --k 8 --levels many", 2, "--levels 'many' holds no whole numbers"),
+    (f"{R} --k 8 --levels 16 --levels 20", 2, "2 of --levels for 1 of --k"),
+    (f"{R} --k 8 --weight people --k 2 --levels 16 --levels 4,9", 2, "give as many for each"),
+    (f"{R} --k 8 --levels 16 --regions 9", 2, "one number for 2 levels"),
+    (f"{R} --k 8 --levels 16 --at-most areas=4,9,20", 2, "3 values for 2 levels"),
+    (f"{R} --k 8 --levels 16 --hierarchy zip.parquet", 2, "a hierarchy is written as .csv or .txt"),
 ]  # fmt: skip
 
 

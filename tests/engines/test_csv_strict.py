@@ -18,15 +18,10 @@ from shoal.engines.csv import examine
 from shoal.engines.open import open_file, open_table
 from shoal.engines.store import read_table
 from shoal.errors import InputError, PolicyError
+from tests.engines.test_files import written
 from tests.fuzz.csv_bytes import bent, outcome
 
 SECRET = "SECRET"
-
-
-def written(folder: Path, content: bytes, name: str = "t.csv") -> Path:
-    path = folder / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    return path
 
 
 REFUSED: list[tuple[bytes, str]] = [
@@ -42,6 +37,7 @@ REFUSED: list[tuple[bytes, str]] = [
     (b'a,b\n"SECRET"\r,1\n', "line 2, column 1: text after a closing quote"),
     (b'a,b\n1, "SECRET"\n', "line 2, column 2: a quote inside a field"),
     (b"a,b,c\n1,2,SECRET\n1,SECRET\n", "fewer fields in line 3"),
+    (b"a,b,c\n1,SECRET\n1,2,SECRET\n", "fewer fields in line 2"),
     (b'a,b,c\n1,"2,\n2",3\nSECRET,2\n', "fewer fields in line 4"),
     (b"a,b\n1,2\n\nSECRET,2,3\n", "more fields in line 4"),
     (b'a,b\n"x\ny",2\n"SECRET,\n\n",2,3\n', "more fields in line 4"),

@@ -17,8 +17,8 @@ from shoal.engines.propose import propose
 from shoal.engines.recognize import by_name, by_values, period_of
 from shoal.engines.unassigned import counts_of
 from shoal.errors import InputError
+from tests.data import real
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 N = 60
 
 
@@ -133,12 +133,17 @@ def test_other_names_are_not(name: str) -> None:
                 "num_medications": "sensitive", "insulin": "insensitive", "metformin": "insensitive",
             },
         ),
+        (
+            "census_income/census_income.csv.gz",
+            {
+                "Age": "quasi-identifier", "Race": "quasi-identifier", "BirthPlace": "quasi-identifier",
+                "IncomeClass": "sensitive",
+            },
+        ),
     ],
 )  # fmt: skip
 def test_real_tables(file: str, wanted: dict[str, str]) -> None:
-    if not (DATA / file).exists():
-        pytest.skip("the real data sets are not beside the project")
-    found = {c.name: c for c in propose(DATA / file)}
+    found = {c.name: c for c in propose(real(file))}
     assert {name: found[name].role for name in wanted} == wanted
     if "patient_nbr" in wanted:
         assert any("more than one row" in w for w in found["patient_nbr"].warnings)

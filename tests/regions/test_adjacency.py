@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,10 @@ import pytest
 from shoal.engines import geography as geo
 from shoal.engines.shapes import adjacency, neighbors
 from shoal.errors import InputError, PolicyError
+from tests.data import real
 from tests.regions.test_geography import grid, named, square
 
 shapely = pytest.importorskip("shapely")
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def bricks(width, height, seed):
@@ -276,9 +275,8 @@ def test_systems_that_cannot_be_are_refused(tmp_path):
     assert "taken as a plane" in found.said[0]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
 def test_real_zip_codes_simplified_alone():
-    folder = DATA / "zip_graph_ri"
+    folder = real("zip_graph_ri")
     table, drawn = geo.read(folder / "nodes.csv", folder / "edges.csv"), geo.read(folder / "boundaries.geojson")
     rough = []
     for name in drawn.ids:

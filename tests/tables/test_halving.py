@@ -22,8 +22,8 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.methods.kernelize import distribute, kernelize
 from shoal.problems.tables.three_phase import in_stars, stars_from_tuples
-from tests.oracles.exact import divide_and_conquer, recodings, rows_of
 from tests.oracles.exact import partitions as every_partition
+from tests.oracles.exact import recodings, rows_of
 
 
 @settings(deadline=None, max_examples=15)
@@ -34,13 +34,6 @@ def test_halving_against_the_other_exact_method(rows, k):
     assert found.certificate.optimal
     assert found.certificate.cost == group(histogram, KAnonymity(k), "optimal", seed=0).certificate.cost
     assert found.certificate.details["stopped"] is None
-
-
-def test_the_oracle_by_halves_agrees():
-    rows = [tuple(r) for r in np.random.default_rng(3).integers(0, 2, (9, 4)).tolist()]
-    assert group(Histogram.from_rows(np.array(rows)), KAnonymity(3), "halving").certificate.cost == divide_and_conquer(
-        rows, 3
-    )
 
 
 def test_out_of_time_it_keeps_a_bound(ticking):
