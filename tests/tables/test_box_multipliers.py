@@ -22,7 +22,8 @@ from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.recoding.ranges import Grid
 from shoal.model.task import Task
 from shoal.problems.tables.bounds import bounds, boxes
-from tests.oracles.tables import least_loss, least_total, row_loss
+from shoal.problems.tables.groups import least_rows
+from tests.oracles.tables import eligible, least_loss, least_total, row_loss
 from tests.tables.drawn import KINDS, TREE, tasks
 
 
@@ -44,7 +45,7 @@ def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...]) -> float:
 
 def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
     """By how much the worst group of K rows exceeds K times its loss, for each anchor; every group is looked at."""
-    group, count = task.requirement.smallest, p.cells.count
+    group, count = p.cells.group, p.cells.count
     place = np.empty(at.size, int)
     place[np.argsort(-at, kind="stable")] = np.arange(at.size)
     worst = np.zeros(at.size)
@@ -106,6 +107,43 @@ def test_rows_passed_over_hide_no_group(seed):
             excess = boxes._sweep(p, at, None)[0]
         assert (excess >= expected - 1e-9).all()
     np.testing.assert_allclose(excess, expected, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=200)
+@given(task=tasks(most=8, sensitive=(1, 2), least=3))
+def test_the_least_group_has_as_many_rows_as_shares_ask(task):
+    held, need = np.repeat(task.histogram.sensitive, task.histogram.count, axis=0), task.requirement
+    sizes = [
+        n
+        for n in range(1, len(held) + 1)
+        for some in combinations(range(len(held)), n)
+        if eligible([tuple(row) for row in held[list(some)].tolist()], need.k, need.frequency, need.distinct)
+    ]
+    assert need.smallest <= least_rows(task.histogram, need) <= min(sizes)
+    if need.frequency[1:] in ((), (1,)) and max(need.distinct) == 1:  # one condition alone decides
+        assert least_rows(task.histogram, need) == min(sizes)
+
+
+def test_five_rows_of_four_values_cannot_keep_to_thirds():
+    table = Histogram.from_rows(np.zeros((12, 1), np.int64), np.arange(12)[:, None] % 4)
+    assert least_rows(table, Requirement(5, (3,), (1,))) == 6
+    assert least_rows(table, Requirement(5, (4,), (1,))) == 8
+    assert least_rows(table, Requirement(5, (2,), (1,))) == 5
+
+
+def test_scarce_rows_are_paid_for_where_a_value_may_have_half_of_a_group():
+    """In both places one value is scarce, so most rows must find a group in the other place.
+
+    With prices of 0 and more, a scarce row counts for every row that asks for it, and less than half is proved.
+    """
+    place, value = np.repeat([0, 1], 5), np.array([0, 0, 0, 0, 1, 0, 1, 1, 1, 1])
+    table = Histogram.from_rows(np.stack([place, np.array([0, 0, 1, 1, 0, 1, 0, 0, 1, 1])], axis=1), value[:, None])
+    recoding = Recoding((Levels.stars(2), Levels.tree(np.array([[0, 1], [0, 0]]), weight=0.1)), "ncp")
+    task = Task(table, Requirement(2, (2,), (1,)), recoding)
+    p = boxes.Pairs.of(task)
+    proved = boxes.raised(p, (boxes.neighbors(task, None) - p.alone)[p.order], 60, None)
+    best = least_loss(table, task.requirement, recoding)
+    assert proved is not None and 0.9 * best <= float(p.cells.count @ proved[0]) <= best + 1e-9
 
 
 @settings(deadline=None, max_examples=200)
