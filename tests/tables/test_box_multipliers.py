@@ -143,7 +143,8 @@ def test_scarce_rows_are_paid_for_where_a_value_may_have_half_of_a_group():
     p = boxes.Pairs.of(task)
     proved = boxes.raised(p, (boxes.neighbors(task, None) - p.alone)[p.order], 60, None)
     best = least_loss(table, task.requirement, recoding)
-    assert proved is not None and 0.9 * best <= float(p.cells.count @ proved[0]) <= best + 1e-9
+    assert proved is not None
+    assert 0.9 * best <= float(p.cells.count @ proved[0]) <= best + 1e-9
 
 
 @settings(deadline=None, max_examples=200)
