@@ -17,7 +17,7 @@ from shoal.cli.options import (
     PUBLISHED,
     TABLES,
     Decision,
-    Source,
+    SourceOptions,
     asks,
     flag,
     with_options,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.model.policy import Policy
 
 
-class Files(NamedTuple):
+class ReleaseFiles(NamedTuple):
     """What is written, and with what keys."""
 
     output: str | None = flag(
@@ -82,9 +82,9 @@ def anonymize(
         "A TOML file with the same settings; or a certificate, for the next table: people in both are less protected.",
     ),
     said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
-    files: Files = Files(),
+    files: ReleaseFiles = ReleaseFiles(),
     decision: Decision = Decision(),
-    source: Source = Source(),
+    source: SourceOptions = SourceOptions(),
     after: After = After(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -170,7 +170,7 @@ def anonymize(
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
-def _server_of(files: Files) -> tuple[str, str] | None:
+def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     """The address and the table of a server that a release goes to; None where it goes to a file."""
     from shoal.engines.source import is_server
     from shoal.errors import PolicyError

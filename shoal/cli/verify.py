@@ -13,7 +13,18 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short
-from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Source, Text, flag, with_options
+from shoal.cli.options import (
+    DECIDED_BY,
+    EXPLORED,
+    FORCE,
+    JSON_,
+    PURPOSE,
+    RECIPIENT,
+    SourceOptions,
+    Text,
+    flag,
+    with_options,
+)
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
@@ -162,7 +173,7 @@ def series(
     output: Path | None = flag(None, "-o", "--output", "For waiting: file for the rows that wait."),
     force: bool = FORCE,
     sign: Path | None = flag(None, "--sign", "For add and view: private key that signs the certificate; see keygen."),
-    source: Source = Source(),
+    source: SourceOptions = SourceOptions(),
     as_json: bool = JSON_,
 ) -> None:
     """Publish a series of releases: months and corrections."""

@@ -245,7 +245,7 @@ def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(center
     sure = shoal.gathering.gather(points, 3, method="exact", centers=centers)
     assert sure.cost == pytest.approx(best)
     assert sure.certificate.guarantee.factor == 1
-    monkeypatch.setattr(exact.Program, "solve", lambda _self, _seconds: (None, -math.inf, False))
+    monkeypatch.setattr(exact.BinaryProgram, "solve", lambda _self, _seconds: (None, -math.inf, False))
     hasty = shoal.gathering.gather(points, 3, method="exact", centers=centers)
     check(hasty, points, 3, 0, free=centers == "anywhere")
     assert hasty.certificate.guarantee.factor is None

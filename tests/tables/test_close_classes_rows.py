@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.close_classes import Classes, Placed, covering, settle
+from shoal.kernels.tables.close_classes import OpenClasses, RowsOnArcs, covering, settle
 from shoal.kernels.tables.eligible import prices
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
@@ -25,7 +25,7 @@ from shoal.problems.tables.search.close_classes import (
     ANEW,
     Close,
     Limit,
-    Plan,
+    RoundPlan,
     approach,
     close_rule,
     near_classes,
@@ -83,7 +83,7 @@ def groups_meet(rows: Rows, group: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
 @pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
-def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: Plan) -> None:
+def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: RoundPlan) -> None:
     for seed in range(4):
         task, rows = made(seed, 150, kind)
         group = rows.labels(start(task, rows))
@@ -95,7 +95,7 @@ def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: Plan) -> No
 
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
-def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
+def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: RoundPlan) -> None:
     monkeypatch.setattr(close_classes, "BLOCK", 60)
     task, rows = made(5, 240, "levels")
     found = settled(task, rows, rows.labels(start(task, rows)), 1, plan._replace(sweeps=60.0))
@@ -160,7 +160,9 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
         share = random.dirichlet(np.ones(5))
         held = random.integers(0, 9, 15)
         first, owner, none = np.array([0, 5, 10, 15]), np.repeat(np.arange(3), 5), np.zeros(0, np.int64)
-        classes = Classes(none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 0.0, 3)
+        classes = OpenClasses(
+            none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 0.0, 3
+        )
         kept = trimmed(classes, held)
         assert ((kept >= 0) & (kept <= held)).all()
         for c in range(3):
@@ -171,7 +173,7 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
 
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
-def test_models_asked_for_beside_it_hold_too(plan: Plan) -> None:
+def test_models_asked_for_beside_it_hold_too(plan: RoundPlan) -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
     found = settled(task, rows, rows.labels(start(task, rows)), 0, plan._replace(sweeps=60.0))
     value = rows.sensitive[rows.cell, 0]
@@ -214,7 +216,7 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     key, pair = np.unique(tuples * np.int64(4) + value, return_inverse=True)
     pair = pair.reshape(-1).astype(np.int32)
     order = np.argsort(tuples, kind="stable")
-    classes = Classes(first, pair, np.concatenate([[0], np.cumsum(task.histogram.count)]),
+    classes = OpenClasses(first, pair, np.concatenate([[0], np.cumsum(task.histogram.count)]),
                       np.searchsorted(tuples[order], np.arange(len(state) + 1)), order,
                       np.repeat(cells, np.diff(first))[order], key // 4,
                       np.searchsorted(key // 4, np.arange(len(state) + 1)), share[key % 4],
@@ -223,7 +225,7 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     held = np.bincount(classes.pair[at], minlength=key.size).astype(np.int64)
     size = np.bincount(key // 4, weights=held, minlength=len(state)).astype(np.int64)
     cell = rows.cell.astype(np.int64)
-    placed = Placed(cell, at, held, size)
+    placed = RowsOnArcs(cell, at, held, size)
     beyond = settle(classes, placed, 0.3, 1.0, 20_000, np.array([5], np.uint64))
     assert ((first[cell] <= at) & (at < first[cell + 1])).all()
     assert (held == np.bincount(classes.pair[at], minlength=key.size)).all()
@@ -261,7 +263,7 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
     group = rows.labels(start(task, rows))
     plans, whole = [], np.zeros_like(group)
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: None) -> object:
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: None) -> object:
         plans.append(plan)
         return group if turn == 2 else whole  # the dearest grouping there is is no gain
 
@@ -286,7 +288,7 @@ def test_with_little_time_rows_settle_where_they_are(monkeypatch: pytest.MonkeyP
     task, rows = made(3, 120, "levels")
     group, plans = rows.labels(start(task, rows)), []
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: float) -> object:
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: float) -> object:
         plans.append(plan)
         return group
 
@@ -341,7 +343,7 @@ def test_rows_have_moved_when_the_clock_says_so(monkeypatch: pytest.MonkeyPatch,
     close, limit = program(2)
     count, now, moved = close.program.arcs.count, [100.0], []
 
-    def settle(classes: Classes, *given: object) -> float:
+    def settle(classes: OpenClasses, *given: object) -> float:
         moved.append(int(given[-2]))
         now[0] += each * moved[-1]
         return 0.0
@@ -371,7 +373,7 @@ def test_rows_of_classes_that_lack_something_move_first() -> None:
     pair = np.stack([2 * mine + value, 2 * other + value], axis=1).reshape(-1).astype(np.int32)
     into = owner[pair]
     order = np.argsort(into, kind="stable")
-    classes = Classes(
+    classes = OpenClasses(
         start_of, pair, np.arange(cells + 1), np.searchsorted(into[order], np.arange(2 * pairs + 1)), order,
         np.repeat(np.arange(cells), 2)[order], owner, np.arange(0, cells + 1, 2), np.full(cells, 0.5),
         np.zeros(2 * pairs), t, 0.0, 1,
@@ -382,7 +384,7 @@ def test_rows_of_classes_that_lack_something_move_first() -> None:
         at[0], at[3] = 1, 7  # a row of value 0 and one of value 1 have changed sides
         held = np.bincount(pair[at], minlength=cells).astype(np.int64)
         size = np.bincount(owner, weights=held, minlength=2 * pairs).astype(np.int64)
-        placed = Placed(np.arange(cells), at, held, size)
+        placed = RowsOnArcs(np.arange(cells), at, held, size)
         left = settle(classes, placed, 1e-9, 1e5, 100, np.array([seed], np.uint64))
         mended += left == 0
     assert mended >= 8

@@ -60,8 +60,8 @@ def test_spare_rows_are_those_whose_group_stays_eligible(task):
     begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
     free = np.empty(labels.size, bool)
     need = (rows.k, rows.frequency, rows.distinct)
-    groups = kernels.Groups(labels, begin, member, np.zeros(begin.size - 1), free)
-    kernels.spare(kernels.Rows(rows.slots, np.zeros((labels.size, 0), np.int64), value, *need), groups)
+    groups = kernels.GroupMembers(labels, begin, member, np.zeros(begin.size - 1), free)
+    kernels.spare(kernels.ValuedRows(rows.slots, np.zeros((labels.size, 0), np.int64), value, *need), groups)
     need = task.requirement
     for x in range(labels.size):
         others = [i for i in np.flatnonzero(labels == labels[x]) if i != x]

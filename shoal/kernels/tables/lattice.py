@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import GroupRequirement, Triples, in_order_of_persons
+from shoal.kernels.tables.eligible import GroupRequirement, in_order_of_persons
 from shoal.kernels.tables.subsets import Scratch, keep_of, part_of
 
-__all__ = ["GroupRequirement", "Loans", "Raised", "Stock", "Triples", "publish", "publish_priced"]
+__all__ = ["GroupRequirement", "Loans", "Raised", "Stock", "publish", "publish_priced"]
 
 
 class Raised(NamedTuple):
@@ -460,7 +460,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
 
     left int64[m] updated
     floor float64[v]   out: loss per row above the prices of the class that came nearest to them, published or not
-    out ``Triples``, written as by ``publish``;  returns (nodes done, triples written, next group).
+    out ``GroupTriples``, written as by ``publish``;  returns (nodes done, triples written, next group).
     O(cells left * (d + K)) per node.
     """
     quasi, _, at, size, _ = raised

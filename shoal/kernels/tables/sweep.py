@@ -12,7 +12,7 @@ from shoal.kernels.tables.multipliers import BoundedRows, Tight, take
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
 
 
-class Lattice(NamedTuple):
+class CellsInLattice(NamedTuple):
     """A table of m cells and d columns in the lattice of its columns' levels.
 
     quasi    int32[m, d]   codes
@@ -48,7 +48,7 @@ class Need(NamedTuple):
     per_value: bool
 
 
-class Prices(NamedTuple):
+class CellPrices(NamedTuple):
     """price float64[m], order int64[m] the cells by falling price (any order in mode 0), active bool[m]."""
 
     price: np.ndarray
@@ -56,7 +56,7 @@ class Prices(NamedTuple):
     active: np.ndarray
 
 
-class Least(NamedTuple):
+class SweepResult(NamedTuple):
     """What a pass over the lattice lowers or writes down: out float64[m], at_node float64[nodes] or a sum float64[1],
     and classes."""
 
@@ -321,7 +321,7 @@ def _lower(inside, b, e, need, prices, asleep, dearest, out):
 def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
-    lattice, need, prices, least_of  ``Lattice``, ``Need``, ``Prices``, ``Least``
+    lattice, need, prices, least_of  ``CellsInLattice``, ``Need``, ``CellPrices``, ``SweepResult``
     fixed int64[f]  levels of the first f columns
     budget int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
     mode 0: out = cost c of the cheapest class that counts

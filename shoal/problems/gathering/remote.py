@@ -192,7 +192,7 @@ class _Remote:
                 center[:opened] = preset[1]
             wanted = np.zeros(self.centers.size, np.bool_)
             opened = quick(kernels.open_remote, order.size * lists.near.size / space.n * LONGEST * r)(
-                kernels.Near(lists.near, lists.far, lists.rho, lists.tau),
+                kernels.NearestPoints(lists.near, lists.far, lists.rho, lists.tau),
                 kernels.Longer(self.line, self.start, self.stop, self.wide, self.far),
                 order, r, reach, kernels.Opened(owner, center), wanted, opened,
             )  # fmt: skip

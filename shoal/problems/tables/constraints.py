@@ -37,7 +37,7 @@ from shoal.model.certificate import Guarantee, tight
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.privacy import DeltaPresence, KMap
 from shoal.model.privacy.base import CLOSE, said
-from shoal.model.recoding import Published, Recoding
+from shoal.model.recoding import PublishedCodes, Recoding
 from shoal.model.task import Constraints, Grouping, Population, Task, refuse_infeasible, uncovered
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import total
@@ -228,7 +228,7 @@ class _Wide(NamedTuple):
     """
 
     grouping: Grouping
-    shows: Published | None = None
+    shows: PublishedCodes | None = None
     loss: float = np.inf
     bound: float = 0.0
 
@@ -241,11 +241,11 @@ def with_population(task: Task, population: Population, method: str) -> Grouping
     rest = replace(task, constraints=replace(task.constraints, population=None))
     if not task.histogram.rows:
         return solve(rest, method)
-    asked = _Asked(rest, population, method)
+    asked = _PopulationQuestion(rest, population, method)
     return asked.certified(asked.solved())
 
 
-class _Asked:
+class _PopulationQuestion:
     """One question beside a population.
 
     task   the table without its people;  strict: asked for the stricter thing that its own rows can say

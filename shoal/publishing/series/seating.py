@@ -57,7 +57,7 @@ class Hand:
         return len(self.signature) - len(self.rows)
 
 
-class People:
+class HashedRows:
     """A table at hand: published values, sensitive value and keyed hash of every row.
 
     code  int64[rows, columns], numbers of the values;  words: hash -> value
@@ -133,7 +133,7 @@ class Seating:
     text  int64[classes, columns], numbers of the published texts;  size, loss: rows, and loss of one row
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: HashedRows) -> None:
         self.people = people
         self.classes: dict[int, _Class] = {}
         self.text = np.zeros((16, len(people.columns)), np.int64)

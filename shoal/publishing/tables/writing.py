@@ -52,8 +52,8 @@ from shoal.engines.store import (
 from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import (
-    Held,
-    Required,
+    ReleaseContents,
+    ReleaseRequirement,
     count_elsewhere,
     count_release,
     hash_of,
@@ -286,7 +286,7 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return text
 
 
-def read_back(release: Any, path: Path, separator: str) -> Held:
+def read_back(release: Any, path: Path, separator: str) -> ReleaseContents:
     """What stands on disk, counted."""
     names = [*release.policy.grouped, *release.policy.sensitive]
     if release.policy.judge == "engine":
@@ -295,7 +295,7 @@ def read_back(release: Any, path: Path, separator: str) -> Held:
 
 
 def judge_written(
-    release: Any, held: Held, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
+    release: Any, held: ReleaseContents, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
 ) -> None:
     """What stands on disk judged; VerificationError unless it is what was decided, row for row.
 
@@ -305,7 +305,7 @@ def judge_written(
     policy = release.policy
     blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
-    asked = Required(
+    asked = ReleaseRequirement(
         quasi=policy.grouped,
         sensitive=policy.sensitive,
         models=policy.of_rows,

@@ -330,8 +330,8 @@ class Sweeper:
             split += 1
         parts = list(np.ndindex(*self.height[self.columns[:split]]))
         order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
-        prices = sweep.Prices(price if mode else np.zeros(h.cells), order, active)
-        table = sweep.Lattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
+        prices = sweep.CellPrices(price if mode else np.zeros(h.cells), order, active)
+        table = sweep.CellsInLattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
         need = sweep.Need(
             self.sensitive,
             self.values,
@@ -360,7 +360,7 @@ class Sweeper:
                     return True
                 if stop.is_set() or (until is not None and clock() > until):
                     return False
-                least = sweep.Least(found[worker], at_node[worker], tight[worker] if tight else NONE)
+                least = sweep.SweepResult(found[worker], at_node[worker], tight[worker] if tight else NONE)
                 looks[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, looks[worker], least)
                 if looks[worker] < 0:
                     return False
@@ -475,7 +475,7 @@ class Sweeper:
         """
         from scipy.sparse import csr_array
 
-        from shoal.problems.programs import Constraints, solve
+        from shoal.problems.programs import LinearConstraints, solve
 
         h = self.task.histogram
         m = column = h.cells
@@ -517,6 +517,6 @@ class Sweeper:
         objective[:m] = -h.count
         matrix = csr_array((val, (row, col)), shape=(len(limit), column))
         below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
-        limits = Constraints(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        limits = LinearConstraints(matrix, np.full(len(limit), -np.inf), np.array(limit))
         found = solve(objective, limits, below, np.full(column, np.inf), whole=False, seconds=seconds)
         return found.x[:m] if found.finished and found.x is not None else None

@@ -31,7 +31,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError
-from shoal.kernels.tables.eligible import GroupRequirement, Triples
+from shoal.kernels.tables.eligible import GroupRequirement, GroupTriples
 from shoal.model.histogram import Partition, rising
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.bounds.bounds import LOOKS, Sweeper
@@ -59,7 +59,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     nodes = lattice.ordered(task) if lattice.nodes <= ENUMERATED else lattice.chain(task)
     share, t = np.array(rule.measure.table), rule.measure.number
     value, left = rows.sensitive[:, 0].astype(np.int64), h.count.copy()
-    out, quotas = Triples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
+    out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for done, node in enumerate(nodes):
@@ -150,7 +150,7 @@ def _passes(
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
     distinct = int(rows.distinct[0]) if rows.frequency.size else 1
     left = histogram.count.copy()
-    out = Triples.empty(4 * histogram.cells + 16)
+    out = GroupTriples.empty(4 * histogram.cells + 16)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in allowances:
@@ -177,7 +177,7 @@ STAY = 40_000  # rows of pieces that stay, at least
 HELPERS = 8  # times as many pieces as rows that have no group
 
 
-class Runs(NamedTuple):
+class Pieces(NamedTuple):
     """Pieces of groups, equal ones together.
 
     cell int64[x], run int64[x], rows int64[x]  rows of a cell in each piece of a run
@@ -214,7 +214,7 @@ class Thinned:
 
     task: Task
     cells: np.ndarray
-    held: Runs
+    held: Pieces
     aside: tuple[np.ndarray, np.ndarray, np.ndarray]
     each: int
 
@@ -293,11 +293,11 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
     place = np.cumsum(left > 0) - 1
     if asked:
         kept = many > 0
-        held = Runs(place[runs.cell[kept]], runs.run[kept], runs.rows[kept], stay)
+        held = Pieces(place[runs.cell[kept]], runs.run[kept], runs.rows[kept], stay)
     else:
         kept = count > aside
         group = np.unique(group[kept], return_inverse=True)[1].reshape(-1)
-        held = Runs(place[cell[kept]], group, (count - aside)[kept], np.ones(group.size, np.int64))
+        held = Pieces(place[cell[kept]], group, (count - aside)[kept], np.ones(group.size, np.int64))
     return Thinned(replace(task, histogram=small), cells, held, (runs.cell, runs.run, aside), each)
 
 
@@ -307,12 +307,12 @@ def _waiting(task: Task, cell: np.ndarray, count: np.ndarray) -> np.ndarray:
     return h.count - np.bincount(cell, weights=count, minlength=h.cells).astype(np.int64)
 
 
-def _alike(k: int, cell: np.ndarray, count: np.ndarray) -> Runs | None:
+def _alike(k: int, cell: np.ndarray, count: np.ndarray) -> Pieces | None:
     """Of each triple as many rows as make pieces of k: equal rows lose nothing."""
-    return Runs(cell, np.arange(cell.size), np.full(cell.size, k), count // k)
+    return Pieces(cell, np.arange(cell.size), np.full(cell.size, k), count // k)
 
 
-def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Runs | None:
+def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Pieces | None:
     """Groups dealt in turn into pieces as ``Rows.cut`` does, equal pieces together; None if they are hardly equal.
 
     A triple has consecutive ranks in its group, so its rows come to pieces that follow each other, from where the one
@@ -347,7 +347,7 @@ def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count:
     if int(many.sum()) > WORTH * int(own.sum()):
         return None
     run = np.repeat(low - (np.cumsum(many) - many), many) + np.arange(int(many.sum()))
-    return Runs(np.repeat(np.tile(cell, 3), many), run, np.repeat(each, many), times)
+    return Pieces(np.repeat(np.tile(cell, 3), many), run, np.repeat(each, many), times)
 
 
 def _mixes(cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -436,7 +436,7 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     left = histogram.count.copy()
     raised = Raised(histogram.quasi, up, at, size, exact)
     loans = Loans(common, np.zeros_like(left), np.zeros_like(left))
-    out, stock = Triples.empty(4 * histogram.cells + 16), Stock(sensitive, left, loans)
+    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, loans)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0

@@ -27,15 +27,15 @@ from shoal.kernels.tables.multipliers import Arcs
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task, nothing
 from shoal.problems.tables.bounds.certify import SearchReport
-from shoal.problems.tables.bounds.class_program import FIRST_STEP, UNIT, Multipliers, Program, raised
+from shoal.problems.tables.bounds.class_program import FIRST_STEP, UNIT, ClassProgram, Multipliers, raised
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.neighborhood import deal, looks, neighbor_graph, search, steps_of
-from shoal.problems.threads import Workers, flag, threads
+from shoal.problems.threads import SearchThreads, flag, threads
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.close_classes import Classes, SetRequest
+    from shoal.kernels.tables.close_classes import OpenClasses, SetRequest
 
 
 ARCS = 12_000_000  # pairs of cell and class in a program, at most
@@ -76,7 +76,7 @@ class Close:
     cells: np.ndarray
 
     @property
-    def program(self) -> Program:
+    def program(self) -> ClassProgram:
         """What the multipliers belong to."""
         return self.multipliers.program
 
@@ -170,7 +170,7 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
         top=np.full(v, top),
         most=min(2**60 // (2 * all_rows * (all_rows + top)), 2**40),
     )
-    begin = Multipliers(Program(made, loss, False), np.zeros(key.size, np.int64), 0, np.zeros(v))
+    begin = Multipliers(ClassProgram(made, loss, False), np.zeros(key.size, np.int64), 0, np.zeros(v))
     return Close(begin, state, key % values, cells)
 
 
@@ -318,10 +318,10 @@ class _Pricing:
 
     def _found(self, nodes: np.ndarray, asked: SetRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gain and rows of the sets of some nodes, and their cells one after another."""
-        from shoal.kernels.tables.close_classes import Sets, close_sets
+        from shoal.kernels.tables.close_classes import RowSets, close_sets
 
         total = int(self.count.sum())
-        out = Sets(np.empty(2 * total), np.empty(2 * total, np.int64), np.empty(2 * total, np.int64))
+        out = RowSets(np.empty(2 * total), np.empty(2 * total, np.int64), np.empty(2 * total, np.int64))
         gain, many, cell, done = [], [], [], 0
         while done < len(nodes):
             steps, sets = close_sets(self.raised, nodes[done:], self.loss, asked, out)
@@ -358,7 +358,7 @@ class Stage(NamedTuple):
     turns: int
 
 
-class Plan(NamedTuple):
+class RoundPlan(NamedTuple):
     """How a round is settled.
 
     priced  times that tuples are priced in
@@ -379,12 +379,12 @@ class Plan(NamedTuple):
     hot: float = 1.0
 
 
-ANEW = Plan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
+ANEW = RoundPlan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
     Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
 ))  # fmt: skip
-AGAIN = Plan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
+AGAIN = RoundPlan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
     Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
     Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
 ), 0.25)  # fmt: skip
@@ -408,7 +408,9 @@ class Until(NamedTuple):
     cooled: float | None = None
 
 
-def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: Until = Until()) -> np.ndarray:
+def settled(
+    task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: Until = Until()
+) -> np.ndarray:
     """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
 
     turn   seeds the random numbers
@@ -439,7 +441,7 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, un
             made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
         return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
 
-    with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
+    with SearchThreads(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
     out, shift = group.copy(), int(group.max(initial=-1)) + 1
     for block, label in zip(blocks, found, strict=True):
@@ -452,12 +454,12 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, un
 
 def near_classes(
     close: Close, limit: Limit, k: int, near: float, spare: float, at: np.ndarray
-) -> tuple[Classes, np.ndarray]:
+) -> tuple[OpenClasses, np.ndarray]:
     """What the kernel is told of arcs not far from a cell's cheapest or in at, and the arcs, int64[..].
 
     near  how far, by the dearest class;  spare  rows by which classes keep below t;  at int64[n] the arc of every row
     """
-    from shoal.kernels.tables.close_classes import Classes
+    from shoal.kernels.tables.close_classes import OpenClasses
 
     program, arcs = close.program, close.program.arcs
     keep = close.cheapest()[1] <= near * close.dearest * UNIT
@@ -465,7 +467,7 @@ def near_classes(
     pair, cell, v = arcs.pair[keep], program.cell[keep], program.loss.size
     into = program.owner[pair]
     order = np.argsort(into, kind="stable")
-    classes = Classes(
+    classes = OpenClasses(
         start=np.concatenate([[0], np.cumsum(keep)])[arcs.start],
         pair=pair,
         row=np.concatenate([[0], np.cumsum(arcs.count)]),
@@ -484,13 +486,13 @@ def near_classes(
 
 
 def _cooled(
-    close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, seed: np.uint64, until: float | None = None
+    close: Close, limit: Limit, k: int, at: np.ndarray, plan: RoundPlan, seed: np.uint64, until: float | None = None
 ) -> np.ndarray:
     """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t.
 
     until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
     """
-    from shoal.kernels.tables.close_classes import Placed, settle
+    from shoal.kernels.tables.close_classes import RowsOnArcs, settle
 
     v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
     cell = close.program.cell[at]
@@ -501,7 +503,7 @@ def _cooled(
         here = np.searchsorted(kept, at)
         held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
         size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
-        placed, each = Placed(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
+        placed, each = RowsOnArcs(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(plan.hot * heats, prices, strict=True):
             moves = max(1, int(each * pace))
@@ -520,7 +522,7 @@ def _cooled(
     return out
 
 
-def trimmed(classes: Classes, held: np.ndarray) -> np.ndarray:
+def trimmed(classes: OpenClasses, held: np.ndarray) -> np.ndarray:
     """Rows of each pair that stay, int64[p]: classes beyond t give up, one by one, rows of the value most above its
     share."""
     kept, first = held.copy(), classes.first[:-1]

@@ -22,7 +22,7 @@ from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.losses import ENUMERATED, Lattice
 from shoal.problems.tables.search.cascade import guided
 from shoal.problems.tables.search.neighborhood import looks, neighbor_graph, search, steps_of
-from shoal.problems.threads import Workers, flag
+from shoal.problems.threads import SearchThreads, flag
 
 LEAD = 2.0  # how much the prices of common values count
 ROUGH = (-1.2, 0.2, 0.7)  # loss per row above these prices that is accepted, in mean prices
@@ -149,11 +149,11 @@ def lend(
     start = np.concatenate([[0], np.cumsum(size)])
     state = rows.states(group)
     price = prices(rows.slots, state)
-    table = kernels.Rows(rows.slots, leaf, value, rows.k, rows.frequency, rows.distinct)
-    groups = kernels.Groups(group, start, member, price, np.ones(n, bool))
+    table = kernels.ValuedRows(rows.slots, leaf, value, rows.k, rows.frequency, rows.distinct)
+    groups = kernels.GroupMembers(group, start, member, price, np.ones(n, bool))
     kernels.spare(table, groups)
     seeds = seeds[groups.free[seeds]]
-    widest, look = max(most, rows.k, *rows.frequency, *rows.distinct), kernels.Look(PULL, shift % n, LIST)
+    widest, look = max(most, rows.k, *rows.frequency, *rows.distinct), kernels.SeedNeighborhood(PULL, shift % n, LIST)
     count = seeds.size
     made = kernels.Proposals(np.zeros((count, widest), np.int64), np.zeros(count, np.int64), np.zeros(count))
     stop = flag()
@@ -169,7 +169,7 @@ def lend(
                 kernels.Proposals(*(out[part] for out in made)),
             )
 
-    with Workers(os.cpu_count() or 1) as pool:
+    with SearchThreads(os.cpu_count() or 1) as pool:
         list(pool.map(one, range(0, seeds.size, PART)))
     order = np.lexsort((np.arange(seeds.size), -made.gain))
     order = order[made.many[order] > 0]
@@ -215,7 +215,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
         waiting = waiting[np.argsort(-np.bincount(held)[held], kind="stable")]
     workers = os.cpu_count() or 1
     step, stop = -(-BATCH // 8), flag()
-    with Workers(workers) as pool:
+    with SearchThreads(workers) as pool:
         for first in range(0, waiting.size, BATCH):
             part = waiting[first : first + BATCH]
             order = np.lexsort((size, *state.T, price))  # of groups that publish alike the smallest rises least
