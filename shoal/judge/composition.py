@@ -138,7 +138,7 @@ def _with_originals(
     stand, tuples = np.full((len(releases), n), -1), np.full((len(releases), n), -1)
     truth = np.full(n, -1)
     fits, placed = [], []
-    lent = 0
+    used = 0
     for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
         if release.original is None:
             at, table = _anybody(release, given, rows)
@@ -147,8 +147,8 @@ def _with_originals(
             at = np.where((at >= 0) & there[np.maximum(at, 0)], at, -1)
             placed.append("assumed")
         else:
-            at, table, own = rows[lent], given[lent], values.original[lent]
-            lent += 1
+            at, table, own = rows[used], given[used], values.original[used]
+            used += 1
             register = _register(release, table, groups)
             truth[at >= 0] = own[at[at >= 0]]
             if len(given) == len(releases):

@@ -1,7 +1,7 @@
 """Whether published rows are original rows, one to one: a maximum flow over distinct rows with their counts.
 
 Rows that must agree in some columns exactly form blocks.  Within a block an edge joins an original tuple with a
-published one that covers it.  Tuples with one edge left are settled at once and taken out; what remains is one flow.
+published one that covers it.  Tuples with one edge left are decided at once and taken out; what remains is one flow.
 
 The module also counts how many groups must show a value that only one of their rows holds, whichever rows are theirs.
 """
@@ -157,8 +157,8 @@ def assignable(
 
 def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
     """Whether all supply int64[n] can go to demand int64[m], as much in all, along edges (i, k).  As ``assignable``."""
-    settled = leaves_matched(i, k, supply.copy(), demand.copy())
-    return settled is not None and saturates(*settled)
+    left = leaves_matched(i, k, supply.copy(), demand.copy())
+    return left is not None and saturates(*left)
 
 
 def leaves_matched(

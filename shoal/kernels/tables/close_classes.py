@@ -110,9 +110,9 @@ class RowsOnArcs(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def settle(classes, rows, heat, price, moves, random):
-    """Rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis et al.
-    1953).
+def anneal(classes, rows, heat, price, moves, random):
+    """Simulated annealing under one heat: rows move, each by the change of loss + price * rows beyond what is asked
+    (Metropolis et al. 1953).
 
     Half of the moves are of a single row.  In the others a row that can stand in the class it leaves takes its place,
     so that classes which have used up all of t exchange values; where it comes from the class entered, they swap.

@@ -383,7 +383,7 @@ def _try(table, open_, plan, state, seed, bar, turn):
 
 
 @njit(**INNER)
-def _settle(table, open_, plan, s):
+def _move_to_cheaper(table, open_, plan, s):
     """Rows that tuple s can spare go to cheaper tuples; returns the change of the loss."""
     change = 0.0
     x = open_.head[s]
@@ -532,7 +532,7 @@ def open_close(table, of, state, cover, tried, annealing):
         if heat > 0.0:
             bar -= heat * np.log(1.0 - draw(random))
         if open_.size[s] > k:
-            gained += _settle(table, open_, plan, s)
+            gained += _move_to_cheaper(table, open_, plan, s)
             s = open_.of[x]
         if seat.size and draw(random) < POOLED:
             c = int(draw(random) ** 2 * seat.size)

@@ -447,7 +447,7 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
 
 
 @njit(cache=True, nogil=True)
-def settle(slots, leaf, rows, candidates, group, state, size, price):
+def place(slots, leaf, rows, candidates, group, state, size, price):
     """Put rows, one by one, into the candidate where the loss rises least now; group, state, size, price updated.
 
     Only for requirements that a group goes on to meet whatever joins it.  O(r c t).

@@ -184,7 +184,7 @@ def scheme(given: BinCoveringInstance, epsilon: float) -> Cover:
     Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
     """
     eps = _fraction(epsilon)
-    label = _settled(given)
+    label = _preprocessed(given)
     if label is None:
         label = min(_packings(given, eps, given.k, merge=True), key=lambda found: found[0])[1]
     bound = lower_bound(given.sizes, given.k)
@@ -204,7 +204,7 @@ def bicriteria(given: BinCoveringInstance, epsilon: float) -> Cover:
     if eps == 1:
         raise PolicyError("epsilon = 1 would allow empty groups; method 'bicriteria' needs it below 1")
     short = up(given.k * (eps.denominator - eps.numerator), eps.denominator)
-    label = _settled(given)
+    label = _preprocessed(given)
     if label is None:
         found = (p for p in _packings(given, eps / 2, short, merge=False) if p[2] >= short)
         label = min(found, key=lambda p: p[0])[1]
@@ -232,7 +232,7 @@ def _fraction(epsilon: float) -> Fraction:
     return eps
 
 
-def _settled(given: BinCoveringInstance) -> np.ndarray | None:
+def _preprocessed(given: BinCoveringInstance) -> np.ndarray | None:
     """Theorem 10's preprocessing where it gives an optimum at once, else None; sizes are in decreasing order.
 
     Items below k reach k together and some item reaches 3k: Fold, whose other bins stay below 3k, costs that item.

@@ -92,9 +92,9 @@ def exact(task: Districting, bound: CountBound) -> RegionsFound:
     """
     clock = SearchClock.of(task.seconds)
     found = search(task, bound)
-    label, settled = optimal_components(task, bound, found.label, task.n, clock)
+    label, solved = optimal_components(task, bound, found.label, task.n, clock)
     details = dict(found.details)
-    left = ~settled
+    left = ~solved
     if not left.any():
         return _proved(task, bound, label, details)
     details["stopped"] = f"{int(left.sum())} areas lie in components too large to list all their regions"
@@ -109,7 +109,7 @@ def exact(task: Districting, bound: CountBound) -> RegionsFound:
 def optimal_components(
     task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: SearchClock
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The partition with every component of at most ``size`` areas made optimal; and which areas are settled, bool[n].
+    """The partition with every component of at most ``size`` areas made optimal; and which areas are solved, bool[n].
 
     A component is optimal when no partition of it is better in the objectives' order, given how the others stand.
     """
@@ -121,12 +121,12 @@ def optimal_components(
         listed = ConnectedSets.of(task, np.flatnonzero(bound.component == c), clock, cap)
         if listed is not None:
             lists[int(c)] = listed
-    settled = np.isin(bound.component, list(lists))
+    solved = np.isin(bound.component, list(lists))
     if not lists:
-        return label, settled
+        return label, solved
     for i, name in enumerate(task.objective):
         if name in ("max", "excess"):
-            level = _component_level(task, label, ~settled, name)
+            level = _component_level(task, label, ~solved, name)
             for listed in lists.values():
                 level = max(level, listed.bisect(name))
             for listed in lists.values():
@@ -139,7 +139,7 @@ def optimal_components(
         for members in listed.partition():
             label[members] = fresh
             fresh += 1
-    return relabelled(label), settled
+    return relabelled(label), solved
 
 
 def _component_level(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
@@ -418,7 +418,7 @@ def _certificate(
     return Certificate(cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details)
 
 
-_SMALL = 10  # components of so many areas are settled exactly,
+_SMALL = 10  # components of so many areas are solved exactly,
 _MANY = 40  # when there are at most so many of them
 
 
@@ -440,8 +440,8 @@ def auto(task: Districting, bound: CountBound) -> RegionsFound:
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
     if 0 < small <= _MANY:
-        label, settled = optimal_components(task, bound, label, _SMALL, clock)
-        details["settled_exactly"] = int(settled.sum())
+        label, solved = optimal_components(task, bound, label, _SMALL, clock)
+        details["solved_exactly"] = int(solved.sum())
     if task.n <= POOLED and int(label.max()) + 1 < bound.value:
         separated(task, bound)
     if (

@@ -214,16 +214,16 @@ def improve(
     found = [label]
     spend = 1 - _PUT * (not {"compact", "similar"}.isdisjoint(chain))
 
-    def settled() -> bool:
+    def optimal() -> bool:
         return all(_lowest(task, bound, found[-1], name) for name in chain)
 
     for run in range(_RUNS):
-        if settled():
+        if optimal():
             return found[-1]
         share = 1 / (_RUNS - run)
         slot = clock.part(share * spend)
         found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
-    if settled():
+    if optimal():
         return found[-1]
     best = min(found, key=lambda one_of: value(task, one_of, chain))
     return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: value(task, one_of, chain))
@@ -403,7 +403,7 @@ def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     )
     if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
-    elif name == "count":  # led by prices: the number still rises where other objectives have long settled
+    elif name == "count":  # led by prices: the number still rises where other objectives have long stopped
         share, usual = 1.35, int(2.5 * usual)
     else:
         share = 0.25 if name == "max" else 0.3

@@ -25,10 +25,10 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
-from shoal.problems.tables.search.close_classes import approach, close_rule
+from shoal.problems.tables.search.close_classes import anneal_and_search, close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
 from shoal.problems.tables.search.open_close import Candidates, applies, flow_start, open_close
-from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues, three_phase
 from shoal.problems.threads import SearchThreads
@@ -414,7 +414,7 @@ class _Race:
             done = np.array_equal(self.group, plain) and not self.common.size and rule is None
         if not done:
             began = clock()
-            finish = alternate if self.common.size else approach if rule is not None else search
+            finish = open_and_search if self.common.size else anneal_and_search if rule is not None else search
             seeded = replace(small, seed=self.task.seed + 1)
             given = {"steps": self.steps} if finish is search else {}
             self.group, self.report = finish(

@@ -45,7 +45,7 @@ from shoal.problems.tables.bounds.certify import certified as without
 from shoal.problems.tables.bounds.certify import refuse_ceiling
 from shoal.problems.tables.generalizations import SECONDS, Forms, enough, least_forms, raised, shared
 from shoal.problems.tables.groups import good_groups
-from shoal.problems.tables.losses import settled
+from shoal.problems.tables.losses import bound_raised_to_step
 from shoal.problems.tables.methods.decoys import protected
 from shoal.problems.tables.methods.global_recoding import at_levels
 from shoal.problems.tables.separate import asked_one_by_one, by_parts
@@ -94,7 +94,7 @@ def _one(task: Task, method: str) -> Grouping:
             "shoal: please report it"
         )
     refuse_ceiling(task, grouping.partition, grouping.method, grouping.starred)
-    return replace(grouping, certificate=settled(task, grouping.certificate))
+    return replace(grouping, certificate=bound_raised_to_step(task, grouping.certificate))
 
 
 Admits = Callable[[np.ndarray], np.ndarray]

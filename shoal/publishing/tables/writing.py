@@ -385,12 +385,12 @@ def write_server(
             certificate, *others = papers.pieces(stated.public, stated.private)
             pieces = [certificate._replace(judge=lambda made: server.certify(stage, made.read_text(encoding="utf-8")))]
             pieces += others
-            settle = pieces[-1].judge
+            judge_last = pieces[-1].judge
 
             def last(made: Path) -> None:
-                if settle is not None:
-                    settle(made)
-                server.settle(stage, table, replace)
+                if judge_last is not None:
+                    judge_last(made)
+                server.put_in_place(stage, table, replace)
 
             publish_together([*pieces[:-1], pieces[-1]._replace(judge=last)], closed=closed)
     finally:
@@ -423,7 +423,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
             target = lake.folder / whole.name
             publish_file(target, partial(shutil.copyfile, whole), closed=closed)
 
-            def settle(_: Path) -> None:
+            def commit(_: Path) -> None:
                 if hash_of(target) != written["sha256"]:
                     raise VerificationError(
                         "the file in the table is not the one that was judged; nothing was published"
@@ -436,7 +436,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
             if papers.record is not None:
                 pieces.append(Piece(papers.record, partial(shutil.copyfile, record_path(proof)), private=True))
             try:
-                publish_together([*pieces[:-1], pieces[-1]._replace(judge=settle)], closed=closed)
+                publish_together([*pieces[:-1], pieces[-1]._replace(judge=commit)], closed=closed)
             except BaseException:
                 if not lake.holds(target):
                     target.unlink(missing_ok=True)

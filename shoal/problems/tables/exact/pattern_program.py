@@ -279,14 +279,14 @@ class _PatternSearch:
     def _outrun(self, run: BackgroundCalls, other: Future[ProgramResult], proof: Future[ProgramResult] | None) -> bool:
         """Whether the proof ends before the other program, and bound and cost meet then."""
         first = run.first(other, proof, seconds=self._late)
-        return first is not None and first is not other and self._settled(run.result(first))
+        return first is not None and first is not other and self._raised_to_cost(run.result(first))
 
     def _ends(self, run: BackgroundCalls, asked: Future[ProgramResult], beyond: float = math.inf) -> bool:
         """What a program has found in time is kept; whether bound and cost meet then."""
         in_time = run.first(asked, seconds=self._late) is not None
-        return in_time and self._settled(self._take(run.result(asked)), beyond)
+        return in_time and self._raised_to_cost(self._take(run.result(asked)), beyond)
 
-    def _settled(self, found: ProgramResult, beyond: float = math.inf) -> bool:
+    def _raised_to_cost(self, found: ProgramResult, beyond: float = math.inf) -> bool:
         """The bound raised to what a program proved, others costing ``beyond`` at least; whether it meets the cost."""
         self._raise(min(found.bound, self.upper, beyond))
         return self.upper <= self.lower

@@ -4,7 +4,7 @@ Walks the generalization lattice from the values themselves upwards, in order of
 yet published fall into classes, and the largest eligible part of each class is published (for l-diversity by
 frequency the closed form of the three-phase algorithm's phase one).  Groups are then cut as small as dealing allows,
 which costs nothing, and rows left over join the piece where they cost least.  Where a sensitive value is scarce its
-spare rows stay on loan: a later class that lacks it may borrow one.  The three-phase algorithm is run as well and the
+spare rows stay in reserve: a later class that lacks it may take one.  The three-phase algorithm is run as well and the
 better of the two is returned, so its promise holds here too.
 
 The cascade for t-closeness: a class publishes small groups whose values come near the table's shares.
@@ -17,7 +17,7 @@ Other starts for the search: the cascade led by row prices, and a walk down latt
 A large table made small before it is searched: of equal pieces of a group a few stay, the others are set aside.
 
 A group is dealt into eligible pieces, and pieces with equal rows are interchangeable: a search needs only as many of
-them as others may want to join or to borrow.  What is set aside publishes what its pieces would, so nothing is lost by
+them as others may want to join or to take.  What is set aside publishes what its pieces would, so nothing is lost by
 it, and what a search costs follows the number of cells, not of rows."""
 
 from __future__ import annotations
@@ -404,7 +404,7 @@ def start(task: Task, rows: Rows) -> Partition:
     small = None if quotas is None else rows.partition(rows.place(quotas))
     if small is not None:
         seconds = task.effort.seconds
-        if seconds is not None and clock() - began > HURRY * seconds:  # better spent on settling
+        if seconds is not None and clock() - began > HURRY * seconds:  # better spent on annealing
             return small
     found = finished(task, rows, *walk(task))
     if small is not None:
@@ -419,7 +419,7 @@ def start(task: Task, rows: Rows) -> Partition:
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
-    from shoal.kernels.tables.lattice import Loans, Raised, Stock, publish
+    from shoal.kernels.tables.lattice import Raised, Reserve, Stock, publish
     from shoal.kernels.uncompiled import quick
 
     histogram, need = task.histogram, task.requirement
@@ -435,8 +435,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     common = scarcity(task)
     left = histogram.count.copy()
     raised = Raised(histogram.quasi, up, at, size, exact)
-    loans = Loans(common, np.zeros_like(left), np.zeros_like(left))
-    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, loans)
+    reserve = Reserve(common, np.zeros_like(left), np.zeros_like(left))
+    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, reserve)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0
@@ -451,8 +451,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found.append(tuple(a[:written].copy() for a in out))
         if not need.closed and left.sum() > (1 - SPENT) * before:
             break
-    kept = np.flatnonzero(loans.spare)
-    found.append((kept, loans.home[kept], loans.spare[kept]))
+    kept = np.flatnonzero(reserve.spare)
+    found.append((kept, reserve.home[kept], reserve.spare[kept]))
     cell, group_of, count = (np.concatenate(a) for a in zip(*found, strict=True))
     return cell, group_of, count
 

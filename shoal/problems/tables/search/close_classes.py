@@ -5,14 +5,15 @@ many: in the program each is asked to be within t less ``SPARE`` rows.  The mult
 every class of the lattice the dearest rows that are close to the shares together may pay less by themselves; where they
 do, what they would publish is a class of the next program.
 
-Rows settled among published tuples, under t-closeness (equal distance).
+Simulated annealing of rows among published tuples, under t-closeness (equal distance).
 
 Groups that publish the same tuple count as one class, and only of classes is it asked that they are within t: of many
 rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
 publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
 rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
-row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds settle anew; those
-after one in vain begin where the rows are, among the tuples that the groups publish."""
+row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds begin at
+the cheapest arcs; those after one in vain begin where the rows are, among the tuples that the groups publish.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +218,7 @@ def priced_in(
         more, sizes = pricing.sets(cells, GAIN * close.dearest, random)
         if not sizes.size:
             break
-        task.progress("settling", None)
+        task.progress("annealing", None)
         keep = close.multipliers.share > IDLE
         keep[-1] = True
         grown = program_of(task, rows, block, np.concatenate([close.state[keep][:-1], more]), limit)
@@ -332,13 +333,13 @@ class _Pricing:
         return np.concatenate(gain), np.concatenate(many), np.concatenate(cell)
 
 
-BLOCK = 40_000  # rows settled together
+BLOCK = 40_000  # rows annealed together
 ROUNDS = {"balanced": 3, "thorough": 12}
-HASTE = 0.6  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
+HASTE = 0.6  # of the seconds of a round, with which one from a new start can be begun, in fewer moves
 LONG = 12  # times that tuples are priced in where there are seconds for it
 PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which no more tuples are priced in, no row moves
 TRIES = 2  # coolings of a single block, of which the better is kept: one would leave all cores but one idle
-SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
+SHARE = 0.1  # seconds of search per second of annealing, as long as annealing helps; then as many
 
 
 class Stage(NamedTuple):
@@ -359,7 +360,7 @@ class Stage(NamedTuple):
 
 
 class RoundPlan(NamedTuple):
-    """How a round is settled.
+    """How a round of annealing goes.
 
     priced  times that tuples are priced in
     missed  rows by which whole ones are thought to miss the shares of a class
@@ -408,10 +409,10 @@ class Until(NamedTuple):
     cooled: float | None = None
 
 
-def settled(
+def annealed(
     task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: Until = Until()
 ) -> np.ndarray:
-    """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
+    """A group for every row after one round of annealing, int64[n]; it may be dearer than the one given.
 
     turn   seeds the random numbers
     O(cells classes t + n sweeps values).
@@ -492,7 +493,7 @@ def _cooled(
 
     until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
     """
-    from shoal.kernels.tables.close_classes import RowsOnArcs, settle
+    from shoal.kernels.tables.close_classes import RowsOnArcs, anneal
 
     v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
     cell = close.program.cell[at]
@@ -507,7 +508,7 @@ def _cooled(
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(plan.hot * heats, prices, strict=True):
             moves = max(1, int(each * pace))
-            settle(classes, placed, heat * dearest, price * dearest, moves, random)
+            anneal(classes, placed, heat * dearest, price * dearest, moves, random)
             tried, planned = tried + moves, planned + each
             if until is not None:  # as fast as they went so far
                 now = clock()
@@ -536,7 +537,7 @@ def trimmed(classes: OpenClasses, held: np.ndarray) -> np.ndarray:
         kept[top[np.unique(classes.owner[top], return_index=True)[1]]] -= 1
 
 
-def approach(
+def anneal_and_search(
     task: Task,
     rows: Rows,
     group: np.ndarray,
@@ -545,10 +546,10 @@ def approach(
     steps: int | None = None,
     near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """Settle, search, and again; the cheapest grouping met, as ``search`` returns it.
+    """Anneal, search, and again; the cheapest grouping met, as ``search`` returns it.
 
     Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
-    settling no longer helps.
+    annealing no longer helps.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -570,12 +571,12 @@ def approach(
         if plan is ANEW and report.rounds and left <= spent:  # the next would end after the deadline
             plan, spent = AGAIN, AGAIN.pace * group.size
         if left > (spent if plan.stay else HASTE * spent):
-            task.progress("settling", None if deadline else report.rounds / rounds)
+            task.progress("annealing", None if deadline else report.rounds / rounds)
             until, now = Until(), plan._replace(sweeps=min(left / spent, 1.0) * plan.sweeps)
             if deadline is not None:
                 until = Until(began + PRICING * left, began + COOLING * left)
                 now = now._replace(priced=LONG if plan.priced else 0)
-            made = weighed(settled(task, rows, best[1], report.rounds, now, until))
+            made = weighed(annealed(task, rows, best[1], report.rounds, now, until))
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent
