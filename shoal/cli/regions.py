@@ -191,7 +191,7 @@ def thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if levels and len(levels) != len(k):
         raise PolicyError(f"there are {len(levels)} of --levels for {len(k)} of --k; give one for each")
-    each = [[own, *_listed(more, "--levels")] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
+    each = [[own, *_listed(more)] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
     if len({len(column) for column in each}) > 1:
         raise PolicyError("--levels of one weight are more than those of another; give as many for each")
     for column in each:
@@ -208,11 +208,11 @@ def check_words(islands: str, coordinates: str) -> None:
         raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
 
 
-def _listed(text: str | None, option: str) -> list[int]:
+def _listed(text: str | None) -> list[int]:
     try:
         return [] if text is None else [int(part) for part in text.split(",")]
     except ValueError:
-        raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
+        raise PolicyError(f"--levels {text!r} holds no whole numbers; write 5000,20000") from None
 
 
 def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:

@@ -257,7 +257,7 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
     reach = radius / EARTH_KM / math.cos(math.pi / CORNERS)
     north, south = reach >= math.radians(90 - lat), reach >= math.radians(90 + lat)
     if (north and south) or reach >= math.pi:
-        return [_box(-180, -90, 180, 90)]
+        return [np.array([[-180, -90], [180, -90], [180, 90], [-180, 90]], np.float64)]
     bearing = np.linspace(0, 2 * math.pi, CORNERS, endpoint=False)
     here = math.radians(lat)
     y = np.arcsin(np.clip(math.sin(here) * math.cos(reach) + math.cos(here) * math.sin(reach) * np.cos(bearing), -1, 1))
@@ -278,10 +278,6 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         if len(part) > 2:
             parts.append(part)
     return parts
-
-
-def _box(west: float, south: float, east: float, north: float) -> np.ndarray:
-    return np.array([[west, south], [east, south], [east, north], [west, north]], np.float64)
 
 
 def _clipped(ring: np.ndarray) -> np.ndarray:

@@ -463,8 +463,11 @@ def _simultaneous(read: ReadRelease, sensitive: Sequence[str], strict: np.ndarra
     return simultaneous(codes.astype(np.int64), group, most if len(sensitive) == 2 else min(most, APART))
 
 
-def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> int | None:
-    """Fewest rows that a row may be taken for when hidden cells match anything; None past ``most`` comparisons.
+MOST_COMPARED = 200_000_000
+
+
+def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
+    """Fewest rows that a row may be taken for when hidden cells match anything; None beyond ``MOST_COMPARED``.
 
     cells  int64[rows, columns]; wild: bool alike.  Rows with the same columns hidden are compared at once:
     O(m^2 t d) for t different rows in m such sets.
@@ -475,7 +478,7 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> 
     rows, count = np.unique(shown, axis=0, return_counts=True)
     masks, kind = np.unique(rows == -1, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
-    if len(masks) * len(rows) > most // max(cells.shape[1], 1):
+    if len(masks) * len(rows) > MOST_COMPARED // max(cells.shape[1], 1):
         return None
     total = np.zeros(len(rows), np.int64)
     for a, b in itertools.product(range(len(masks)), repeat=2):

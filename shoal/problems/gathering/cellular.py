@@ -183,17 +183,20 @@ def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
     return best
 
 
-def _exchange(ask: CellularAsk, found: Clusters, rounds: int = 3) -> Clusters:
+EXCHANGES = 3  # times that points left out and others may change places
+
+
+def _exchange(ask: CellularAsk, found: Clusters) -> Clusters:
     """Left-out points come back and others go, while that pays."""
     p = ask.problem
     best = found
-    for i in range(rounds if ask.improve else 1):
+    for i in range(EXCHANGES if ask.improve else 1):
         back = search.admit(p.space, best.labels.copy(), best.center, np.flatnonzero(best.labels < 0))
         if p.diversity is not None:
             return best
         trial = search.leave_out(p, back, ask.left_out)
         if ask.improve:
-            with within(0.4 + 0.6 * i / rounds, 0.4 + 0.6 * (i + 1) / rounds):
+            with within(0.4 + 0.6 * i / EXCHANGES, 0.4 + 0.6 * (i + 1) / EXCHANGES):
                 trial = search.improve(p, trial, ask.effort, ask.seed)
         if search.penalized(p, trial) >= search.penalized(p, best):
             break

@@ -144,7 +144,7 @@ def halve(problem: GatherProblem, found: Clusters) -> Clusters:
     return finish(problem.space, labels, np.array(center, np.int64))
 
 
-def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int, steps: int | None = None) -> Clusters:
+def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> Clusters:
     """The search from a given start; never worse than it.  O(pairs looked at * largest^2) time."""
     space = problem.space
     start = found
@@ -157,10 +157,9 @@ def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int, ste
     near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
     pairs.search(space.coded, near, problem.rules, pairs.CutBudget(largest, 2, LOOKS[effort], 0), owner, center)
     done(0.5)
-    per = STEPS[effort] if steps is None else steps
-    if per:
+    if STEPS[effort]:
         clusters = max(1, np.unique(owner[owner >= 0]).size)
-        budget = pairs.CutBudget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, per * clusters, seed)
+        budget = pairs.CutBudget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, STEPS[effort] * clusters, seed)
         pairs.recut(space.coded, problem.near, problem.rules, budget, owner, center)
     return min((start, nearby(problem, finish(space, owner, center))), key=lambda c: penalized(problem, c))
 

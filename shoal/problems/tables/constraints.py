@@ -46,8 +46,8 @@ from shoal.problems.tables.bounds.certify import refuse_ceiling
 from shoal.problems.tables.generalizations import SECONDS, Forms, enough, least_forms, raised, shared
 from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.losses import bound_raised_to_step
-from shoal.problems.tables.methods.decoys import protected
 from shoal.problems.tables.methods.global_recoding import at_levels
+from shoal.problems.tables.methods.minimality_merge import protected
 from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
 

@@ -73,15 +73,15 @@ def by_loss(view: View) -> list[dict[str, Any]]:
     ]
 
 
-def at_risk(sizes: Mapping[int, int], thresholds: Sequence[float] = _THRESHOLDS) -> list[dict[str, float]]:
-    """Share of the rows whose risk, one over the rows of their class, is above each threshold.
+def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
+    """Share of the rows whose risk, one over the rows of their class, is above each of the usual thresholds.
 
     sizes  rows of a class -> number of such classes
     """
     rows = max(sum(size * n for size, n in sizes.items()), 1)
     return [
         {"above": most, "rows": sum(size * n for size, n in sizes.items() if size * most < 1 - 1e-9) / rows}
-        for most in thresholds
+        for most in _THRESHOLDS
     ]
 
 

@@ -128,7 +128,7 @@ def _seeds(rows: Rows, random: np.random.Generator) -> np.ndarray:
 
 
 def open_groups(
-    rows: Rows, group: np.ndarray, seeds: np.ndarray, *, shift: int = 0, until: float | None = None, most: int = MOST
+    rows: Rows, group: np.ndarray, seeds: np.ndarray, *, shift: int = 0, until: float | None = None
 ) -> tuple[np.ndarray, int]:
     """New groups opened around some rows where that lowers the loss: (a group for every row, how many were opened).
 
@@ -153,7 +153,7 @@ def open_groups(
     groups = kernels.GroupMembers(group, start, member, price, np.ones(n, bool))
     kernels.spare(table, groups)
     seeds = seeds[groups.free[seeds]]
-    widest, look = max(most, rows.k, *rows.frequency, *rows.distinct), kernels.SeedNeighborhood(PULL, shift % n, LIST)
+    widest, look = max(MOST, rows.k, *rows.frequency, *rows.distinct), kernels.SeedNeighborhood(PULL, shift % n, LIST)
     count = seeds.size
     made = kernels.Proposals(np.zeros((count, widest), np.int64), np.zeros(count, np.int64), np.zeros(count))
     stop = flag()
