@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.clock import clock
+from shoal.kernels.tables.sweep import CHEAPEST
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.bounds import Sweeper
 from shoal.problems.tables.bounds.certify import SearchReport
@@ -106,7 +107,7 @@ def scarce_start(
     if lattice.nodes > ENUMERATED:
         return None
     if prices is None:
-        prices = Sweeper(task, lattice, LOOKS * 10).run(0, np.zeros(0), np.zeros(0, bool), until)
+        prices = Sweeper(task, lattice, LOOKS * 10).run(CHEAPEST, np.zeros(0), np.zeros(0, bool), until)
         if prices is None or not np.isfinite(prices).all():
             return None
     small = int(np.searchsorted((3, 20), left))
