@@ -15,7 +15,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Regions, Sets
 from shoal.model.task import Task, shortfall
 from tests.oracles.regions import cheapest_connected
-from tests.oracles.tables import eligible, least_total, row_loss
+from tests.oracles.tables import eligible, least_total, paid, row_loss
 
 TREE = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])  # four leaves, two pairs, the root
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
@@ -129,6 +129,13 @@ def least_of_graphs(task: Task, graphs: list[Graph | None]) -> float | None:
 def total(task: Task, cost: float) -> float:
     """A certificate's cost or bound as the sum over rows and columns."""
     return cost if task.recoding.unit == "stars" else cost * task.histogram.rows * len(task.recoding.columns)
+
+
+def lost(task: Task, partition: Partition) -> float:
+    """What a partition loses over rows and columns, priced by the oracle."""
+    found = paid(task.histogram, task.recoding, partition)
+    assert found is not None, "a group passes a ceiling"
+    return found
 
 
 def assert_eligible(task: Task, partition: Partition) -> None:

@@ -19,7 +19,7 @@ from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import bound, good_groups, least_steps
 from shoal.problems.tables.losses import settled
 from shoal.problems.tables.three_phase import residue
-from tests.oracles.tables import eligible
+from tests.oracles.tables import eligible, loss_of
 from tests.tables.checks import columns_of, forms, least_loss, tables
 
 
@@ -81,9 +81,7 @@ def every_cost(task: Task) -> list[float]:
             for g in range(max(groups, default=-1) + 2):
                 deal([*groups, g])
             return
-        found.append(
-            float(task.recoding.cost(task.histogram, Partition.of(cells, np.array(groups), np.ones(cells.size))))
-        )
+        found.append(loss_of(task.histogram, task.recoding, Partition.of(cells, np.array(groups), np.ones(cells.size))))
 
     deal([])
     costs = np.sort(found)
