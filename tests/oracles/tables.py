@@ -125,6 +125,15 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
     return least_total(len(cells), price)
 
 
+def held(histogram: Histogram, partition: Partition) -> list[list[tuple[int, ...]]]:
+    """The sensitive values of every group's rows; a row that is nowhere or twice is an error."""
+    partition.check(histogram)
+    groups: list[list[tuple[int, ...]]] = [[] for _ in range(partition.groups)]
+    for cell, group, count in zip(partition.cell, partition.group, partition.count, strict=True):
+        groups[group] += [tuple(histogram.sensitive[cell].tolist())] * int(count)
+    return groups
+
+
 def paid(histogram: Histogram, recoding: Recoding, partition: Partition) -> float | None:
     """Total loss of a partition, group by group; None when a group passes a ceiling."""
     total = 0.0

@@ -19,7 +19,7 @@ from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import bound, good_groups, least_steps
 from shoal.problems.tables.losses import settled
 from shoal.problems.tables.three_phase import residue
-from tests.oracles.tables import eligible, loss_of
+from tests.oracles.tables import eligible, held, loss_of
 from tests.tables.checks import columns_of, forms, least_loss, tables
 
 
@@ -50,10 +50,7 @@ def test_good_groups_row_by_row(histogram, k, f, data):
     label = np.unique(label, return_inverse=True)[1]
     found = good_groups(histogram, need, np.arange(histogram.cells), label)
     partition = Partition.of(np.arange(histogram.cells), label, histogram.count)
-    for g in range(partition.groups):
-        here = partition.group == g
-        rows = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
-        assert found[g] == eligible([tuple(r) for r in rows], k, f, (2, 1))
+    assert found.tolist() == [eligible(rows, k, f, (2, 1)) for rows in held(histogram, partition)]
 
 
 @pytest.mark.parametrize("method", ["hilbert", "three_phase_hilbert", "mondrian", "top_down"])

@@ -27,7 +27,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.neighborhood import WIDTH, deal, neighbor_graph
-from tests.oracles.tables import eligible, least_loss, row_loss
+from tests.oracles.tables import eligible, held, least_loss, row_loss
 from tests.tables.drawn import assert_eligible, census_like, lost, tasks
 
 
@@ -163,10 +163,8 @@ def test_shares_of_one_column_hold_while_another_is_completed(other):
     histogram = Histogram.from_rows(quasi, values)
     for seed in range(10044340, 10044370):
         found = group(histogram, [LDiversity(2, column="s0"), other], "improve", effort="balanced", seed=seed)
-        for g in range(found.partition.groups):
-            here = found.partition.group == g
-            cells = np.repeat(found.partition.cell[here], found.partition.count[here])
-            assert 2 * np.bincount(histogram.sensitive[cells, 0]).max() <= cells.size
+        for rows in held(histogram, found.partition):
+            assert eligible([row[:1] for row in rows], 1, (2,), (1,))
 
 
 def distances(rows: Rows) -> np.ndarray:
