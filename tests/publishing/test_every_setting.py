@@ -107,6 +107,7 @@ SETTINGS = {
         {"minimality": 0.5, "l": 2}, ("can infer no value with more than 0.5",), (),
         ((put("policy", "minimality", to=0.3), "minimality"),),
     ),
+    "shards": Setting({"publish": "ranges", "shards": 3}),
     "t by a hierarchy": Setting({"t_hierarchical": 0.3, "hierarchies": {"ill": "ill.csv"}}),
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ from shoal.judge.originals.covering import ColumnNotation
 from shoal.judge.originals.covering import column as covering
 from shoal.judge.recodings.ranges import on_grid
 from tests.kept import kept
-from tests.oracles.tables import partitions
+from tests.oracles.tables import least_total
 
 METHODS = [
     "auto", "optimal", "two_anonymity", "mondrian", "hilbert", "three_phase", "three_phase_hilbert", "top_down",
@@ -53,19 +53,16 @@ def least(rows: list[tuple[Fraction, ...]], k: int, steps: list[Fraction]) -> Fr
     """The least mean loss of any partition into groups of k, by looking at every one."""
     columns = list(zip(*rows, strict=True))
 
-    def cost(group: list[int]) -> Fraction:
+    def cost(group: list[int]) -> Fraction | None:
+        if len(group) < k:
+            return None
         total = Fraction(0)
         for column, step in zip(columns, steps, strict=True):
             held = [column[i] for i in group]
             total += loss(floor_to(min(held), step), ceil_to(max(held), step), list(column))
         return total * len(group)
 
-    best = min(
-        sum((cost(g) for g in partition), Fraction(0))
-        for partition in partitions(len(rows))
-        if all(len(g) >= k for g in partition)
-    )
-    return best / (len(rows) * len(columns))
+    return Fraction(least_total(len(rows), cost)) / (len(rows) * len(columns))
 
 
 @given(st.data())

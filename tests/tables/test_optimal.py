@@ -17,8 +17,8 @@ from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, recodings, rows_of
-from tests.oracles.tables import eligible, least_total, partitions
-from tests.tables.checks import least_loss
+from tests.oracles.tables import least_total, partitions
+from tests.tables.checks import all_eligible, least_loss
 
 VECTORS = mock.patch.object(optimal, "by_vectors", optimal.by_vectors)
 PATTERNS = mock.patch.object(optimal, "by_vectors", return_value=None)
@@ -54,10 +54,7 @@ def check(histogram, need, recoding, best):
         assert certificate.optimal
         assert certificate.details["stopped"] is None
         assert certificate.cost == pytest.approx(best, abs=1e-9)
-        for g in range(found.partition.groups):
-            here = found.partition.group == g
-            rows = np.repeat(histogram.sensitive[found.partition.cell[here]], found.partition.count[here], axis=0)
-            assert eligible([tuple(r) for r in rows], need.k, need.frequency, need.distinct)
+        assert all_eligible(histogram, need, found.partition)
 
 
 @settings(deadline=None, max_examples=60)
