@@ -58,8 +58,8 @@ def add(
     wait, wait_above  after the first part, newcomers who would lose more than this share wait, at most so many parts
 
     Raises InputError for a table without persons or with columns that made-up rows could not have, InfeasibleError
-    where no part can exist.  The search of the newcomers without a seat, minimum-cost assignments for each sensitive
-    value and signature, O(hands x classes) for each round of moves.
+    where no part can exist.  A search of the table and one of the newcomers without a seat, minimum-cost assignments
+    for each sensitive value and signature, O(hands x classes) for each round of moves.
     """
     if persons is None:
         raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
