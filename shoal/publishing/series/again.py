@@ -31,7 +31,7 @@ from shoal.engines.order import ShuffleKey, permutation
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.policy import Policy
 from shoal.publishing.series.increment import Added, Search, Text, refuse_twice
-from shoal.publishing.series.seating import Hand, People, Seating, Signature, Tuple
+from shoal.publishing.series.seating import Hand, HashedRows, Seating, Signature, Tuple
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
 Shown = Callable[[int], pl.DataFrame]
@@ -70,7 +70,7 @@ def add(
             f"column {extra[0]!r} is insensitive, and a made-up row could have no value there; leave it out with "
             f"⟨identifiers={extra}⟩"
         )
-    people = People(frame, persons.to_list(), policy, keyed)
+    people = HashedRows(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)
     fresh = _seated(people, seating, ledger, keyed, search, policy, shown)
     seating.tighten()
@@ -109,7 +109,7 @@ def add(
 
 
 def _seated(
-    people: People, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown
+    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown
 ) -> list[int]:
     """Seat who stays, and newcomers beside them, in classes of the search or of the part before; who is left over.
 
@@ -139,7 +139,9 @@ def _seated(
 Seats = dict[str, list[int]]  # value -> people who have it
 
 
-def _seat(people: People, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int]) -> list[int]:
+def _seat(
+    people: HashedRows, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int]
+) -> list[int]:
     """Seat people in classes of k rows or more with the given tuples, the finest first; who is left over.
 
     kept    signature of everybody who stays
@@ -160,7 +162,7 @@ def _seat(people: People, seating: Seating, kept: Mapping[int, Signature], tuple
     return cover.left()
 
 
-def _hands(people: People, kept: Mapping[int, Signature], rows: Sequence[int]) -> list[Hand]:
+def _hands(people: HashedRows, kept: Mapping[int, Signature], rows: Sequence[int]) -> list[Hand]:
     """The hands that people of a class can make: of who stays, of newcomers beside them, of newcomers alone."""
     seats: dict[Signature, Seats] = defaultdict(lambda: defaultdict(list))
     fresh: Seats = defaultdict(list)
@@ -184,7 +186,7 @@ def _hands(people: People, kept: Mapping[int, Signature], rows: Sequence[int]) -
 class _Cover:
     """Which people without a hand a published tuple takes in."""
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: HashedRows) -> None:
         self.people = people
         self.tuples, self.of = np.unique(people.code, axis=0, return_inverse=True)
         self.of = self.of.reshape(-1)
@@ -238,7 +240,7 @@ class _Cover:
 
 
 def _read(
-    people: People, last: pl.DataFrame, parts: int, keyed: Keyed, policy: Policy, shown: Shown
+    people: HashedRows, last: pl.DataFrame, parts: int, keyed: Keyed, policy: Policy, shown: Shown
 ) -> dict[str, Tuple]:
     """Hash -> tuple published last; and the words of the values that are possible for somebody, for made-up rows."""
     texts: dict[str, Tuple] = {}
@@ -255,7 +257,7 @@ def _read(
     return texts
 
 
-def _hold_back(fresh: list[int], people: People, seating: Seating) -> list[int]:
+def _hold_back(fresh: list[int], people: HashedRows, seating: Seating) -> list[int]:
     """Take hands with a gap out: newcomers go on looking, those published before are held back."""
     held: list[int] = []
     for hand in seating.take_gaps():
@@ -264,7 +266,7 @@ def _hold_back(fresh: list[int], people: People, seating: Seating) -> list[int]:
     return held
 
 
-def _eligible(fresh: list[int], people: People) -> tuple[list[int], list[int]]:
+def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int]]:
     """The most newcomers that can be hands of their own, and the others: too many of one value, or too few in all."""
     counts = Counter(people.value[i] for i in fresh)
     if not counts:
@@ -284,7 +286,9 @@ def _eligible(fresh: list[int], people: People) -> tuple[list[int], list[int]]:
     return rest, hard
 
 
-def _new_classes(rest: list[int], people: People, published: pl.DataFrame, policy: Policy, seating: Seating) -> None:
+def _new_classes(
+    rest: list[int], people: HashedRows, published: pl.DataFrame, policy: Policy, seating: Seating
+) -> None:
     """Newcomers in classes of their own, each dealt out into hands of l or more different values."""
     rows: dict[Tuple, list[int]] = defaultdict(list)
     for i, texts in zip(rest, published.select(policy.grouped).rows(), strict=True):
@@ -294,7 +298,7 @@ def _new_classes(rest: list[int], people: People, published: pl.DataFrame, polic
 
 
 def _written(
-    people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
+    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
 ) -> Added:
     """The published rows, and the ledger after them; waiting: person -> parts they have waited for."""
     rows: list[tuple[Text, ...]] = []
