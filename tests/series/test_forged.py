@@ -12,11 +12,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import shoal
+from shoal.judge.file import seal
+from shoal.judge.series import _waited, judge_series
+from shoal.publishing.series_folder import Keyed
 from tests.kept import forge
-from tests.series.common import people, policy
+from tests.series.common import frame, people, policy
 
 PARTS = 4
 MODES = ["increment", "again", "views"]
@@ -159,3 +163,30 @@ def test_an_older_or_another_ledger_is_refused(sound, stranger, tmp_path):
         shutil.copytree(private / f"ledger-{number:04d}", place / "private" / last)
         with pytest.raises(shoal.VerificationError):
             shoal.Series(place)
+
+
+@pytest.mark.parametrize("mode", ["increment", "again"])
+def test_the_judge_counts_how_long_people_wait(mode, tmp_path):
+    """The ledger of a part says otherwise, and is sealed again by whoever has the key."""
+    place = tmp_path / "s"
+    series = shoal.Series.start(place, policy(), mode=mode, wait=2, wait_above=0.3)
+    series.add(people(1, 16), person="id")
+    late = frame([("g", "70", "7", "a"), ("h", "80", "8", "b")])
+    table = pl.concat([people(2 if mode == "increment" else 1, 16), late])
+    series.add(table, person="id")
+    keyed = Keyed((place / "private" / "key").read_bytes())
+    path = place / "private" / "ledger-0002" / "ledger.json"
+    sound = json.loads(path.read_text())
+    who = keyed.one("person", ["g"])
+    assert (sound["waiting"][who], series.verify().holds) == (1, True)
+    shown = pl.read_parquet(path.with_name("persons.parquet"))["person"][0]
+    for waiting in ({who: 2}, {who: 0}, {who: 1, shown: 1}):
+        forged = sound | {"waiting": waiting}
+        path.write_text(json.dumps(forged | {"mac": keyed.mac(forged)}))
+        odd = {f.check for f in judge_series(place, policy().privacy, 2) if not f.holds}
+        assert odd == {"persons"}, waiting
+    path.write_text(json.dumps(sound))
+    about = json.loads((place / "series.json").read_text())
+    assert _waited({who: 1}, {who: 2}, None, pl.DataFrame({"person": [shown]}), about | {"mode": "increment"}) is None
+    late_too = _waited({who: 2}, {who: 3}, None, pl.DataFrame({"person": [shown]}), about)
+    assert late_too == "somebody waits for more than 2 parts"
