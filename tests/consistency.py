@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ class Case(NamedTuple):
 
     cells    the rows that a table may have;  rows: how many it has
     release  (table, folder) -> the certificate's path
+    note     what is asked, in words, where the name does not tell
     """
 
     name: str
@@ -41,6 +43,7 @@ class Case(NamedTuple):
     columns: Sequence[str]
     rows: int
     release: Callable[[pl.DataFrame, Path], Path]
+    note: str = ""
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """Every multiset of rows, all of one schema."""
@@ -281,6 +284,7 @@ def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 UNTOLD = ("made_at", "seal")  # the moment, and what follows from it
 OF_SERIES = (*UNTOLD, "id", "previous", "sha256")  # drawn for each series, and rows in an order that is drawn, too
+MOMENT = re.compile(r"(20[2-9]\d-\d\d-\d\d)?[T ]\d\d:\d\d(:\d\d(\.\d+)?)?")  # at which a page was made
 FREE = ("certificate.ratio_at_most", "page.release.certificate.ratio_at_most", "page.certificate.ratio_at_most")
 
 
@@ -302,6 +306,8 @@ def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
     drawn = UNTOLD if "parts" not in content else OF_SERIES
     entries = {name: held for name, held in _flat(content) if name.rsplit(".")[-1] not in drawn}
     page = json.loads(certificate.with_name("page.json").read_text())
+    if "html" in page:  # which words the rung of the proved ratio: pages of one rung are compared
+        page[f"html {content['certificate'].get('ratio_at_most')}"] = MOMENT.sub("", page.pop("html"))
     entries |= {f"page.{name}": held for name, held in _flat(page) if name.rsplit(".")[-1] not in drawn}
     rung = entries.get(FREE[0])
     if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
@@ -326,7 +332,7 @@ def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None =
     odd: set[str] = set()
     for group in known.values():
         for name in {n for entries in group for n in entries} - {*FREE}:
-            promise = "certificate.guarantee." in name  # left out beside the rung of 1
-            if len({e.get(name) for e in group if name in e or not promise}) > 1:
+            some = "certificate.guarantee." in name or name.startswith("page.html")  # left out beside another rung
+            if len({e.get(name) for e in group if name in e or not some}) > 1:
                 odd.add(name)
     return odd, tried, tried - len(known)
