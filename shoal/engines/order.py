@@ -265,19 +265,21 @@ def laid_in_order(
     So the order is one of the numbers alone, whatever came first, no sort of all rows is made, and a row is moved
     twice.  O(n log n) time; memory within ``bounds``, beyond it the rest lies on disk.
     """
-    bits = min((rows // _FINE).bit_length(), _BITS)
     staging = folder_next_to(scratch / "order")
     runs: list[_Run] = []
     frames = frames if late is None else late.through(frames, staging)
     try:
-        held = taken = 0
+        held = taken = bits = 0
         empty: pl.DataFrame | None = None
         for run in ahead(_gathered(frames, bounds.slice)):  # the engine goes on while a run is laid in order
-            empty = run.clear() if empty is None else empty
+            size = int(run.estimated_size())
+            if empty is None:  # a piece for each slice, and up to twice as many: more of them take longer to put aside
+                empty = run.clear()
+                slices = max(rows * size // (max(run.height, 1) * bounds.slice), rows // _MOST_ROWS)
+                bits = min(slices.bit_length(), (rows // _FINE).bit_length(), _BITS)
             piece = _pieces(run[by].to_numpy(), bits)
             laid = run[np.argsort(piece, kind="stable")]
             cuts = np.concatenate([[0], np.cumsum(np.bincount(piece, minlength=1 << bits))])
-            size = int(run.estimated_size())
             held, taken = held + size, taken + laid.height
             path = None
             if held > bounds.held:
