@@ -67,7 +67,11 @@ class Source(NamedTuple):
 
     def refuse_change(self) -> None:
         """InputError when the file is no longer the one that was looked at."""
-        if _state(os.stat(self.path)) != self.state:
+        try:
+            state: tuple[int, ...] = _state(os.stat(self.path))
+        except FileNotFoundError:  # of a version of a table that was cleared away
+            raise InputError(f"{self.name!r} was taken away while it was read; read the table again") from None
+        if state != self.state:
             raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
 
 

@@ -157,7 +157,8 @@ class Keys(NamedTuple):
 
     attempt  which of its numberings: the first that gave every tuple a number of its own
     key      int64 or uint64[tuples]  the number of every tuple of values that stands in the table
-    cell     int64[tuples]  its cell, which tuples that differ in how a missing value is written share
+    cell     int[tuples]  its cell, as narrow as they allow, which tuples that differ in how a missing value is written
+             share
     """
 
     attempt: int
