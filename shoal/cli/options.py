@@ -66,7 +66,7 @@ class Source(NamedTuple):
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
     separator: str | None = flag(None, "--separator", "Field separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default) or latin-1.")
+    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""
@@ -86,7 +86,7 @@ class Text(NamedTuple):
     """How a CSV is read."""
 
     separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default) or latin-1.")
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
 
 
 class Decision(NamedTuple):

@@ -28,8 +28,8 @@ from shoal.engines.order import ShuffleKey
 from shoal.engines.source import (
     Scope,
     Source,
+    codec_of,
     database_kind,
-    is_latin,
     is_remote,
     is_server,
     is_several,
@@ -245,7 +245,7 @@ def read_repeated(
     That is a small file, one whose lines differ or hold a quote or a carriage return, blank lines, another encoding,
     and every file with a mistake, for ``read_csv`` says where it is.  O(bytes) time, memory for the different lines.
     """
-    if source.kind != "csv" or source.packed or is_latin(encoding) or source.state[2] < LEAST:
+    if source.kind != "csv" or source.packed or codec_of(encoding) != "utf-8" or source.state[2] < LEAST:
         return None
     with source.open() as stream:
         separator = separator or sniff(stream, source.name)

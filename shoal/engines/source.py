@@ -27,6 +27,11 @@ OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
     *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
 )  # files that are tables to others, or to nobody
+_READERS = {  # what makes a frame of them
+    ".sav": "pandas.read_spss", ".dta": "pandas.read_stata", ".sas7bdat": "pandas.read_sas",
+    ".arrow": "polars.read_ipc", ".feather": "polars.read_ipc", ".ods": "polars.read_ods",
+    ".ndjson": "polars.read_ndjson", ".jsonl": "polars.read_ndjson",
+}  # fmt: skip
 _MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
 _UNPACK = "unpack it first; of packed files, CSV in gzip (.csv.gz) is read"
 _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is, and a way out
@@ -40,7 +45,10 @@ _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is
     (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
     (b"<html", "a web page", "a login page, perhaps: download the table itself"),
 )
-_ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}
+_ENCODINGS = {  # names that are understood, and Python's for it
+    "utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1",
+    "windows-1252": "cp1252", "cp1252": "cp1252",
+}  # fmt: skip
 
 
 class Source(NamedTuple):
@@ -117,7 +125,9 @@ def locate(path: str | Path) -> Source:
             f"'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' does for points"
         )
     if path.name.lower().endswith(OTHERS):
-        raise InputError(f"{path.name!r} is no table that is read here; save it as CSV, Parquet or Excel (.xlsx)")
+        reader = _READERS.get(path.suffix.lower())
+        other = f", or pass the frame of {reader}(...) to shoal.anonymize in Python" if reader else ""
+        raise InputError(f"shoal cannot read {path.name!r}; save it as CSV, Parquet or Excel (.xlsx){other}")
     kind = kind_of(path)
     packed = kind == "csv" and path.name.lower().endswith(".gz")
     if kind == "csv" and not packed:
@@ -141,11 +151,11 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def is_latin(encoding: str | None) -> bool:
-    """Whether an encoding is Latin-1; UTF-8 when None, PolicyError for one that is neither."""
+def codec_of(encoding: str | None) -> str:
+    """Python's name of an encoding: "utf-8" when None, "latin-1" or "cp1252"; PolicyError for any other."""
     known = _ENCODINGS.get((encoding or "utf-8").lower())
     if known is None:
-        raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1"])
+        raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1", "windows-1252"])
     return known
 
 

@@ -126,7 +126,7 @@ def read_table(
 
     path       CSV (also .gz), Parquet or Excel, told by the ending; anything else is read as CSV; the name is literal
     separator  of a CSV; told from the header when None
-    encoding   of a CSV: "utf-8" or "latin-1"; UTF-8 when None
+    encoding   of a CSV: "utf-8" (if None), "windows-1252", or "latin-1"
     coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
     rows       refuse a table without rows
 
