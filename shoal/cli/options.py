@@ -60,7 +60,9 @@ class Source(NamedTuple):
     threads: int | None = setting("threads")
     temporary: Path | None = setting("temporary")
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
-    table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file, or of a server.")
+    table: str | None = flag(
+        None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
+    )
     query: str | None = flag(
         None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
     )

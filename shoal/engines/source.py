@@ -113,16 +113,22 @@ def plain(path: Path) -> os.stat_result:
     return found
 
 
+def is_map(path: Any) -> bool:
+    """Whether a path ends as files of geometries do."""
+    return isinstance(path, (str, Path)) and str(path).lower().endswith(_MAPS)
+
+
 def locate(path: str | Path) -> Source:
     """The file of a table; InputError for what is none, by its place or its ending."""
     path = Path(path)
     found = plain(path)
     if path.name.lower().endswith(tuple(f"{ending}.gz" for ending in _MAPS)):
         raise InputError(f"{path.name!r} is a packed map; unpack it first")
-    if path.name.lower().endswith(_MAPS):
+    if is_map(path):
         raise InputError(
-            f"{path.name!r} is a map, and a table is read here; write its columns and coordinates as CSV, as "
-            f"'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' does for points"
+            f"{path.name!r} is a map, which is read whole and in memory; leave ⟨engine=...⟩ and its settings out, or "
+            f"write its columns and coordinates as CSV, as 'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' "
+            "does for points"
         )
     if path.name.lower().endswith(OTHERS):
         reader = _READERS.get(path.suffix.lower())
@@ -161,7 +167,7 @@ def codec_of(encoding: str | None) -> str:
 
 def database_kind(path: Any) -> str | None:
     """ "duckdb" or "sqlite" by the first bytes of a file; None for anything else."""
-    if not isinstance(path, (str, Path)) or not os.path.isfile(path):
+    if not isinstance(path, (str, Path)) or not os.path.isfile(path) or is_map(path):  # a GeoPackage is SQLite too
         return None
     try:
         with open(path, "rb") as file:
@@ -387,7 +393,7 @@ class Scope(NamedTuple):
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
-    table      table or view of a DuckDB or SQLite file, or of a server of databases
+    table      table or view of a DuckDB or SQLite file, or of a server of databases; layer of a map
     query      one SELECT over a DuckDB or SQLite file or a server; over other files, which are the table ``data`` there
     master     where Spark runs, such as "local[2]"
     """

@@ -75,7 +75,6 @@ FOREIGN = {
         (b"<!DOCTYPE html>\n<p>SECRET</p>\n", "is a web page"),
     ],
     "t.csv.zst": [(b"\x28\xb5\x2f\xfdSECRET", "is packed with zstd, and is read as CSV by its name; unpack it first")],
-    "t.geojson": [(b"{}", "is a map, and a table is read here; write its columns and coordinates as CSV")],
     "t.geojson.gz": [(b"{}", "is a packed map; unpack it first")],
     "t.ndjson": [(b"{}", "or pass the frame of polars.read_ndjson(...) to")],
     "t.sav": [(b"$FL2", "Excel (.xlsx), or pass the frame of pandas.read_spss")],
@@ -92,6 +91,12 @@ def test_what_is_no_csv_is_refused_by_what_it_is(
     with pytest.raises(InputError, match=re.escape(says)) as caught:
         open_table(tmp_path / name, engine)
     assert SECRET not in str(caught.value)
+
+
+def test_an_engine_reads_no_map(tmp_path: Path) -> None:
+    (tmp_path / "t.geojson").write_bytes(b"{}")
+    with pytest.raises(InputError, match="is a map, which is read whole and in memory; leave engine"):
+        open_table(tmp_path / "t.geojson", "duckdb")
 
 
 @pytest.mark.parametrize("names", ["PAR1,par2", "bzh1,b", "pk,b"])

@@ -12,6 +12,7 @@ import pytest
 from shoal.engines import geography as geo
 from shoal.engines.shapes import adjacency, neighbors
 from shoal.errors import InputError, PolicyError
+from tests.commands import run
 from tests.regions.test_geography import grid, named, square
 
 shapely = pytest.importorskip("shapely")
@@ -245,8 +246,28 @@ def test_of_several_layers_the_one_of_polygons_is_read(tmp_path):
     assert found.edges.tolist() == [[0, 1], [1, 2]]
     assert found.said[0] == "of 2 layers of map.gpkg, 'districts' has the polygons"
     write_layer(path, boxes, "Polygon", "counties")
-    with pytest.raises(InputError, match="2 layers of polygons: 'districts', 'counties'; save the one you want as"):
+    with pytest.raises(InputError, match="2 layers of polygons: 'districts', 'counties'; name the one you want"):
         geo.read(path)
+    write_layer(path, [*boxes, shapely.box(3, 0, 4, 1)], "Polygon", "wards")
+    assert len(geo.read(path, layer="wards").ids) == 4
+    with pytest.raises(PolicyError, match="'ward' is not a layer; did you mean 'wards'"):
+        geo.read(path, layer="ward")
+    (tmp_path / "areas.csv").write_text("id,people\n00,9\n01,9\n02,9\n03,9\n")
+    with pytest.raises(PolicyError, match="names a layer of a file of polygons, and no such file is given"):
+        geo.read(tmp_path / "areas.csv", tmp_path / "areas.csv", layer="wards")
+    assert len(geo.read(tmp_path / "areas.csv", shapes=path, layer="wards").shapes) == 4
+
+
+def test_regions_of_a_layer_are_verified_from_the_same_layer(tmp_path):
+    path = tmp_path / "map.gpkg"
+    write_layer(path, [shapely.box(i, 0, i + 1, 1) for i in range(6)], "Polygon", "wards")
+    write_layer(path, [shapely.box(i, 5, i + 2, 6) for i in range(0, 12, 2)], "Polygon", "counties")
+    areas = tmp_path / "areas.csv"
+    areas.write_text("id,people\n" + "".join(f"0{i},{5 + i}\n" for i in range(6)))
+    how = ("--shapes", path, "--layer", "wards", "--weight", "people", "--k", 12, "-o", tmp_path / "r.csv")
+    assert run("regions", areas, *how).returncode == 0
+    done = run("verify", tmp_path / "r.csv", "--original", areas, "--original", path)
+    assert "everything checked holds" in done.stdout
 
 
 def test_a_shapefile_without_its_other_files_names_them(tmp_path):
