@@ -325,6 +325,11 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
         f"{several(found.slivers, 'sliver')}, {several(found.holes, 'hole')}"
         + (f"; borders up to {found.tolerance:.3g}{unit} apart are one" if found.tolerance else "")
     ]
+    if found.alone:
+        said.append(
+            f"{several(found.alone, 'area')} have no neighbor and lie near another: if the drawing leaves gaps at "
+            f"borders, a tolerance of {found.gap:g}{unit} closes them"
+        )
     if found.repaired:
         said.append(f"{several(found.repaired, 'area')} had rings that cross themselves, repaired")
     return found.pairs, said, facts

@@ -92,7 +92,7 @@ def test_borders_of_one_set_of_lines_need_no_tolerance():
     found = adjacency(shapes, geographic=False)
     assert pairs_of(found) == truth
     assert found.tolerance == 0
-    assert found[2:] == (0, 0, 0, 0)
+    assert found[2:] == (0, 0, 0, 0, 0, 0.0)
 
 
 def test_a_river_wider_than_the_tolerance_is_not_crossed():
@@ -226,6 +226,19 @@ def write_layer(path, geometries, kind, layer=None):
         path, shapely.to_wkb(np.array(geometries, object)), [ids],
         np.array(["id"], object), geometry_type=kind, crs="EPSG:4326", layer=layer, append=path.exists(),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("gap", "said"), [(0.0, False), (0.00002, True), (0.05, False)])
+def test_gaps_at_borders_are_said_with_the_tolerance_that_closes_them(gap, said):
+    """Polygons that were shrunk have no side in common, and islands that lie far apart are no fault of the drawing."""
+    rings = [square(9 + 0.1 * x, 45 + 0.1 * y, 0.1 - gap)[:4] for x in range(4) for y in range(3)]
+    shapes = [[[np.array(ring)]] for ring in rings]
+    found = adjacency(shapes, True)
+    assert (found.alone > 0) == said
+    if said:
+        assert (found.alone, len(found.pairs)) == (12, 0)
+        closed = adjacency(shapes, True, found.gap)
+        assert (len(closed.pairs), closed.alone) == (17, 0)
 
 
 def test_an_area_without_an_outline_is_told_and_stays(tmp_path):
