@@ -352,8 +352,8 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append("free text: read it before you publish any of it")
     if repeats:
         warnings.append(
-            f"{repeats:,} of its values occur in more than one row: if it identifies persons, set "
-            f"person = {quoted(name)}, so that k counts persons and not rows"
+            f"{repeats:,} of its values occur in more than one row: if it identifies persons, person = {quoted(name)} "
+            "makes k count persons and not rows"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows

@@ -170,7 +170,9 @@ _NAMED: list[tuple[str, str, str]] = [
         "a number that identifies a person or record",
         rf" (?:{_PERSON}|case|household|family) {_NUMBER} $| (?:uuid|guid|rowid|record ?id) $|^ (?:id|nr|pid|key) $"
         rf"| (?:patient|person|user|member|customer)id $| {_PERSON}{_NUMBER} $|^ {_NUMBER} {_OF}{_PERSON} $"
-        rf"|^ (?:matricola|matricule|expediente|legajo)(?: {_OF}{_PERSON})? $",
+        rf"|^ (?:matricola|matricule|expediente|legajo)(?: {_OF}{_PERSON})? $"
+        r"|^ (?:patient|person|customer|client|employee|student|participant|paziente|alunno|studente|assistito|paciente"
+        r"|alumno|estudiante|aluno|etudiant) $",
     ),
     (
         DIRECT,
