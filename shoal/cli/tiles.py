@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.publishing.crosswalks.crosswalk import Crosswalk
 
 
-class Points(NamedTuple):
+class PointColumns(NamedTuple):
     """Where the points lie, and which rows are none."""
 
     x: Column = flag(None, "--x", "Column of x, or longitude; for a map, its points by default.")
@@ -45,7 +45,7 @@ class Points(NamedTuple):
     layer: Column = flag(None, "--layer", "Layer of a map that has several.")
 
 
-class Search(NamedTuple):
+class TileSearch(NamedTuple):
     """How the rectangles are cut."""
 
     method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
@@ -55,7 +55,7 @@ class Search(NamedTuple):
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
 
 
-class Files(NamedTuple):
+class TileFiles(NamedTuple):
     """What to write, where asked for, and in what order."""
 
     output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
@@ -116,12 +116,12 @@ def tiles(
     points: Path = typer.Argument(
         ..., help="Table with a row per point: CSV (also .gz), Parquet, Excel, or a map of points."
     ),
-    where: Points = Points(),
+    where: PointColumns = PointColumns(),
     k: int = flag(..., "--k", "Least records of a tile."),
     kept: dict[str, Any] = conditions(TILE_CONDITIONS),
-    search: Search = Search(),
+    search: TileSearch = TileSearch(),
     effort: str = EFFORT,
-    files: Files = Files(),
+    files: TileFiles = TileFiles(),
     record: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
@@ -172,7 +172,7 @@ def tiles(
     answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)
 
 
-def _read(points: Path, where: Points, text: Text) -> tuple[pl.DataFrame, str, str, str]:
+def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
     """The points, the columns of their coordinates, and what these are."""
     from shoal.engines.source import is_map
     from shoal.engines.store import read_table

@@ -19,7 +19,7 @@ from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact.pattern_model import (
-    Places,
+    Fits,
     ValueLimits,
     cheapest,
     completed,
@@ -33,7 +33,7 @@ from shoal.problems.tables.exact.pattern_model import (
     row_classes_of,
 )
 from shoal.problems.tables.exact.pattern_program import (
-    Limits,
+    ProgramLimits,
     counted,
     decide,
     paid,
@@ -80,7 +80,7 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
             continue
         best = least_loss(task.histogram, task.requirement, task.recoding)
         costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
-        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         assert stopped is None
         assert_eligible(task, partition)
         assert whole_cost(costs, task, partition) == lower == pytest.approx(best * costs.scale, abs=1e-6)
@@ -129,7 +129,7 @@ def test_the_program_proves_tables_under_models_that_are_rules(name: str) -> Non
             continue
         task = Task(histogram, need, Recoding.stars(histogram))
         costs, kinds = Costs.of(histogram, task.recoding), row_classes_of(histogram, need)
-        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         assert stopped is None
         assert lower == best * costs.scale == whole_cost(costs, task, partition)
         proved += 1
@@ -148,7 +148,7 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         found = patterns(costs, task.recoding, task.requirement.smallest)
         places = places_of(kinds, found, task.requirement)
         model = model_of(kinds, places, task.requirement, found.loss / costs.scale)
-        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         used = used_places(task, kinds, places, costs, found, optimum)
         best_price = relaxation(model, clock() + 60)[1]
         alone = decide(model, np.arange(model.cost.size), 60.0, None, 1e-6)[1]  # before anything is dropped
@@ -202,7 +202,7 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
             tight = tight.with_lines(lines, low)
             added += low.size
         assert decide(tight, every, 60.0, None, 1e-6)[1] == pytest.approx(best, abs=1e-4)
-        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         x = published(task, costs, kinds, found, places, optimum)
         if x is not None:
             assert (tight.lines @ completed(kinds, places, need, x) >= tight.low - 1e-9).all()
@@ -239,7 +239,7 @@ def test_the_least_sum_of_a_class_is_that_of_some_rows_of_it():
         n = int(random.integers(1, 8))
         value, spare = random.integers(0, 3, n), np.round(random.normal(0.3, 1.0, n), 1)
         rows = random.integers(1, 3, n)
-        places = Places(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
+        places = Fits(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
         asked = ValueLimits(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
         found = cheapest(places, rows, value, spare, asked)
         for p in range(2):

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
-from shoal.kernels.tables.insertion import Hosts, RowModels, Unassigned, insert
+from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
@@ -331,7 +331,7 @@ class Rows:
             hosts, models = Hosts(head, following, size, state, order), RowModels(sensitive, self.frequency, self.rules)
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             while waiting.size:
-                some = Unassigned(waiting, begin, candidate)
+                some = UngroupedRows(waiting, begin, candidate)
                 done = insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)
                 if begin.size == 0 or done.all():
                     waiting = waiting[~done]
