@@ -100,7 +100,7 @@ def test_init_writes_the_person_into_a_policy_that_runs(tmp_path):
     asked.write_csv(tmp_path / "patients.csv")
     assert run("init", tmp_path / "patients.csv", "--k", 3, cwd=tmp_path).returncode == 0
     policy = tmp_path / "patients.policy.toml"
-    assert 'set person = "patient_id"' in policy.read_text()
+    assert 'if it identifies persons, person = "patient_id" makes k count persons' in policy.read_text()
     written = tomllib.loads(policy.read_text())
     assert (written["person"], written["sensitive"]) == ("patient_id", ["diagnosis"])
     assert not {"l", "distinct_l"} & set(written)  # 17 of the 30 persons have the flu, so that l = 2 cannot be met

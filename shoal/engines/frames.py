@@ -52,7 +52,8 @@ def _refuse_names(native: Any) -> None:
     names: list[Any] = [c for c in found if isinstance(c, (str, int, float, tuple)) or c is None]
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"the column name {name!r} is not text; rename it, in pandas with df.columns.astype(str)")
+            way = "df.columns.map('_'.join)" if isinstance(name, tuple) else "df.columns.astype(str)"
+            raise InputError(f"the column name {name!r} is not text; rename it, in pandas with df.columns = {way}")
         if name.startswith("^") and name.endswith("$"):
             raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
     twice = sorted({n for n in names if names.count(n) > 1})

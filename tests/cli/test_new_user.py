@@ -83,6 +83,13 @@ def test_levels_and_bounds_are_told_in_words(tmp_path):
     assert "because the largest label, 3, lies in some group" in said
 
 
+def test_the_line_to_run_next_reads_the_file_as_init_did(tmp_path):
+    (tmp_path / "città 1.csv").write_bytes("età;comune\n34;Forlì\n35;Lugo\n".encode("cp1252") * 3)
+    said = run("init", "città 1.csv", "--encoding", "windows-1252", "--separator", ";", cwd=tmp_path).said
+    line = "shoal anonymize 'città 1.csv' --policy 'città 1.policy.toml' --separator ';' --encoding windows-1252"
+    assert line in said
+
+
 def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tmp_path):
     n = 40
     frame = pl.DataFrame({"age": [30, 31] * 20, "lon": [9 + i / 90 for i in range(n)]}).with_columns(

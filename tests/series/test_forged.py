@@ -16,7 +16,6 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.judge.file import seal
 from shoal.judge.series import _waited, judge_series
 from shoal.publishing.series_folder import Keyed
 from tests.kept import forge
