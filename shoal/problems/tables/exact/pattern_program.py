@@ -130,8 +130,9 @@ TURNS = 12  # linear programs, lines added after each
 CROWDING = 0.3  # share of the seconds after which no other is solved,
 QUICK = 0.5  # but where it takes less seconds than that
 NOTHING = csr_array((0, 0)), np.zeros(0)
-SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses
-NARROWINGS, NARROWER = 3, 0.8  # times that places are left out, while at most this share of them stays
+SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
+FAR = 1.02  # cost over the linear program's bound from which a better partition is looked for before any more lines
+NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
@@ -215,28 +216,27 @@ class _Search:
         rows = self._relaxed(self._broken)
         if rows is None:
             return "seconds"
-        if self.upper > self.lower:
+        if self.upper > FAR * self.lower:
             self._supported(rows, SUPPORT)
-            if self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
-                return "gap"
+        if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
+            return "gap"
         turns = NARROWINGS
         while turns and self.upper > self.lower:
-            many, turns = self.places.row_class.size, turns - 1
-            rows = self._narrowed()
+            turns, rows = turns - 1, self._narrowed()
             if rows is None:
                 break
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
-            if self._within(1.0)[0][: self.model.n].sum() > NARROWER * many:
+            if self._within(1.0)[0][: self.model.n].sum() > NARROWER * self.model.n:
                 break
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
 
-    def _relaxed(self, violated: Violated) -> np.ndarray | None:
+    def _relaxed(self, violated: Violated, share: float = 1.0) -> np.ndarray | None:
         """Rows of every place, float64[n], of the linear program, whose prices prove what they can; None: no time."""
         self.proofs: list[tuple[float, np.ndarray, np.ndarray]] = []
-        relaxed = relaxation(self.model, self.deadline, violated)
+        relaxed = relaxation(self.model, clock() + share * (self.deadline - clock()), violated)
         if relaxed is None:
             return None
         model, price, rows = relaxed
@@ -281,7 +281,7 @@ class _Search:
         self.places = Places(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
-        return self._relaxed(self._broken_or_met)
+        return self._relaxed(self._broken_or_met, SUPPORT)
 
     def _prove(self) -> None:
         """Looks nearby for what is cheaper, and proves beside it, where there is a core for it, that nothing is.
