@@ -260,6 +260,7 @@ class _Race:
         """
         offered = [*self.found, _Found(self.first, "three_phase", self.three)]
         if not self.task.requirement.closed:
+            offered.sort(key=lambda one: one.order)  # where the time is over, only the cheapest is merged
             merged = holding(self.task, [(one.method, one.partition) for one in offered])
             offered = [_Found(rank(self.task, made), method, made) for method, made in merged]
         cheapest = min(offered, key=lambda one: one.order)
