@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import pickle
 import random
 from functools import cache
@@ -158,6 +159,25 @@ def test_the_cheapest_set_is_found_and_more_areas_still_hang_together(given: Any
     assert len(ends) > FEW or network.total(found) == pytest.approx(min(sums))
     for a, b in itertools.pairwise(ends):
         assert network.apart[a, b] == pytest.approx(network.total(network.way(a, b)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_cheapest_set_of_a_grid_branches_anywhere(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    high, wide = 3, 4
+    weight = random.integers(1, 12, high * wide).astype(float)
+    cells = [(r, c) for r in range(high) for c in range(wide)]
+    pairs = [(i, j) for i, a in enumerate(cells) for j, b in enumerate(cells) if i < j and math.dist(a, b) == 1]
+    network = Network.of(weight, pairs)
+    ends = random.choice(weight.size, int(random.integers(3, FEW + 1)), replace=False).tolist()
+    names, others = [str(i) for i in range(weight.size)], [i for i in range(weight.size) if i not in ends]
+    every = ({*ends, *more} for r in range(len(others) + 1) for more in itertools.combinations(others, r))
+    linked = [(names[i], names[j]) for i, j in pairs]
+    least = min(network.total(s) for s in every if hangs_together({names[i] for i in s}, linked))
+    found = network.cheapest(ends)
+    assert set(ends) <= found
+    assert network.connected(found)
+    assert network.total(found) == least
 
 
 @pytest.mark.parametrize("seed", range(8))
