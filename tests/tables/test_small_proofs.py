@@ -252,7 +252,7 @@ def test_what_uses_and_rows_add_of_either_sign_is_counted_as_often_as_it_is_paid
         added = Shared(0.0, uses, random.normal(0.3, 0.5, model.n))
         price = random.normal(0.5, 0.5, kinds.count.size)
         value, pattern, place = priced(kinds, places, need, loss, price, added)
-        for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), Limits(60.0))[0]):
+        for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))[0]):
             x = published(task, costs, kinds, found, places, partition)
             if x is None:
                 continue

@@ -149,7 +149,7 @@ class PatternModel:
             owner=np.concatenate([self.owner, np.full(low.size, self.patterns)]),
         )
 
-    def with_only(self, some: np.ndarray) -> Model:
+    def with_only(self, some: np.ndarray) -> PatternModel:
         """Without the other lines, bool[r]."""
         return replace(
             self, lines=csr_array(self.lines[some]), low=self.low[some], high=self.high[some], owner=self.owner[some]
@@ -562,7 +562,7 @@ MET = 1.02  # what a line must sum to, of the 1 allowed
 OFTEN = 12  # lines added at once for a row
 
 
-def meeting(row_classes: RowClasses, places: Places, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+def meeting(row_classes: RowClasses, places: Fits, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
 
     Of three rows, at most one class holds two or all.  A class in use holds so many if half the sum of its rows among

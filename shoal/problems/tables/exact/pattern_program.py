@@ -278,7 +278,7 @@ class _PatternSearch:
         What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
         """
         kept = self._within(1.0)[0][: self.model.n]
-        self.places = Places(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
+        self.places = Fits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
         return self._relaxed(self._broken_or_met, SUPPORT)
@@ -331,7 +331,7 @@ class _PatternSearch:
         more, zero = ruled(self.row_classes, self.places, model, self.need, y)
         return csr_array(vstack([lines, more])), np.append(low, zero)
 
-    def _broken_or_met(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    def _broken_or_met(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
         lines, low = self._broken(model, y)
         more, one = meeting(self.row_classes, self.places, model, y)
         return csr_array(vstack([lines, more])), np.append(low, one)
