@@ -341,7 +341,7 @@ def least_of_whole_units(table: pl.DataFrame, quasi: list[str], sensitive: str, 
     from shoal.model.recoding import Recoding
     from shoal.problems import tables
     from shoal.problems.tables.groups import good_groups
-    from shoal.problems.tables.methods import decoys
+    from shoal.problems.tables.methods import minimality_merge
 
     codes = np.column_stack([table[c].rank("dense").to_numpy() - 1 for c in (*quasi, sensitive)]).astype(np.int64)
     held = Histogram.from_rows(codes[:, :-1], codes[:, -1], sensitive_names=[sensitive])
@@ -355,8 +355,8 @@ def least_of_whole_units(table: pl.DataFrame, quasi: list[str], sensitive: str, 
         own = requirement([KAnonymity(smallest)], (), register)
         return tables.group(register, own, recoding=recoding, effort="fast", seed=1)
 
-    few = need.smallest, decoys.MANY * max(need.frequency) ** 2
-    made = decoys.merged(held, recoding, few, eligible, solve, np.random.default_rng(0))
+    few = need.smallest, minimality_merge.MANY * max(need.frequency) ** 2
+    made = minimality_merge.merged(held, recoding, few, eligible, solve, np.random.default_rng(0))
     lengths = np.concatenate([np.full(len(rows), rows.shape[1]) for rows in made.units])
     cell = made.cell[np.concatenate([rows.reshape(-1) for rows in made.units])]
     unit = np.repeat(np.arange(lengths.size), lengths)

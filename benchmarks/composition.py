@@ -17,7 +17,7 @@ import polars as pl
 from record import record
 
 import shoal
-from shoal.judge.composition import Composition, Published, compose
+from shoal.judge.composition import Composition, ReleaseOfPeople, compose
 
 DATA = Path(__file__).parents[2] / "shared/data"
 K = 5
@@ -48,16 +48,16 @@ def main(name: str, l: int) -> None:
     asked = {"quasi_identifiers": quasi, "sensitive": [sensitive], "l": l, "effort": "fast", "keep_order": True}
     rows: list[dict[str, Any]] = []
 
-    def made(whose: pl.DataFrame, **more: Any) -> tuple[Published, float]:
+    def made(whose: pl.DataFrame, **more: Any) -> tuple[ReleaseOfPeople, float]:
         release = shoal.anonymize(whose.drop("person"), **{**asked, "k": K, "seed": 1, **more}, numeric_stars="text")
         tree = trees if more.get("publish") == "hierarchy" else {}
-        return Published(release.table, quasi, tree, whose), release.loss["ncp"]
+        return ReleaseOfPeople(release.table, quasi, tree, whose), release.loss["ncp"]
 
-    def applied(recoder: shoal.Recoder, whose: pl.DataFrame) -> tuple[Published, float]:
+    def applied(recoder: shoal.Recoder, whose: pl.DataFrame) -> tuple[ReleaseOfPeople, float]:
         release = recoder.apply(whose.drop("person"), keep_order=True)
-        return Published(release.table, quasi, trees, whose), release.loss["ncp"]
+        return ReleaseOfPeople(release.table, quasi, trees, whose), release.loss["ncp"]
 
-    def add(what: str, one: tuple[Published, float], two: tuple[Published, float]) -> None:
+    def add(what: str, one: tuple[ReleaseOfPeople, float], two: tuple[ReleaseOfPeople, float]) -> None:
         clock = time.perf_counter()
         found: Composition = compose([one[0], two[0]], sensitive=sensitive, k=K, l=l, person="person")
         assert found.known is not None

@@ -31,7 +31,7 @@ from composition import load
 from record import record
 
 import shoal
-from shoal.judge.composition import Published, compose
+from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.publishing.series.increment import columns_of, losses_of
 from shoal.publishing.series_folder import open_series, part_name
 
@@ -80,7 +80,7 @@ def placed(series: shoal.Series, number: int, table: pl.DataFrame, policy: shoal
     return np.array([at[of[held.keyed.one("person", [p])]] for p in table["person"].to_list()])
 
 
-def broken(given: Sequence[Published], sensitive: str, l: int) -> str:
+def broken(given: Sequence[ReleaseOfPeople], sensitive: str, l: int) -> str:
     """Of the people in several releases: for how many the attack's model has a value above 1/l, the highest, how many
     of these claims are right."""
     found = compose(given, sensitive=sensitive, k=K, l=l, person="person")
@@ -100,7 +100,7 @@ def again(name: str, l: int, wait_above: float | None = None) -> None:
     waits = {} if wait_above is None else {"wait": 2, "wait_above": wait_above}
     series = shoal.Series.start(place, policy, mode="again", **waits)
     rows: list[dict[str, Any]] = []
-    given: list[Published] = []
+    given: list[ReleaseOfPeople] = []
     for number, now in enumerate(tables, start=1):
         clock = time.perf_counter()
         part = series.add(now, person="person")
@@ -110,7 +110,7 @@ def again(name: str, l: int, wait_above: float | None = None) -> None:
         free = shoal.anonymize(now.drop("person"), policy, keep_order=True)
         stars = free.loss["stars"]
         release = pl.read_csv(place / part_name(number) / "release.csv", infer_schema=False)
-        given.append(Published(release, quasi, {}, now, placed(series, number, now, policy)))
+        given.append(ReleaseOfPeople(release, quasi, {}, now, placed(series, number, now, policy)))
         rows.append(
             {
                 "month": number,

@@ -29,7 +29,7 @@ from shoal.model.arguments import column_names, drawn
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
-from shoal.model.recoding import Published
+from shoal.model.recoding import PublishedCodes
 from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
@@ -70,10 +70,10 @@ from shoal.publishing.tables.release import (
     Placement,
     Release,
     ReleasedRows,
-    Source,
+    TableOrigin,
 )
 from shoal.publishing.tables.writing import refuse_here
-from shoal.watching import Clock, watched
+from shoal.watching import StepClock, watched
 
 __all__ = ["anonymize", "prepare"]
 
@@ -170,7 +170,7 @@ def prepare(
     max_composition: float = MAX_COMPOSITION,
     force_composition: bool = False,
     target: Path | None = None,
-    fixed: Fixed | None = None,
+    fixed: FixedLevels | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     check: bool = False,
     **settings: Unpack[TableSettings],
@@ -193,7 +193,7 @@ def prepare(
     asked = with_regions(asked)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
     ShuffleKey.of(secret)  # one that is too short is refused before the work
-    clock = Clock(progress)
+    clock = StepClock(progress)
     with clock.step("reading", "read"):
         read = _read(data, asked, engine, (separator, encoding), scope, target)
     with clock.step("counting", "histogram"):
@@ -250,7 +250,7 @@ class _Read(NamedTuple):
     filled: Mapping[str, int] | None
 
 
-class Fixed(NamedTuple):
+class FixedLevels(NamedTuple):
     """A global recoding found before: the level of every quasi-identifier.
 
     starred  columns whose missing values stand for what no class holds: rows with one are starred whole, unless the
@@ -261,7 +261,7 @@ class Fixed(NamedTuple):
     starred: frozenset[str] = frozenset()
 
 
-class _Cells(NamedTuple):
+class _CountedTable(NamedTuple):
     """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet.
 
     need    of every group's rows;  wanted: also of the people that they stand for by their weights
@@ -288,7 +288,7 @@ class _Solved(NamedTuple):
 
     grouping: Grouping
     recoding: Any
-    published: Published | None
+    published: PublishedCodes | None
     columns: list[ColumnText]
 
 
@@ -321,7 +321,7 @@ def _read(
     return _Read(table, _path(data), one_character(text[0]) or _separator(table, data), carried, harbor, census, cells)
 
 
-def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
+def _count(read: _Read, asked: Policy, data: Any) -> _CountedTable:
     """Group and count; refuse what no release can meet."""
     counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting))
     if not counted.histogram.rows:
@@ -337,11 +337,11 @@ def _count(read: _Read, asked: Policy, data: Any) -> _Cells:
     apart = parts_of(counted, asked, need)
     wanted = weighed_need(asked, counted, need)
     refuse_infeasible(counted.histogram, wanted)
-    return _Cells(counted, texts, need, wanted, sample_of(asked, counted, read.census), apart)
+    return _CountedTable(counted, texts, need, wanted, sample_of(asked, counted, read.census), apart)
 
 
 def _solve(
-    cells: _Cells, asked: Policy, progress: Callable[[str, float | None], None], fixed: Fixed | None,
+    cells: _CountedTable, asked: Policy, progress: Callable[[str, float | None], None], fixed: FixedLevels | None,
     secret: bytes | None, workers: Spread | None = None,
 ) -> _Solved:  # fmt: skip
     """The partition that loses least, and how its groups are published.
@@ -374,7 +374,7 @@ def _solve(
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
 
-def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | None:
+def _shown(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], np.ndarray] | None:
     """Of which cells the levels may be published; None: of all."""
     if not fixed.starred:
         return None
@@ -387,7 +387,7 @@ def _shown(fixed: Fixed, cells: _Cells) -> Callable[[np.ndarray], np.ndarray] | 
 
 
 def _recode(
-    read: _Read, cells: _Cells, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
+    read: _Read, cells: _CountedTable, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
 ) -> Release[Any]:  # fmt: skip
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
 
@@ -441,7 +441,7 @@ def _recode(
             out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts
         ),
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
-        source=Source(read.source, read.separator, read.table.origin.parts),
+        source=TableOrigin(read.source, read.separator, read.table.origin.parts),
         population=GivenPopulation(read.census, people),
     )  # fmt: skip
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)

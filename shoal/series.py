@@ -24,7 +24,7 @@ from shoal.model.policy import Policy
 from shoal.model.task import nothing
 from shoal.pipeline import anonymize
 from shoal.publishing import series_folder
-from shoal.publishing.series import Part, again, increment, judged_bytes, make_part, shuffled, views
+from shoal.publishing.series import NewPart, again, increment, judged_bytes, make_part, shuffled, views
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
@@ -116,7 +116,7 @@ class Series(Shown):
         sign: str | Path | None = None,
         progress: Callable[[str, float | None], None] = nothing,
         **settings: Unpack[ScopeSettings],
-    ) -> Part:
+    ) -> NewPart:
         """Publish the next part of a table.
 
         table   a path or a frame, read as ``anonymize`` reads it, with engine, memory, separator, and so on; mode
@@ -198,7 +198,7 @@ class Series(Shown):
         levels: Mapping[str, int] | None = None,
         sign: str | Path | None = None,
         progress: Callable[[str, float | None], None] = nothing,
-    ) -> Part:
+    ) -> NewPart:
         """Publish a coarser copy of the first part for another reader, in mode "views".
 
         columns  the columns it keeps, all when None
@@ -214,7 +214,7 @@ class Series(Shown):
                 raise PolicyError(f"a series of mode {self.mode!r} has no views; start one of mode 'views'")
             if not held.parts:
                 raise InputError("there is nothing to see yet; shoal series add publishes the table that views show")
-            asked = views.View.of(held.policy, columns, publish, levels)
+            asked = views.ReaderView.of(held.policy, columns, publish, levels)
             policy = replace(asked.policy(self._asked(held.policy, None)), identifiers=())
             progress("reading the first part", None)
             first = pl.read_csv(held.release(1), infer_schema=False)

@@ -193,7 +193,7 @@ class Lines:
         print(json.dumps(held, ensure_ascii=False), file=self.stream, flush=True)
 
 
-class Clock:
+class StepClock:
     """What each step took, told as it begins."""
 
     def __init__(self, progress: Callable[[str, float | None], None]) -> None:

@@ -17,7 +17,7 @@ from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.exact.optimal import by_vectors
 from shoal.problems.tables.exact.pattern_model import row_classes_of
-from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
+from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
 from shoal.problems.tables.exact.set_partition import solve
 from shoal.problems.tables.exact.two_anonymity import simplex_matching
 from shoal.problems.tables.losses import Costs
@@ -42,7 +42,7 @@ def every_program(histogram: Histogram, need: Requirement, recoding: Recoding) -
     assert found is not None
     out = [
         whole_cost(costs, task, found),
-        whole_cost(costs, task, pattern_program(task, costs, kinds, whole, Limits(1e9))[0]),
+        whole_cost(costs, task, pattern_program(task, costs, kinds, whole, ProgramLimits(1e9))[0]),
     ]
     if need.k == 2 and not need.sensitive_columns:
         out.append(solve(costs).upper)

@@ -35,7 +35,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.policy import Policy
 from shoal.model.privacy import MODELS, Model, requirement, restore
 from shoal.model.task import Population, nothing, refuse_infeasible
-from shoal.pipeline import _Cells, _solve
+from shoal.pipeline import _CountedTable, _solve
 from shoal.problems.tables import group
 from shoal.publishing.people import Sample
 from tests.oracles.models import least_beside, least_columns, meets_population, prices
@@ -278,7 +278,7 @@ def middle(case: Beside, settings: dict[str, Any]) -> tuple[Counter[Any], Any]:
     refuse_infeasible(histogram, need)
     models = tuple(m for m in case.models if m.speaks == "population")
     drawn_from = Sample(Population(models, people.astype(np.int64), census.rows), tuple(values), census)
-    found = _solve(_Cells(counted, own_texts, need, need, drawn_from, None), asked, nothing, None, None)
+    found = _solve(_CountedTable(counted, own_texts, need, need, drawn_from, None), asked, nothing, None, None)
     groups = zip(*([c.texts[i] for i in c.index] for c in found.columns), strict=True)
     classes: Counter[Any] = Counter()
     for group_, size in zip(groups, found.grouping.partition.sizes.tolist(), strict=True):

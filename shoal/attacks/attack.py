@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
-from shoal.attacks.reading import Finding, People, Reading, read
+from shoal.attacks.reading import Figure, People, Reading, read
 from shoal.engines.atomic import certificate_path
 from shoal.engines.open import open_table
 from shoal.engines.table import require
@@ -36,7 +36,7 @@ class Attack:
     notes     sentences that a reader of the figures must know;  sources: the files that were used
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Figure, ...]
     rows: int
     k: int
     l: float
@@ -53,7 +53,7 @@ class Attack:
         kinds = [pl.String] * 2 + [pl.Float64] * 6 + [pl.Boolean]
         return pl.DataFrame(rows, dict(zip(_HEAD, kinds, strict=True)), orient="row")
 
-    def above(self, threshold: float) -> tuple[Finding, ...]:
+    def above(self, threshold: float) -> tuple[Figure, ...]:
         """The findings whose risk is above a threshold, the highest first."""
         if not 0 <= threshold <= 1:
             raise PolicyError(f"⟨fail_above={threshold!r}⟩: a risk is a share from 0 to 1")
@@ -112,11 +112,11 @@ class Attack:
 _HEAD = ("attack", "variant", "figure", "low", "high", "baseline", "promise", "risk", "gain")
 
 
-def _base(finding: Finding) -> float | None:
+def _base(finding: Figure) -> float | None:
     return max(finding.baselines.values(), default=None)
 
 
-def line_of(finding: Finding) -> str:
+def line_of(finding: Figure) -> str:
     """A finding in a line."""
     if finding.figure is None:
         return f"{finding.attack}, {finding.name}: {finding.measures}: unknown"
@@ -159,7 +159,7 @@ def attack(
     seed         of the samples: at most 5,000 people are linked
 
     Every finding has its paper, what the intruder knows, a 95 % interval, its baselines, the worst group, and a way to
-    lower it; see ``Finding``. If a finding needs a table that you do not pass, it is left out, and a note reports it.
+    lower it; see ``Figure``. If a finding needs a table that you do not pass, it is left out, and a note reports it.
     Raises InputError and PolicyError for missing columns. O(rows columns + sample classes columns).
     Sources: each finding names its own; docs/attacks.md lists them.
     """
@@ -206,9 +206,9 @@ def attack(
     )
 
 
-def _found(reading: Reading, original: People | None, register: People | None, seed: int) -> list[Finding]:
+def _found(reading: Reading, original: People | None, register: People | None, seed: int) -> list[Figure]:
     """Linkage and inference."""
-    out: list[Finding] = []
+    out: list[Figure] = []
     truth = None
     if original is not None:
         truth = linkage.truth_of(reading, original, seed)
@@ -273,7 +273,7 @@ def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) 
     return notes
 
 
-class _Asked:
+class _Claims:
     """What a release says of itself: its table, columns, promises and the hierarchies by which it can be read."""
 
     def __init__(self, table: Any, policy: Any = None, stars: Mapping[str, int] | None = None) -> None:
@@ -288,21 +288,21 @@ class _Asked:
         self.l = max((float(m.l) for m in models if type(m).__name__ == "LDiversity"), default=1.0)
 
 
-def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Asked:
+def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Claims:
     """From a release in memory, or from a certificate that is named or lies beside a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
-        return _Asked(release.table, release.policy, release.facts.stars)
+        return _Claims(release.table, release.policy, release.facts.stars)
     path = certificate
     if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
         path = certificate_path(Path(release))
     if path is None:
-        return _Asked(release)
+        return _Claims(release)
     record = read_json(Path(path))
     try:
         policy = Policy.read(path, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
     except PolicyError as error:
         raise InputError(f"{Path(path).name!r} is no certificate of a table: {error}") from None
-    return _Asked(release, policy, record.get("stars"))
+    return _Claims(release, policy, record.get("stars"))
 
 
 def _open(given: Any, separator: str | None, needed: Sequence[str]) -> pl.DataFrame:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.attacks.reading import Finding, Reading, wilson
+from shoal.attacks.reading import Figure, Reading, wilson
 from shoal.engines.codes import as_text
 from shoal.errors import InputError
-from shoal.judge.composition import Composition, Learned, Published, compose
+from shoal.judge.composition import Composition, Learned, ReleaseOfPeople, compose
 
 PAPER = "Ganta, Kasiviswanathan, Smith 2008"
 TIED = "\x1fall sensitive columns"  # no table has such a column
@@ -24,7 +24,7 @@ LOWERS = (
 
 def found(
     reading: Reading, frames: Sequence[pl.DataFrame], people: pl.DataFrame | None, hierarchies: Mapping[str, Any]
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[Figure], list[str]]:
     """Findings, and notes on what could not be set together.
 
     frames  the other releases;  people: the original, or a register of everybody
@@ -33,7 +33,7 @@ def found(
     rows say in all of them at once, since a row ties its values together.  A register without sensitive values tells of
     what an intruder claims, not whether it is right.
     """
-    out: list[Finding] = []
+    out: list[Figure] = []
     notes: list[str] = []
     own = [n for n in reading.sensitive if any(n in f.columns for f in frames)]
     columns: list[str | None] = [*own] or [None]
@@ -73,7 +73,7 @@ def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return frame.with_columns(reduce(lambda a, b: a + b, texts).alias(TIED))
 
 
-def _sets(setting: _Setting, have: Sequence[int], out: list[Finding], notes: list[str]) -> None:
+def _sets(setting: _Setting, have: Sequence[int], out: list[Figure], notes: list[str]) -> None:
     """This release beside each of the others, then beside all."""
     many = len(setting.frames)
     sets = [[i] for i in have] + ([list(have)] if len(have) > 1 else [])
@@ -100,9 +100,9 @@ def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Compos
             own = own.with_columns(pl.lit(None, pl.String).alias(str(column)))
     trees = {n: h for n, h in setting.hierarchies.items() if n in reading.quasi}
     given = [
-        Published(table, reading.quasi, trees, own)
+        ReleaseOfPeople(table, reading.quasi, trees, own)
         if table is reading.frame or (own is not None and checked and table.height == own.height)
-        else Published(table, [q for q in reading.quasi if q in table.columns], {})
+        else ReleaseOfPeople(table, [q for q in reading.quasi if q in table.columns], {})
         for table in (*frames, reading.frame)
     ]
     asked = None if column == TIED or reading.l <= 1 else reading.l
@@ -111,7 +111,7 @@ def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Compos
 
 def _findings(
     said: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
-) -> list[Finding]:
+) -> list[Figure]:
     """Whoever knows the groups, and whoever does not.
 
     which    how the column and the releases are named
@@ -123,7 +123,7 @@ def _findings(
             return []
         low, high = wilson(alone.tell, alone.rows)
         return [
-            Finding(
+            Figure(
                 "composition", f"rows alone{''.join(which)}", PAPER,
                 "the intruder has both releases and no register", "rows for which one value is left by all groups they "
                 "may meet", alone.tell / max(alone.rows, 1), low, high, {"one release": 0.0}, None, alone.rows,
@@ -131,7 +131,7 @@ def _findings(
                 {"rows_for_which_some_group_leaves_one": alone.may_tell},
             )
         ]  # fmt: skip
-    out: list[Finding] = []
+    out: list[Figure] = []
     for learned, name, assumes in (
         (said.known, "groups known", "the intruder knows the class of a person in each release"),
         (said.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
@@ -144,7 +144,7 @@ def _findings(
 
 def _of(
     learned: Learned, name: str, which: tuple[str, str], assumes: str, said: Composition, reading: Reading
-) -> list[Finding]:
+) -> list[Figure]:
     people, (column, releases) = max(said.people, 1), which
     details = {
         key: value
@@ -163,7 +163,7 @@ def _of(
         low, high = wilson(many, people)
         valued = what != "few people"
         out.append(
-            Finding(
+            Figure(
                 "composition", f"{what}, {name}{column if valued else ''}{releases}", PAPER, assumes, measures,
                 many / people, low, high, base, None, said.people, risk, worst if valued else None, LOWERS, more,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.attacks.linkage import Truth
-from shoal.attacks.reading import Finding, People, Reading, numbered, wilson
+from shoal.attacks.reading import Figure, People, Reading, numbered, wilson
 
 PAPER = "Cohen 2022"
 LOWERS = "a larger k; a method that does not coarsen as little as it can"
@@ -14,7 +14,7 @@ _WIDE = 1_500  # values of a column guessed; wider ones are left out
 _LEAST = 1e-3  # own classes less likely than this are not looked at
 
 
-def found(reading: Reading, truth: Truth, seed: int) -> list[Finding]:
+def found(reading: Reading, truth: Truth, seed: int) -> list[Figure]:
     """Coarsened cells guessed exactly by naive Bayes, and by the same without values that a finer class shows.
 
     Half of the original is the intruder's sample of the population; the cells guessed are those of the other half.
@@ -55,7 +55,7 @@ def found(reading: Reading, truth: Truth, seed: int) -> list[Finding]:
     for key, name in (("bayes", "naive Bayes"), ("minimal", "naive Bayes and minimality")):
         low, high = wilson(sums[key], cells)
         out.append(
-            Finding(
+            Figure(
                 "downcoding", f"coarsened cells by {name}", PAPER, knows, "coarsened cells guessed exactly", share[key],
                 low, high, base, None, round(cells), share[key], shown if key == "minimal" else None, LOWERS,
                 {"naive_bayes_without_minimality": share["bayes"]} if key == "minimal" else {},

@@ -29,7 +29,7 @@ import polars as pl
 from shoal.attacks import public_files
 from shoal.attacks.linkage import same_order
 from shoal.attacks.public_files import figure_keys
-from shoal.attacks.reading import Finding, People, Reading, wilson
+from shoal.attacks.reading import Figure, People, Reading, wilson
 from shoal.engines.codes import as_text, encode
 
 _OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")
@@ -337,7 +337,7 @@ _ROWS = 100_000  # compared with the rows at other places
 _SHIFTS = (1, 2, 5, 11, 23, 47, 101)
 
 
-def found(reading: Reading, table: Any, people: People | None, separator: str | None = None) -> list[Finding]:
+def found(reading: Reading, table: Any, people: People | None, separator: str | None = None) -> list[Figure]:
     """Every finding about files.  table: the release as it came, a path or a frame"""
     path = Path(table) if isinstance(table, (str, Path)) else None
     out = [_against_itself(reading)]
@@ -350,14 +350,14 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
     return out
 
 
-def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Finding | None:
+def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Figure | None:
     """Values and orders held beside the rows; None where the form of the table has none."""
     held = residue(table, reading.frame, separator)
     if held is None:
         return None
     leaks = float(held.leaks)
     unseen = [f"{name} ({len(values):,} values)" for name, values in sorted(held.values.items())]
-    return Finding(
+    return Figure(
         "files", "levels and metadata", "seen in tools of several kinds",
         "the intruder reads what a file contains besides its rows: dictionaries, statistics, levels, metadata, hidden "
         "parts", "1 where it tells what no row shows, 0 where it does not", leaks, leaks, leaks, {"the rows": 0.0},
@@ -367,7 +367,7 @@ def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Fin
     )  # fmt: skip
 
 
-def _against_itself(reading: Reading) -> Finding:
+def _against_itself(reading: Reading) -> Figure:
     """Whether rows follow the order of a column, or equal values stand together: a test per column."""
     frame, rows = reading.frame, reading.rows
     worst, name_of, tests = 0.0, "", 0
@@ -382,7 +382,7 @@ def _against_itself(reading: Reading) -> Finding:
                 worst, name_of = z, f"{name} ({said})"
     limit = 5.0 + np.log10(max(tests, 1))  # of a normal deviate: by chance once in a million releases
     leaks = abs(worst) > limit
-    return Finding(
+    return Figure(
         "files", "order of the rows", "folklore; statistical agencies randomize the order",
         "the intruder looks at the rows in the order of the file", "1 where rows follow a column or values are "
         "together, 0 where the order is random", float(leaks), float(leaks), float(leaks), {"a random order": 0.0},
@@ -415,7 +415,7 @@ def _runs_test(codes: np.ndarray) -> float:
     return float(((codes[1:] == codes[:-1]).sum() - mean) / np.sqrt(max(variance, 1e-9)))
 
 
-def _against_original(reading: Reading, people: People) -> Finding:
+def _against_original(reading: Reading, people: People) -> Figure:
     """How many rows may be the original's row at the same place, against other places."""
     fits = same_order(reading, people)
     assert fits is not None  # the numbers of rows are the same
@@ -424,7 +424,7 @@ def _against_original(reading: Reading, people: People) -> Finding:
     shifted = [same_order(reading, people, shift, rows) for shift in shifts]
     chance = max((wilson(float(s.sum()), len(rows))[1] for s in shifted if s is not None), default=1.0)
     low, high = wilson(float(fits.sum()), reading.rows)
-    return Finding(
+    return Figure(
         "files", "order against the original", "folklore; statistical agencies randomize the order",
         "the intruder knows the order of the original, as by the time of an entry or by name",
         "rows that may be the original's row at the same place", float(fits.mean()), low, high,

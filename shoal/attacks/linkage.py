@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from shoal.attacks.reading import Finding, People, Reading, mean_interval, same, wilson
+from shoal.attacks.reading import Figure, People, Reading, mean_interval, same, wilson
 
 _PAIRS = 60_000_000  # (person, class) pairs that one pass of the attack may look at
 _MOST = 5_000  # people linked; more would narrow the interval below a percent
@@ -165,7 +165,7 @@ def erring(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: n
 
 def linked(
     reading: Reading, truth: Truth, person: np.ndarray, own: csr_matrix, error: float, seed: int
-) -> list[Finding]:
+) -> list[Figure]:
     """Linkage by a register with some share of wrong values, and what the rows linked to say of the sensitive value.
 
     person  int64[m] people tried;  own: what ``Truth.placed`` says of them
@@ -204,7 +204,7 @@ def linked(
     words = "exact" if not error else f"{100 * error:g} % of its values wrong"
     knows = f"the intruder has the quasi-identifiers of people who are in the table, {words}"
     out = [
-        Finding(
+        Figure(
             "linkage", f"register, {words}", PAPER, knows, "links that are right, expected", mean, low, high,
             {"a row at random": 1 / reading.rows}, 1 / reading.k if reading.k > 1 else None, len(person),
             float(right[few]),
@@ -219,7 +219,7 @@ def linked(
     low, high = wilson(hit, len(person))
     marginal = reading.counts(truth.column).sum(axis=0)
     out.append(
-        Finding(
+        Figure(
             "inference", f"{truth.column} by a register, {words}", PAPER, knows,
             f"guesses of {truth.column} that are right", hit / len(person), low, high,
             {"the commonest value": float(marginal.max() / marginal.sum()),
@@ -232,7 +232,7 @@ def linked(
     return out
 
 
-def unchecked(reading: Reading, register: People, seed: int) -> list[Finding]:
+def unchecked(reading: Reading, register: People, seed: int) -> list[Figure]:
     """Linkage by a register whose members nobody knows: every row is linked to one of the people who fit it.
 
     The share is over rows of the release: 1 / people of the register that fit (the journalist's risk).
@@ -256,7 +256,7 @@ def unchecked(reading: Reading, register: People, seed: int) -> list[Finding]:
     worst = int(np.argmax(chance))
     found = (float(chance[worst]), round(float(fit[worst])))
     return [
-        Finding(
+        Figure(
             "linkage", "register, nobody knows who is in the table", "Sweeney 2002; El Emam, Dankar 2008",
             "the intruder has a register and links every row to one of the people who fit it",
             "rows linked to the right person at most, expected", mean, max(mean - half, 0.0), min(mean + half, 1.0),
@@ -273,7 +273,7 @@ LEARNED = "Cormode 2011; members against strangers after Yeom, Giacomelli, Fredr
 _WORST = 30  # people a worst group has at least
 
 
-def by_class(reading: Reading, column: str, seed: int) -> Finding:
+def by_class(reading: Reading, column: str, seed: int) -> Figure:
     """The commonest value of a person's class, guessed; beside it the same with the values dealt out at random."""
     counts = reading.counts(column)
     most = counts.max(axis=1)
@@ -288,7 +288,7 @@ def by_class(reading: Reading, column: str, seed: int) -> Finding:
     share = most / reading.size
     worst = int(np.argmax(share * 1e6 + np.minimum(reading.size, 1e6) / 1e6))
     told = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
-    return Finding(
+    return Figure(
         "inference", f"{column} by class", HOMOGENEITY,
         "the intruder knows the class of a person", f"guesses of {column} that are right",
         right / reading.rows, low, high,
@@ -302,7 +302,7 @@ def by_class(reading: Reading, column: str, seed: int) -> Finding:
     )  # fmt: skip
 
 
-class Learned:
+class NaiveBayes:
     """Naive Bayes trained on a release: a coarse cell counts for each of its values as common as they are.
 
     Logarithms float64[sensitive values, values] per quasi-identifier.  O(rows + sensitive values (runs + values)).
@@ -334,9 +334,9 @@ class Learned:
 
 def by_classifier(
     reading: Reading, column: str, members: People, strangers: People | None, truth: Truth | None, seed: int
-) -> list[Finding]:
+) -> list[Figure]:
     """Naive Bayes trained on the release, asked about members and about people who are not in the table."""
-    model = Learned(reading, reading.counts(column))
+    model = NaiveBayes(reading, reading.counts(column))
     marginal = reading.counts(column).sum(axis=0)
     base = float(marginal.max() / marginal.sum())
     out = []
@@ -358,7 +358,7 @@ def by_classifier(
         worst = max(groups, default=None)
         said = "members of the table" if who == "members" else "people who are not in the table"
         out.append(
-            Finding(
+            Figure(
                 "inference", f"{column} by a classifier, {who}", LEARNED,
                 f"the intruder trains naive Bayes on the release and asks it about {said}",
                 f"guesses of {column} that are right", float(hit.mean()), low, high,
@@ -381,6 +381,6 @@ def _by_chance(reading: Reading, truth: Truth, members: People, seed: int) -> fl
     """The most of the same share's interval where values are dealt out at random: what a classifier learns by heart."""
     dealt = truth.dealt(reading, seed)
     person = sample(members.rows, len(reading.size), seed)
-    guess = Learned(reading, dealt).ask(members.codes[person]).argmax(axis=1)
+    guess = NaiveBayes(reading, dealt).ask(members.codes[person]).argmax(axis=1)
     right = chance_of(reading, truth.placed(reading, person), dealt, guess).sum()
     return wilson(float(right), len(person))[1]

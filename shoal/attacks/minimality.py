@@ -42,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from shoal.attacks.reading import Finding, People, Reading, same, unwritten, wilson
+from shoal.attacks.reading import Figure, People, Reading, same, unwritten, wilson
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.recoding import Recoding
 
@@ -337,7 +337,7 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     return Claims(tuples[asked], people[asked], number, asked, after, before, weights.asked, named)
 
 
-def found(reading: Reading, register: People, original: People | None, column: str) -> list[Finding]:
+def found(reading: Reading, register: People, original: People | None, column: str) -> list[Figure]:
     """Claims about a sensitive value above 1/l, with and without knowing that the maker hides no more than it must.
 
     register  everybody's quasi-identifiers;  original: to check the claims, None without it
@@ -431,7 +431,7 @@ def _findings(
     column: str,
     by_tuple: Claims,
     truth: np.ndarray | None,
-) -> list[Finding]:
+) -> list[Figure]:
     people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
     speaking = int(people[speaks].sum())
     details: dict[str, object] = {
@@ -456,7 +456,7 @@ def _findings(
         certain = among & (after.max(axis=1) >= 0.95)
         best = _right(truth, people, after, certain)
         out.append(
-            Finding(
+            Figure(
                 "minimality", f"{column}, {name}", PAPER,
                 "the intruder has the quasi-identifiers of everybody in the table, and knows that the maker hides no "
                 "more than the model asks",

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attacks.reading import Finding, Reading
+from shoal.attacks.reading import Figure, Reading
 
 PAPER_ON_ORIGINALS = (
     "Dinur, Nissim 2003; counted as in Cohen, Nissim 2020 (originals that agree with what is published)"
@@ -33,7 +33,7 @@ _EXACT = 1e-9
 Row = tuple[int, ...]
 
 
-def found(reading: Reading, files: Sequence[Any]) -> list[Finding]:
+def found(reading: Reading, files: Sequence[Any]) -> list[Figure]:
     """The count, where the table is small.  files: JSON values of public files beside the release"""
     counted = agreeing(reading, files)
     if counted is None or counted[0] < 2:
@@ -41,7 +41,7 @@ def found(reading: Reading, files: Sequence[Any]) -> list[Finding]:
     before, after = counted
     taken = 1 - math.log(max(after, 1)) / math.log(before)
     return [
-        Finding(
+        Figure(
             "files", "originals that agree", PAPER_ON_ORIGINALS,
             "the intruder has the release and every public file next to it, and knows the values of each column",
             "share of what the release leaves open that the files next to it tell, in bits", taken, taken, taken,
@@ -213,7 +213,7 @@ def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
             yield from figure_keys(held, under)
 
 
-def found_next_to_it(reading: Reading, path: Path) -> list[Finding]:
+def found_next_to_it(reading: Reading, path: Path) -> list[Figure]:
     """Whether a public file beside the release tells figures of the original, and which hidden cells they pin down."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in figure_keys(held)}
@@ -221,7 +221,7 @@ def found_next_to_it(reading: Reading, path: Path) -> list[Finding]:
                 and held.get("internal")}  # fmt: skip
     leaking = bool(leaks or internal)
     out = [
-        Finding(
+        Figure(
             "files", "what is next to the release", PAPER,
             "the intruder has every file that carries the release's name and does not say that it is private",
             "1 where one tells figures of the original, 0 where none does", float(leaking), float(leaking),
@@ -249,7 +249,7 @@ def found_next_to_it(reading: Reading, path: Path) -> list[Finding]:
     if hidden:
         share = pinned / hidden
         out.append(
-            Finding(
+            Figure(
                 "files", "hidden cells that totals tell", PAPER,
                 "the intruder has the release and the public files next to it, and knows the values of each column",
                 "hidden cells of columns whose hidden counts follow exactly", share, share, share,

@@ -1,6 +1,6 @@
 """A release as an intruder reads it: classes of rows, what each of their cells may stand for, and tables to match.
 
-A ``Finding`` is what one attack reaches on one release, beside what is reached without the release.
+A ``Figure`` is what one attack reaches on one release, beside what is reached without the release.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def _leaves(hierarchy: Any) -> set[str | None]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Figure:
     """One figure of one attack.
 
     attack      "linkage", "inference", "minimality", "downcoding", "composition" or "files"

@@ -17,17 +17,19 @@ from shoal.cli.options import (
     PUBLISHED,
     TABLES,
     Decision,
-    Source,
+    SourceOptions,
     asks,
     flag,
     with_options,
 )
 
 if TYPE_CHECKING:
+    from shoal.engines.atomic import Wanted
     from shoal.model.policy import Policy
+    from shoal.publishing.documents import Documents
 
 
-class Files(NamedTuple):
+class ReleaseFiles(NamedTuple):
     """What is written, and with what keys."""
 
     output: str | None = flag(
@@ -71,6 +73,17 @@ class After(NamedTuple):
         given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
+    def with_others(self, place: Destination, earlier: list[Path], in_memory: bool) -> After:
+        """With the releases that go with the new one unnamed: versions of its table, the one whose policy it has."""
+        from shoal.engines import lakes
+
+        found = list(self.after)
+        if place.lake and lakes.readable(place.lake) and place.lake not in found:
+            found.append(place.lake)
+        if len(earlier) == 1 and not self.force_composition and in_memory:
+            found.append(str(earlier[0]))
+        return self._replace(after=found)
+
 
 @app.command()
 @with_options
@@ -82,95 +95,146 @@ def anonymize(
         "A TOML file with the same settings; or a certificate, for the next table: people in both are less protected.",
     ),
     said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
-    files: Files = Files(),
+    files: ReleaseFiles = ReleaseFiles(),
     decision: Decision = Decision(),
-    source: Source = Source(),
+    source: SourceOptions = SourceOptions(),
     after: After = After(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
-    from shoal.cli.unchanged import matching as matched
-    from shoal.cli.unchanged import repeated as unless_unchanged
-    from shoal.engines import lakes
-    from shoal.engines.atomic import PAGE, TABLE, Wanted
+    from shoal.cli.unchanged import matching
+    from shoal.engines.atomic import PAGE
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
-    from shoal.engines.source import is_server, without_secrets
+    from shoal.engines.source import is_server
     from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.documents import Documents
-    from shoal.publishing.tables.writing import is_folder, refuse_unwritable
 
     files = files._replace(report=decision.page(files.report))
     data = source_of(tables, source.glob)
     with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
         asked = _asked(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
-    served, lake = _server_of(files), files.output is not None and lakes.is_target(files.output)
-    target = Path(served[1] if served else files.output or _default_output(data, source.glob))
-    target = lakes.folder_of(target) if lake else target
-    papers = Documents.next_to(target, files.certificate, not files.no_record, files.sign)
-    beside, record = papers.certificate, papers.record
+    in_memory = not is_server(data) and engine_of(data, engine, scope) == "polars"
+    place = Destination.of(files, data, source.glob, in_memory)
+    papers = Documents.next_to(place.path, files.certificate, not files.no_record, files.sign)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
-    parts = files.parts
-    folder = (
-        not served
-        and not lake
-        and is_folder(target, parts, is_server(data) or engine_of(data, engine, scope) != "polars")
-    )
-    aim: Path | None = target
-    if served or lake:
-        aim = Path(f"{target}.csv" if served else f"{target}.parquet")
-    elif folder:
-        aim = None if parts is None else target / f"part.{parts}"
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
-    wanted: list[Wanted] = [] if served or folder or lake else [(target, TABLE)]
-    pages: list[Wanted] = [*wanted, (files.report, PAGE)]
     repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
-    force = unless_unchanged(
-        [*papers.wanted(), (files.report, PAGE), *([] if folder or lake else [(target, TABLE)])],
-        [*read, *earlier, *after.after, *(matched(str(data)) if source.glob else [] if here else [data])],
-        overwrite=force, folder=target if folder or lake else None,
-        refused="it compares files, and the release goes to a server" if served
-        else "it compares files, and a catalog says which these are" if "iceberg:" in f"{files.output} {data}"
-        else "it compares files, and --query may read others" if source.query else None,
-    )  # fmt: skip
-    papers.check(pages, read, overwrite=force, folder=target if folder else None)
-    if served:
-        refuse_unwritable(*served, overwrite=force)
-    elif lake:
-        lakes.refuse_taken(lakes.opened(str(files.output)), force)
-        if lakes.readable(str(files.output)) and files.output not in after.after:
-            after = after._replace(after=[*after.after, str(files.output)])  # a further release of the same people
-    if len(earlier) == 1 and not after.force_composition and engine_of(data, engine, scope) == "polars":
-        after = after._replace(after=[*after.after, str(earlier[0])])
+    found = matching(str(data)) if source.glob else [] if here else [data]
+    force = _unless_unchanged(place, papers, files, [*read, *earlier, *after.after, *found], force, data, source.query)
+    pages = [*place.wanted(), (files.report, PAGE)]
+    papers.check(pages, read, overwrite=force, folder=place.path if place.folder else None)
+    place.refuse_taken(force)
+    after = after.with_others(place, earlier, in_memory)
     again = _again(earlier, counted=bool(after.after)) if repeated else None
     with progress() as listener:
         release = prepare(
-            data, asked, **source._asdict(), **after.settings(), target=aim, progress=listener,
-            secret=None if files.secret is None else read_secret(files.secret),
+            data, asked, **source._asdict(), **after.settings(), target=place.readable_as(files.parts),
+            progress=listener, secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         listener("writing and reading back", None)
-        how: dict[str, Any] = {"sign": files.sign, "record": record is not None, "progress": listener}
-        if served:
-            release.write(served[0], beside, table=served[1], overwrite=force, **how)
-        elif lake:
-            release.write(str(files.output), beside, overwrite=force, **how)
-        else:
-            release.write(target, beside, parts=parts, **how)
+        place.write(release, papers, parts=files.parts, overwrite=force, progress=listener)
         page = reported(release, files.report, after="a release", explored=tried, **decision._asdict())
-    place = f"{without_secrets(served[0])}, table {target}" if served else str(files.output if lake else target)
-    facts = {**release.as_dict(), "output": place, "certificate_file": str(beside), **page}
-    facts |= {} if record is None else {"record_file": str(record)}
+    facts = {**release.as_dict(), "output": place.words(), "certificate_file": str(papers.certificate), **page}
+    facts |= {} if papers.record is None else {"record_file": str(papers.record)}
     warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
     for told in release.composition:
         say(f"set against the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
-def _server_of(files: Files) -> tuple[str, str] | None:
+def _unless_unchanged(
+    place: Destination, papers: Documents, files: ReleaseFiles, read: list[Any], force: bool, data: Any,
+    query: str | None,
+) -> bool:  # fmt: skip
+    """Whether outputs may be overwritten; ends the command where ``--if-changed`` finds that nothing changed."""
+    from shoal.cli.unchanged import repeated
+    from shoal.engines.atomic import PAGE, TABLE
+
+    alone = [] if place.folder or place.lake else [(place.path, TABLE)]
+    return repeated(
+        [*papers.wanted(), (files.report, PAGE), *alone], read, overwrite=force,
+        folder=place.path if place.folder or place.lake else None,
+        refused="it compares files, and the release goes to a server" if place.server
+        else "it compares files, and a catalog says which these are" if "iceberg:" in f"{files.output} {data}"
+        else "it compares files, and --query may read others" if query else None,
+    )  # fmt: skip
+
+
+class Destination(NamedTuple):
+    """Where a release goes: a file, a folder of parts, a table of a server, or a version of a Delta or Iceberg table.
+
+    path    the file or folder; what certificate and record are named after
+    server  address and table of a server;  lake  address of a Delta or Iceberg table;  folder  of parts
+    """
+
+    path: Path
+    server: tuple[str, str] | None
+    lake: str | None
+    folder: bool
+
+    @classmethod
+    def of(cls, files: ReleaseFiles, data: Any, glob: bool, in_memory: bool) -> Destination:
+        """As the options say; PolicyError for options that belong to another destination."""
+        from shoal.engines import lakes
+        from shoal.publishing.tables.writing import is_folder
+
+        server = _server_of(files)
+        if server:
+            return cls(Path(server[1]), server, None, False)
+        path = Path(files.output or _default_output(data, glob))
+        if files.output is not None and lakes.is_target(files.output):
+            return cls(lakes.folder_of(path), None, files.output, False)
+        return cls(path, None, None, is_folder(path, files.parts, not in_memory))
+
+    def readable_as(self, parts: str | None) -> Path | None:
+        """A name with the ending of what is written; None for a folder whose parts are of either kind."""
+        if self.server or self.lake:
+            return Path(f"{self.path}.csv" if self.server else f"{self.path}.parquet")
+        if self.folder:
+            return None if parts is None else self.path / f"part.{parts}"
+        return self.path
+
+    def wanted(self) -> list[Wanted]:
+        """The table among the files that are checked before any work."""
+        from shoal.engines.atomic import TABLE
+
+        return [] if self.server or self.lake or self.folder else [(self.path, TABLE)]
+
+    def refuse_taken(self, force: bool) -> None:
+        """InputError where a table of a server or a lake has this name and may not be overwritten."""
+        from shoal.engines import lakes
+        from shoal.publishing.tables.writing import refuse_unwritable
+
+        if self.server:
+            refuse_unwritable(*self.server, overwrite=force)
+        elif self.lake:
+            lakes.refuse_taken(lakes.opened(self.lake), force)
+
+    def write(self, release: Any, papers: Documents, *, parts: str | None, overwrite: bool, progress: Any) -> None:
+        """The release with certificate and record."""
+        how: dict[str, Any] = {"sign": papers.sign, "record": papers.record is not None, "progress": progress}
+        if self.server:
+            release.write(self.server[0], papers.certificate, table=self.server[1], overwrite=overwrite, **how)
+        elif self.lake:
+            release.write(self.lake, papers.certificate, overwrite=overwrite, **how)
+        else:
+            release.write(self.path, papers.certificate, parts=parts, **how)
+
+    def words(self) -> str:
+        """The destination, without the secrets of an address."""
+        from shoal.engines.source import without_secrets
+
+        if self.server:
+            return f"{without_secrets(self.server[0])}, table {self.path}"
+        return self.lake or str(self.path)
+
+
+def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     """The address and the table of a server that a release goes to; None where it goes to a file."""
     from shoal.engines.source import is_server
     from shoal.errors import PolicyError

@@ -22,7 +22,7 @@ LEARNED = (
 )  # fmt: skip
 
 
-class Groups(NamedTuple):
+class RecoderGroups(NamedTuple):
     """What a recoder asks of every group."""
 
     k: int = flag(5, "--k", "Least rows of a group.")
@@ -35,7 +35,7 @@ def fit(
     tables: list[Path] = typer.Argument(help="Tables from which levels are fitted; each must meet the models."),
     output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, with hierarchies of rows as CSV next to it."),
     said: dict[str, Any] = asks(LEARNED, needed=["quasi_identifiers"]),
-    groups: Groups = Groups(),
+    groups: RecoderGroups = RecoderGroups(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -93,7 +93,7 @@ def apply(
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
-class Columns(NamedTuple):
+class ColumnsOfAnswer(NamedTuple):
     """Where the new records have what the answer groups by."""
 
     column: str | None = flag(None, "--column", "Column of the new areas, values, or labels.")
@@ -108,7 +108,7 @@ def assign(
     answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
     new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
     certificate: Path | None = flag(None, "--certificate", "Certificate of the crosswalk; next to it by default."),
-    columns: Columns = Columns(),
+    columns: ColumnsOfAnswer = ColumnsOfAnswer(),
     output: Path | None = flag(None, "-o", "--output", "The new records with their groups, shuffled."),
     order: Order = Order(),
     text: Text = Text(),

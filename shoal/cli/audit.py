@@ -13,12 +13,12 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
-from shoal.cli.options import FORCE, JSON_, TABLES, Source, asks, flag, with_options
+from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, asks, flag, with_options
 from shoal.errors import PolicyError, is_number
 from shoal.model.settings import Measured as Judged
 
 
-class Measured(NamedTuple):
+class AuditOptions(NamedTuple):
     """How it is measured."""
 
     population_size: int | None = flag(None, "--population-size", "Number of people in the population.")
@@ -49,9 +49,9 @@ def audit(
     said: dict[str, Any] = asks(
         [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded. Repeatable."
     ),
-    measured: Measured = Measured(),
+    measured: AuditOptions = AuditOptions(),
     earlier: Earlier = Earlier(),
-    source: Source = Source(),
+    source: SourceOptions = SourceOptions(),
     as_json: bool = JSON_,
 ) -> None:
     """Measure every privacy model and the risks of any table. Exits with status 1 if a requested model fails."""
@@ -202,7 +202,7 @@ class Known(NamedTuple):
     earlier: list[Path] = flag([], "--with", "Another release of the same people. Repeatable.")
 
 
-class Columns(NamedTuple):
+class ColumnsOfRelease(NamedTuple):
     """What the columns are, where no certificate says it."""
 
     quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; else the certificate's.")
@@ -218,7 +218,7 @@ class Columns(NamedTuple):
 def attack(
     release: Path = typer.Argument(help="A release from any tool: CSV, Parquet, or Excel."),
     known: Known = Known(),
-    columns: Columns = Columns(),
+    columns: ColumnsOfRelease = ColumnsOfRelease(),
     fail_above: float | None = flag(None, "--fail-above", "Exit 1 if a risk is above this share, such as 0.5."),
     separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
     seed: int = flag(0, "--seed", "Seed of the samples of people."),

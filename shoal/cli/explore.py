@@ -19,7 +19,7 @@ from shoal.model.settings import RECODINGS, SETTINGS
 POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
 
 
-class Grid(NamedTuple):
+class RequestGrid(NamedTuple):
     """What is tried, separated by commas."""
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
@@ -36,7 +36,7 @@ class Grid(NamedTuple):
         }  # fmt: skip
 
 
-class Read(NamedTuple):
+class ReadOptions(NamedTuple):
     """How the table is read."""
 
     engine: str | None = flag(None, "--engine", "polars (default), duckdb or spark.")
@@ -50,9 +50,9 @@ def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
     said: dict[str, Any] = asks(POINT, models=True, effort="fast (default), balanced, thorough, or seconds a point."),
-    grid: Grid = Grid(),
+    grid: RequestGrid = RequestGrid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
-    source: Read = Read(),
+    source: ReadOptions = ReadOptions(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -125,7 +125,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     return lines + ([f"page    {facts['output']}"] if "output" in facts else [])
 
 
-class Columns(NamedTuple):
+class ColumnsOfTable(NamedTuple):
     """What the columns are."""
 
     quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
@@ -139,7 +139,7 @@ class Columns(NamedTuple):
         return {**{name: listed(given) or [] for name, given in names.items()}, "hierarchies": trees}
 
 
-class Tried(NamedTuple):
+class ComparisonSettings(NamedTuple):
     """What a release is tried with beside its original."""
 
     target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one).")
@@ -153,8 +153,8 @@ class Tried(NamedTuple):
 def compare(
     table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
     releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
-    columns: Columns = Columns(),
-    tried: Tried = Tried(),
+    columns: ColumnsOfTable = ColumnsOfTable(),
+    tried: ComparisonSettings = ComparisonSettings(),
     separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the same figures."),
     force: bool = FORCE,

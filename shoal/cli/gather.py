@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
 
 
-class Search(NamedTuple):
+class ClusterSearch(NamedTuple):
     """How clusters of the least radius are found."""
 
     method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact.")
@@ -50,7 +50,7 @@ class SumSearch(NamedTuple):
     seed: int | None = flag(None, "--seed", "Number that fixes the search's random choices, never the row order.")
 
 
-class Files(NamedTuple):
+class ClusterFiles(NamedTuple):
     """What to write, where asked for."""
 
     output: Path | None = flag(None, "-o", "--output", "Output file, with a row for each cluster.")
@@ -119,7 +119,7 @@ class Distance(NamedTuple):
         )  # fmt: skip
 
 
-class Shown(NamedTuple):
+class CentersAndOrder(NamedTuple):
     """What is published, and how."""
 
     center: str = flag(
@@ -135,9 +135,9 @@ def gather(
     table: Path = RECORDS,
     asked: dict[str, Any] = conditions(GATHER_CONDITIONS, "r"),
     distance: Distance = Distance(),
-    shown: Shown = Shown(),
-    search: Search = Search(),
-    files: Files = Files(),
+    shown: CentersAndOrder = CentersAndOrder(),
+    search: ClusterSearch = ClusterSearch(),
+    files: ClusterFiles = ClusterFiles(),
     kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
@@ -153,9 +153,9 @@ def cellular(
     table: Path = RECORDS,
     asked: dict[str, Any] = conditions(CELLULAR_CONDITIONS, "r"),
     distance: Distance = Distance(),
-    shown: Shown = Shown(),
+    shown: CentersAndOrder = CentersAndOrder(),
     search: SumSearch = SumSearch(),
-    files: Files = Files(),
+    files: ClusterFiles = ClusterFiles(),
     kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
@@ -166,8 +166,9 @@ def cellular(
 
 
 def _run(
-    problem: str, asked: tuple[Mapping[str, Condition], dict[str, Any], Search | SumSearch], table: Path,
-    distance: Distance, how: Shown, files: Files, kept: OutputFiles, decision: Decision, text: Text, as_json: bool,
+    problem: str, asked: tuple[Mapping[str, Condition], dict[str, Any], ClusterSearch | SumSearch], table: Path,
+    distance: Distance, how: CentersAndOrder, files: ClusterFiles, kept: OutputFiles, decision: Decision, text: Text,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Read, cluster by a function of ``shoal.gathering``, release, write, say.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shoal import Crosswalk
 
 
-class Files(NamedTuple):
+class GroupingFiles(NamedTuple):
     """What to write, where asked for; levels are those of the hierarchy."""
 
     output: Path | None = flag(None, "-o", "--output", "Crosswalk: value, group, group_label, group_count.")
@@ -84,7 +84,7 @@ def labels(
     names: Path | None = NAMES,
     how: How = How(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
-    files: Files = Files(),
+    files: GroupingFiles = GroupingFiles(),
     kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
@@ -120,7 +120,7 @@ def intervals(
     asked: dict[str, Any] = conditions(INTERVAL_CONDITIONS, "k"),
     names: Path | None = NAMES,
     effort: str = flag("balanced", "--effort", "Accepted as in other commands; the cut is optimal with any value."),
-    files: Files = Files(),
+    files: GroupingFiles = GroupingFiles(),
     kept: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),
@@ -176,7 +176,7 @@ def _finish(
     made: Crosswalk,
     what: str,
     payload: dict[str, Any],
-    files: Files,
+    files: GroupingFiles,
     kept: OutputFiles,
     decision: Decision,
     given: tuple[Iterable[Any], Iterable[Any], Callable[[list[int]], Iterable[list[str]]]],
@@ -232,7 +232,11 @@ def _finish(
 
 
 def _tree(
-    made: Crosswalk, files: Files, values: Iterable[Any], counts: Iterable[Any], rows: Callable[[list[int]], Any]
+    made: Crosswalk,
+    files: GroupingFiles,
+    values: Iterable[Any],
+    counts: Iterable[Any],
+    rows: Callable[[list[int]], Any],
 ) -> tuple[Iterable[list[str]], dict[str, int]] | None:
     """Rows of the hierarchy, where one is asked for, and the records of each value by its text, for its judge."""
     from shoal.errors import PolicyError

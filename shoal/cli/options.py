@@ -52,7 +52,7 @@ DECIDED_BY = flag("", "--decided-by", "Who decided about the release, for the re
 REPORT = flag(None, "--report", "Page for a review board that opens offline: .html.")
 
 
-class Source(NamedTuple):
+class SourceOptions(NamedTuple):
     """Where a table is read, and how."""
 
     engine: str | None = setting("engine")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 
 
-class Reading(NamedTuple):
+class AreaSources(NamedTuple):
     """How areas, their neighbors and their polygons are read."""
 
     id: Column = flag(None, "--id", "Column that names an area; by default 'id', or the first column.")
@@ -65,7 +65,7 @@ class Reading(NamedTuple):
         return given, given.geographic() if self.coordinates == "auto" else self.coordinates == "geographic"
 
 
-class Least(NamedTuple):
+class LeastWeights(NamedTuple):
     """What a region weighs at least."""
 
     weight: list[str] = flag(..., "--weight", "Column with the weight of an area. Repeatable.")
@@ -75,7 +75,7 @@ class Least(NamedTuple):
     )
 
 
-class Search(NamedTuple):
+class RegionSearch(NamedTuple):
     """How regions are found, and what they are compared with."""
 
     method: str = flag("auto", "--method", "auto, tree, search or exact.")
@@ -119,7 +119,7 @@ class LoneAreas(NamedTuple):
         }
 
 
-class Files(NamedTuple):
+class RegionFiles(NamedTuple):
     """What to write, where asked for."""
 
     output: File = flag(None, "-o", "--output", "Crosswalk: area, region, its weight and areas.")
@@ -191,7 +191,7 @@ def thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if levels and len(levels) != len(k):
         raise PolicyError(f"there are {len(levels)} of --levels for {len(k)} of --k; give one for each")
-    each = [[own, *_listed(more, "--levels")] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
+    each = [[own, *_listed(more)] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
     if len({len(column) for column in each}) > 1:
         raise PolicyError("--levels of one weight are more than those of another; give as many for each")
     for column in each:
@@ -208,11 +208,11 @@ def check_words(islands: str, coordinates: str) -> None:
         raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
 
 
-def _listed(text: str | None, option: str) -> list[int]:
+def _listed(text: str | None) -> list[int]:
     try:
         return [] if text is None else [int(part) for part in text.split(",")]
     except ValueError:
-        raise PolicyError(f"{option} {text!r} holds no whole numbers; write 5000,20000") from None
+        raise PolicyError(f"--levels {text!r} holds no whole numbers; write 5000,20000") from None
 
 
 def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
@@ -338,15 +338,15 @@ def _compared(rows: list[dict[str, Any]]) -> list[str]:
 @with_options
 def regions(
     areas: Path = typer.Argument(..., help="A row for each area (CSV, Parquet, Excel), or polygons (GeoJSON, ...)."),
-    least: Least = Least(),
+    least: LeastWeights = LeastWeights(),
     edges: Path | None = typer.Argument(
         None, help="A row for each pair of neighbors; by default, areas whose polygons share a border are neighbors."
     ),
-    reading: Reading = Reading(),
+    reading: AreaSources = AreaSources(),
     said: dict[str, Any] = conditions(AREA_CONDITIONS),
     kept: LoneAreas = LoneAreas(),
-    search: Search = Search(),
-    files: Files = Files(),
+    search: RegionSearch = RegionSearch(),
+    files: RegionFiles = RegionFiles(),
     record: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     force: bool = FORCE,
@@ -396,7 +396,7 @@ def regions(
 
 
 def _light_and_compared(
-    given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: Search
+    given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: RegionSearch
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Components too light alone, and other groups of the areas where these were asked for."""
     from shoal.problems.regions.merge import against_prefixes, light_components, of_level

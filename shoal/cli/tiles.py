@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.publishing.crosswalks.crosswalk import Crosswalk
 
 
-class Points(NamedTuple):
+class PointColumns(NamedTuple):
     """Where the points lie, and which rows are none."""
 
     x: str = flag(..., "--x", "Column of x, or longitude.")
@@ -44,7 +44,7 @@ class Points(NamedTuple):
     )
 
 
-class Search(NamedTuple):
+class TileSearch(NamedTuple):
     """How the rectangles are cut."""
 
     method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
@@ -54,7 +54,7 @@ class Search(NamedTuple):
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
 
 
-class Files(NamedTuple):
+class TileFiles(NamedTuple):
     """What to write, where asked for, and in what order."""
 
     output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
@@ -113,12 +113,12 @@ class Files(NamedTuple):
 @with_options
 def tiles(
     points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
-    where: Points = Points(),
+    where: PointColumns = PointColumns(),
     k: int = flag(..., "--k", "Least records of a tile."),
     kept: dict[str, Any] = conditions(TILE_CONDITIONS),
-    search: Search = Search(),
+    search: TileSearch = TileSearch(),
     effort: str = EFFORT,
-    files: Files = Files(),
+    files: TileFiles = TileFiles(),
     record: OutputFiles = OutputFiles(),
     decision: Decision = Decision(),
     text: Text = Text(),

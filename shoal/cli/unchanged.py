@@ -25,7 +25,7 @@ ASIDE = ("force", "as_json")  # what is asked of a run and not of its outputs
 BESIDE = (".wal", "-wal", "-shm")  # what a database has not yet put into its file
 
 
-class Run(NamedTuple):
+class CommandRun(NamedTuple):
     """What a run asked, what it reads and what it writes.
 
     asked  options and arguments by name;  read: files and folders;  outputs: files, or a folder of parts
@@ -71,7 +71,7 @@ def repeated(
         raise PolicyError("--if-changed finds an earlier run by the record next to its output; say -o FILE")
     asked = {name: value for name, value in own.asked.items() if name not in ASIDE}
     outputs = [*(path for path, form in places if form is not RECORD), *([] if folder is None else [folder])]
-    run = Run(asked, _files(read), outputs)
+    run = CommandRun(asked, _files(read), outputs)
     earlier = _earlier(kept, own.command)
     if earlier is None:
         own.keep = _keeper(kept, run)
@@ -85,7 +85,7 @@ def repeated(
     return True
 
 
-def _changed(run: Run, earlier: Mapping[str, Any], salt: bytes) -> str | None:
+def _changed(run: CommandRun, earlier: Mapping[str, Any], salt: bytes) -> str | None:
     """What is other than in the earlier run; None: nothing."""
     inputs, was = run.inputs(salt), earlier["inputs"]
     if inputs["request"] != was.get("request"):
@@ -111,7 +111,7 @@ def _say_again(own: Job, earlier: Mapping[str, Any]) -> None:
     sys.exit(0)
 
 
-def _keeper(record: Path, run: Run) -> Callable[[Mapping[str, Any]], None]:
+def _keeper(record: Path, run: CommandRun) -> Callable[[Mapping[str, Any]], None]:
     """What writes a run into its record once it is done.  Inputs are looked at now, before they are read: one that
     changes meanwhile makes the next run run."""
     salt = secrets.token_bytes(16)

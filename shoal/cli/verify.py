@@ -7,13 +7,24 @@ releases one after another that together keep what each promises.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short
-from shoal.cli.options import DECIDED_BY, EXPLORED, FORCE, JSON_, PURPOSE, RECIPIENT, Source, Text, flag, with_options
+from shoal.cli.options import (
+    DECIDED_BY,
+    EXPLORED,
+    FORCE,
+    JSON_,
+    PURPOSE,
+    RECIPIENT,
+    SourceOptions,
+    Text,
+    flag,
+    with_options,
+)
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
@@ -128,6 +139,49 @@ def keygen(
 ACTIONS = ("start", "add", "waiting", "view", "status")
 
 
+class SeriesSettings(NamedTuple):
+    """What is decided once, when a series starts."""
+
+    policy: Path | None = flag(None, "--policy", "For start: a TOML file of settings, or a certificate.")
+    mode: str | None = flag(
+        None,
+        "--mode",
+        "For start: increment (each person once; default), again (the whole table), views (one table, many readers).",
+    )
+    wait: int | None = flag(None, "--wait", "For start: how many parts a row that would lose too much may wait.")
+    wait_above: float | None = flag(None, "--wait-above", "For start: the loss, from 0 to 1, above which rows wait.")
+    no_counterfeits: bool = flag(
+        False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
+    )
+
+    def given(self) -> dict[str, Any]:
+        """Those that were given, as ``shoal.Series.start`` takes them."""
+        said = {name: value for name, value in self._asdict().items() if value is not None}
+        return said | {"counterfeits": False} if said.pop("no_counterfeits") else said
+
+
+class PartRows(NamedTuple):
+    """How the rows of a part are read."""
+
+    person: str | None = flag(
+        None, "--person", "For add and waiting: column that identifies the person of a row. It is removed."
+    )
+    identifiers: str | None = flag(None, "--identifiers", "For add: further columns to remove.")
+    without_waiting: bool = flag(
+        False, "--without-waiting", "For add: waiting rows can be absent from the table; they are then never published."
+    )
+
+
+class ViewColumns(NamedTuple):
+    """What a view shows."""
+
+    columns: str | None = flag(None, "--columns", "For view: columns that it keeps; all by default.")
+    publish: str | None = flag(
+        None, "--publish", "For view: stars, hierarchy, or ranges; as the first part or coarser."
+    )
+    level: list[str] = flag([], "--level", "For view: COLUMN=LEVEL, the lowest level that it shows. Repeatable.")
+
+
 @app.command()
 @with_options
 def series(
@@ -136,58 +190,22 @@ def series(
     data: str | None = typer.Argument(
         None, help="For add: the table of the next part, as for anonymize. For waiting: the earlier tables."
     ),
-    policy: Path | None = flag(None, "--policy", "For start: a TOML file of settings, or a certificate."),
-    mode: str | None = flag(
-        None,
-        "--mode",
-        "For start: increment (each person once; default), again (the whole table), views (one table, many readers).",
-    ),
-    wait: int | None = flag(None, "--wait", "For start: how many parts a row that would lose too much may wait."),
-    wait_above: float | None = flag(None, "--wait-above", "For start: the loss, from 0 to 1, above which rows wait."),
-    no_counterfeits: bool = flag(
-        False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
-    ),
-    person: str | None = flag(
-        None, "--person", "For add and waiting: column that identifies the person of a row. It is removed."
-    ),
-    identifiers: str | None = flag(None, "--identifiers", "For add: further columns to remove."),
-    without_waiting: bool = flag(
-        False, "--without-waiting", "For add: waiting rows can be absent from the table; they are then never published."
-    ),
-    columns: str | None = flag(None, "--columns", "For view: columns that it keeps; all by default."),
-    publish: str | None = flag(
-        None, "--publish", "For view: stars, hierarchy, or ranges; as the first part or coarser."
-    ),
-    level: list[str] = flag([], "--level", "For view: COLUMN=LEVEL, the lowest level that it shows. Repeatable."),
+    settings: SeriesSettings = SeriesSettings(),
+    rows: PartRows = PartRows(),
+    view: ViewColumns = ViewColumns(),
     output: Path | None = flag(None, "-o", "--output", "For waiting: file for the rows that wait."),
     force: bool = FORCE,
     sign: Path | None = flag(None, "--sign", "For add and view: private key that signs the certificate; see keygen."),
-    source: Source = Source(),
+    source: SourceOptions = SourceOptions(),
     as_json: bool = JSON_,
 ) -> None:
     """Publish a series of releases: months and corrections."""
     import shoal
-    from shoal.engines.atomic import TABLE, Piece, check_outputs, publish_together
-    from shoal.engines.store import store
     from shoal.errors import PolicyError
-    from shoal.publishing.series_folder import RELEASE, part_name
 
-    given: dict[str, Any] = {"policy": policy, "mode": mode, "wait": wait, "wait_above": wait_above}
-    begins = {name: value for name, value in given.items() if value is not None}
-    begins |= {"counterfeits": False} if no_counterfeits else {}
     if action not in ACTIONS:
         raise PolicyError.unknown("action of shoal series", action, ACTIONS)
-    seen = {"columns": columns, "publish": publish, "level": level}
-    if action != "view" and any(seen.values()):
-        raise PolicyError(f"--{next(n for n, v in seen.items() if v)} belongs to shoal series view")
-    if begins and action != "start":
-        raise PolicyError(f"--{next(iter(begins)).replace('_', '-')} is decided once, by shoal series start")
-    if identifiers and action != "add":
-        raise PolicyError("--identifiers belongs to shoal series add; a policy has its own")
-    if action == "waiting" and output is None:
-        raise PolicyError("say with -o FILE where the rows that wait are written")
-    if action != "waiting" and output is not None:
-        raise PolicyError("--output belongs to shoal series waiting")
+    _refuse_options_of_others(action, settings, rows, view, output)
     if (data is None) is (action in ("add", "waiting")):
         raise PolicyError(
             f"shoal series {action} takes a table: shoal series {action} {folder} TABLE"
@@ -195,39 +213,76 @@ def series(
             else f"shoal series {action} takes no table"
         )
     if action == "start":
-        if policy is None:
-            raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
-        made = shoal.Series.start(folder, begins.pop("policy"), **begins)
-        answer(
-            made.status(), [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"], as_json
-        )
+        _started(folder, settings, as_json)
         return
     held = shoal.Series(folder)
     if action == "status":
         facts = held.status()
         answer(facts, [f"{name}  {value}" for name, value in facts.items()], as_json)
-        return
-    if output is not None:
-        closed = check_outputs([(output, TABLE)], [data], overwrite=force)
-        rows = held.waiting(data, person=person, **source._asdict())
-        publish_together([Piece(output, lambda path: store(rows, path), private=True)], closed=closed)
-        answer({"rows": rows.height, "output": str(output)}, [f"{rows.height:,} rows wait  {output}"], as_json)
-        return
-    with progress() as listener:
-        if action == "view":
-            part = held.view(
-                listed(columns), publish=publish, levels=pairs(level, "--level", int), sign=sign, progress=listener
-            )
-        else:
-            part = held.add(
-                data,
-                person=person,
-                identifiers=listed(identifiers) or (),
-                without_waiting=without_waiting,
-                sign=sign,
-                progress=listener,
-                **source._asdict(),
-            )
+    elif output is not None:
+        _written_waiting(held, data, rows.person, source, output, force, as_json)
+    else:
+        with progress() as listener:
+            if action == "view":
+                part = held.view(
+                    listed(view.columns), publish=view.publish, levels=pairs(view.level, "--level", int), sign=sign,
+                    progress=listener,
+                )  # fmt: skip
+            else:
+                part = held.add(
+                    data, person=rows.person, identifiers=listed(rows.identifiers) or (),
+                    without_waiting=rows.without_waiting, sign=sign, progress=listener, **source._asdict(),
+                )  # fmt: skip
+        _say_part(held, part, folder, as_json)
+
+
+def _refuse_options_of_others(
+    action: str, settings: SeriesSettings, rows: PartRows, view: ViewColumns, output: Path | None
+) -> None:
+    """PolicyError for an option that belongs to another action, or for waiting rows without a file."""
+    from shoal.errors import PolicyError
+
+    shown = view._asdict()
+    begins = [name for name, value in settings._asdict().items() if value is not None and value is not False]
+    if action != "view" and any(shown.values()):
+        raise PolicyError(f"--{next(n for n, v in shown.items() if v)} belongs to shoal series view")
+    if begins and action != "start":
+        raise PolicyError(f"--{begins[0].replace('_', '-')} is decided once, by shoal series start")
+    if rows.identifiers and action != "add":
+        raise PolicyError("--identifiers belongs to shoal series add; a policy has its own")
+    if action == "waiting" and output is None:
+        raise PolicyError("say with -o FILE where the rows that wait are written")
+    if action != "waiting" and output is not None:
+        raise PolicyError("--output belongs to shoal series waiting")
+
+
+def _started(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
+    import shoal
+    from shoal.errors import PolicyError
+
+    if settings.policy is None:
+        raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
+    made = shoal.Series.start(folder, **settings.given())
+    answer(made.status(), [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"], as_json)
+
+
+def _written_waiting(
+    held: Any, data: str | None, person: str | None, source: SourceOptions, output: Path, force: bool, as_json: bool
+) -> None:
+    """The rows that wait, written to a private file."""
+    from shoal.engines.atomic import TABLE, Piece, check_outputs, publish_together
+    from shoal.engines.store import store
+
+    closed = check_outputs([(output, TABLE)], [data], overwrite=force)
+    rows = held.waiting(data, person=person, **source._asdict())
+    publish_together([Piece(output, lambda path: store(rows, path), private=True)], closed=closed)
+    answer({"rows": rows.height, "output": str(output)}, [f"{rows.height:,} rows wait  {output}"], as_json)
+
+
+def _say_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
+    """What the new part keeps and loses, and where it is."""
+    from shoal.publishing.series_folder import RELEASE, part_name
+
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
     lines = [
         f"part {facts['parts']}: {part.rows:,} rows in {part.groups:,} groups, the smallest of {part.smallest:,}.",

@@ -237,7 +237,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                     raise VerificationError(str(error).replace(temporary.name, target.name)) from None
             with _named_errors(target):
                 for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
-                    _settle(one, name, closed | (SHARED if piece.private else 0))
+                    _flush(one, name, closed | (SHARED if piece.private else 0))
         whole = [pair for pair in beside if pair[0].exists()]
         with _alone({target.parent for target in targets}):
             for target in targets:
@@ -366,13 +366,13 @@ def _host() -> str:
     return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
 
 
-def _settle(temporary: Path, target: Path, closed: int) -> None:
+def _flush(temporary: Path, target: Path, closed: int) -> None:
     """The mode it will have, and the bytes on disk."""
     if temporary.is_dir():
         mask = os.umask(0o077)
         os.umask(mask)
         for path in temporary.iterdir():
-            _settle(path, path.with_name("new"), closed)
+            _flush(path, path.with_name("new"), closed)
         sync_folder(temporary)
         os.chmod(temporary, (0o777 & ~mask) & ~closed)
         return

@@ -34,7 +34,7 @@ _LONGEST = 1 << 28
 _LF, _CR, _QUOTE = 10, 13, 34
 
 
-class Structure(NamedTuple):
+class FileStructure(NamedTuple):
     """What a file is made of.
 
     names    the header's fields
@@ -71,7 +71,7 @@ class _Marks(NamedTuple):
     lines: int
 
 
-def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -> Structure:
+def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -> FileStructure:
     """The structure of a CSV; InputError with line and column for what is none.
 
     file       its bytes, from the beginning
@@ -81,13 +81,13 @@ def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -
 
     O(bytes) time; memory for one slice, or for the longest record where that is more.
     """
-    found = _Found(name, separator, latin)
+    found = _FileFacts(name, separator, latin)
     for marks in _whole_records(file, found):
         found.add(marks)
     if found.names is None:
         raise InputError(f"{name!r} is empty; it has neither a header nor rows")
     blank = np.concatenate(found.blank) if found.blank else np.zeros(0, np.int64)
-    return Structure(
+    return FileStructure(
         found.names,
         found.records,
         blank,
@@ -99,7 +99,7 @@ def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -
     )
 
 
-def _whole_records(file: BinaryIO, found: _Found) -> Iterator[_Marks]:
+def _whole_records(file: BinaryIO, found: _FileFacts) -> Iterator[_Marks]:
     """The file cut behind line ends outside quotes."""
     tail = file.read(_SLICE).removeprefix(codecs.BOM_UTF8)
     if tail.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -118,7 +118,7 @@ def _whole_records(file: BinaryIO, found: _Found) -> Iterator[_Marks]:
 
 
 @dataclass
-class _Found:
+class _FileFacts:
     """What is known of a file so far."""
 
     name: str
@@ -382,12 +382,12 @@ def _stream(content: bytes | Path) -> BinaryIO:
     return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
 
 
-def _examined(content: bytes | Path, separator: str, name: str) -> Structure:
+def _examined(content: bytes | Path, separator: str, name: str) -> FileStructure:
     with _stream(content) as stream:
         return examine(stream, separator, name)
 
 
-def structure_of(source: Source, separator: str | None, encoding: str | None) -> tuple[Structure, str]:
+def structure_of(source: Source, separator: str | None, encoding: str | None) -> tuple[FileStructure, str]:
     """(structure, separator) of a CSV that another engine will read; the same refusals, in slices."""
     try:
         with source.open() as stream:
@@ -400,7 +400,7 @@ def structure_of(source: Source, separator: str | None, encoding: str | None) ->
     return found, separator
 
 
-def refuse_unlikely(found: Structure, separator: str, name: str, *, rows: bool = True) -> None:
+def refuse_unlikely(found: FileStructure, separator: str, name: str, *, rows: bool = True) -> None:
     """InputError for a header without rows, and for one that another separator cuts where this one does not."""
     if len(found.names) == 1:
         other = next((s for s in SEPARATORS if s in found.names[0] and s != separator), None)
@@ -413,7 +413,7 @@ def refuse_unlikely(found: Structure, separator: str, name: str, *, rows: bool =
         raise InputError(f"{name!r} has a header and no rows, so there is nothing to publish")
 
 
-def _agreed(frame: pl.DataFrame, found: Structure, content: bytes | Path, separator: str, name: str) -> None:
+def _agreed(frame: pl.DataFrame, found: FileStructure, content: bytes | Path, separator: str, name: str) -> None:
     """InputError naming the first line over which the two readers differ; that would be a defect of one of them."""
     if frame.columns != [n.replace('"', '""') for n in found.names]:
         raise InputError(f"{name!r}: two readers do not agree on the header in line {found.leading + 1}")

@@ -22,8 +22,8 @@ import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Bounds, Late, Sql, compared_sql, laid_in_order, payload_sql
-from shoal.engines.source import Parts, Scope, Source, database_kind, locate, size, too_little
+from shoal.engines.order import DIGITS, Late, MemoryBounds, Sql, compared_sql, laid_in_order, payload_sql
+from shoal.engines.source import FilesOfTable, Scope, Source, database_kind, locate, size, too_little
 from shoal.engines.store import batches, slices
 from shoal.engines.table import Checked, Origin, Stored, Table, Workers, refuse_other_count
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
@@ -74,10 +74,10 @@ class _DuckDB:
         self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
         """Not by ``ordered``: DuckDB sorts all rows whole, which takes several times as long as to copy them."""
-        return laid_in_order(batches(native, tell), by, rows, scratch, Bounds.within(_limit(native)), late)
+        return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def aside(self, native: Any) -> int:
-        return Bounds.within(_limit(native)).slice
+        return MemoryBounds.within(_limit(native)).slice
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         return {}
@@ -287,7 +287,7 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     if scope.table is None and scope.query is None:
         raise PolicyError(f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩")
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
-    return table_of(made, Origin(source.name, None, Parts((source,), (), source.name)))
+    return table_of(made, Origin(source.name, None, FilesOfTable((source,), (), source.name)))
 
 
 def _duckdb(source: Source, scope: Scope) -> Any:

@@ -242,7 +242,7 @@ class FrameTable:
             group = group[order]
         new = _recoded(replacements, group)
         for name, column in text.items():
-            new[name] = _Shown(column.values, column.codes, order)
+            new[name] = _ColumnText(column.values, column.codes, order)
         left = [n for n in names if n not in new]
         carried = self.frame[left] if left else self.frame.select([])  # a selection would take a "*" for all columns
         if order is not None and carried.columns:
@@ -268,7 +268,7 @@ class FrameTable:
         line_of, first, _ = count_keys(mixed_radix_columns([group, *codes], sizes, group.size))
         count = np.bincount(line_of, weights=partition.count, minlength=first.size).astype(np.int64)
         new = _recoded(replacements, group[first])
-        new |= {c.name: _Shown(c.values, held[first]) for c, held in zip(counted.sensitive, codes, strict=True)}
+        new |= {c.name: _ColumnText(c.values, held[first]) for c, held in zip(counted.sensitive, codes, strict=True)}
         line, key = np.arange(count.size), shuffle_key.order
         if not shuffle_key.fresh:
             line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], count, key)
@@ -298,7 +298,7 @@ class FrameTable:
             [(new[n] if n in new else _any_polars(self.frame.get_column(n))).alias(n) for n in names], shuffle_key
         )
 
-    def _assemble(self, carried: Any, new: dict[str, _Shown], names: list[str], index: Any = None) -> Any:
+    def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any = None) -> Any:
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():
@@ -336,7 +336,7 @@ class FrameTable:
         return nw.from_dict(pieces, backend=implementation).to_native()
 
 
-class _Shown(NamedTuple):
+class _ColumnText(NamedTuple):
     """What a column shows: ``values`` at ``at``, of every row or, where rows have places in it, of those."""
 
     values: pl.Series
@@ -348,9 +348,9 @@ class _Shown(NamedTuple):
         return self.values, self.at if self.place is None else self.at[self.place]
 
 
-def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, _Shown]:
+def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, _ColumnText]:
     """What every quasi-identifier shows, from the group of each row."""
-    return {r.name: _Shown(*used(r.values, r.index), group) for r in replacements}
+    return {r.name: _ColumnText(*used(r.values, r.index), group) for r in replacements}
 
 
 def table_of(native: Any) -> FrameTable:

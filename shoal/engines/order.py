@@ -148,14 +148,14 @@ def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
     return np.frombuffer(b"".join(raw), ">u8")
 
 
-class Bounds(NamedTuple):
+class MemoryBounds(NamedTuple):
     """What laying rows in an order may take, in bytes: of ``held`` together, and of ``slice`` at a time."""
 
     held: int
     slice: int
 
     @classmethod
-    def within(cls, limit: int) -> Bounds:
+    def within(cls, limit: int) -> MemoryBounds:
         """Half of what an engine may take, and a slice that stays near a processor's cache."""
         return cls(min(limit // 2, _MOST_HELD), min(limit // 16, _MOST_SLICE))
 
@@ -252,7 +252,7 @@ def _read_back(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def laid_in_order(
-    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: Bounds, late: Late | None = None
+    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: MemoryBounds, late: Late | None = None
 ) -> Iterator[pl.DataFrame]:
     """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
 

@@ -60,7 +60,7 @@ class Server(Protocol):
         """The comment on what will be a release."""
         ...
 
-    def settle(self, stage: str, table: str, replace: bool) -> None:
+    def put_in_place(self, stage: str, table: str, replace: bool) -> None:
         """Give the table its name, in one step, in the place of what has it where that may be."""
         ...
 
@@ -116,7 +116,7 @@ class _Postgres:
 
         self.own.execute(sql.SQL("comment on table {} is {}").format(sql.Identifier(stage), sql.Literal(certificate)))
 
-    def settle(self, stage: str, table: str, replace: bool) -> None:
+    def put_in_place(self, stage: str, table: str, replace: bool) -> None:
         if replace:
             self.own.execute(f"drop table if exists {quoted(table)}")  # type: ignore[call-overload]
         self.own.execute(f"alter table {quoted(stage)} rename to {quoted(table)}")  # type: ignore[call-overload]
@@ -194,7 +194,7 @@ class _MySQL:
         said = f"{_MARK}; its certificate has the SHA-256 {hashlib.sha256(certificate.encode()).hexdigest()}"
         _ask(self.own, f"alter table {quoted(stage, '`')} comment = %s", (said,))
 
-    def settle(self, stage: str, table: str, replace: bool) -> None:
+    def put_in_place(self, stage: str, table: str, replace: bool) -> None:
         new, old = quoted(stage, "`"), quoted(table, "`")
         if replace and self.comment(table) is not None:
             aside = quoted(f"{stage}_old"[-64:], "`")

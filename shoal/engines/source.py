@@ -224,7 +224,7 @@ MANIFEST = "manifest.json"
 _ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
-class Parts(NamedTuple):
+class FilesOfTable(NamedTuple):
     """The files of one table.
 
     sources  the files, in the order of their names
@@ -254,7 +254,7 @@ def is_several(data: Any, pattern: bool = False) -> bool:
     return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(x, (str, Path)) for x in data)
 
 
-def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> Parts:
+def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> FilesOfTable:
     """The files behind a folder, a list of files and folders, a pattern, or one file.
 
     Of a table of Delta or Iceberg it is the files of its current version.
@@ -296,7 +296,7 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
     keys = [_keys(path, root) for path, root in files]
     if len(set(keys)) > 1:
         raise InputError(f"{name!r}: some parts are in folders named key=value, and others are not")
-    return Parts(sources, keys[0], name)
+    return FilesOfTable(sources, keys[0], name)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -336,7 +336,7 @@ def _refuse_twice(paths: Iterable[Path]) -> None:
         seen |= marks
 
 
-def ending_of(parts: Parts) -> str:
+def ending_of(parts: FilesOfTable) -> str:
     """The kind of file that a release of these parts is written as unless another is asked for."""
     return "parquet" if parts.kind == "parquet" else "csv"
 
@@ -346,10 +346,10 @@ def is_table_name(path: Path) -> bool:
     return path.name.lower().endswith((*_ENDINGS, ".xlsx", ".xls", ".xlsb")) or kind_of(path) != "csv"
 
 
-def parts_of_one(path: Any) -> Parts:
+def parts_of_one(path: Any) -> FilesOfTable:
     """A single file, of any kind, its name taken literally."""
     source = locate(path)
-    return Parts((source,), (), source.name)
+    return FilesOfTable((source,), (), source.name)
 
 
 _SIZE = re.compile(r"(?i)^\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b)\s*$")

@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded
-from shoal.engines.csv import Structure, one_character, structure_of
+from shoal.engines.csv import FileStructure, one_character, structure_of
 from shoal.engines.order import ShuffleKey, dealer, laid_out
-from shoal.engines.source import Parts, Scope, Source, is_latin, spoiled
+from shoal.engines.source import FilesOfTable, Scope, Source, is_latin, spoiled
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition, dense, mixed_radix
 
@@ -34,9 +34,9 @@ class Checked(NamedTuple):
     separator  of CSV parts
     """
 
-    parts: Parts
+    parts: FilesOfTable
     names: tuple[str, ...]
-    found: tuple[Structure, ...]
+    found: tuple[FileStructure, ...]
     separator: str | None
     latin: bool
 
@@ -57,11 +57,11 @@ def refuse_other_count(name: str, held: int, records: int) -> None:
         raise InputError(f"two readers do not agree on {name!r}: {held:,} rows and {records:,}; leave ⟨engine=⟩ out")
 
 
-def look(parts: Parts, separator: str | None, encoding: str | None, engine: str) -> Checked:
+def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engine: str) -> Checked:
     """Every part looked at; InputError where one has other columns, or its bytes break the rules."""
     names: tuple[str, ...] | None = None
     given = one_character(separator)
-    found: list[Structure] = []
+    found: list[FileStructure] = []
     kinds: Any = None
     for source in parts.sources:
         if parts.kind == "csv":
@@ -92,7 +92,7 @@ def look(parts: Parts, separator: str | None, encoding: str | None, engine: str)
     return Checked(parts, names, tuple(found), given if found else None, is_latin(encoding))
 
 
-def _once(parts: Parts, repeated: Sequence[str]) -> Parts:
+def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
     """Parts whose files hold the columns in the names of their folders, too, as some writers leave them.
 
     The files are believed once every value in them is the one its folder says; InputError where one is not.
@@ -281,7 +281,7 @@ class Origin(NamedTuple):
 
     source: str | None = None
     records: int | None = None
-    parts: Parts | None = None
+    parts: FilesOfTable | None = None
     separator: str | None = None
 
 

@@ -29,7 +29,7 @@ GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")
 _WRITTEN = {".geojson": "", ".json": "", ".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".kml": "KML"}
 
 
-class Drawing(NamedTuple):
+class FeaturesOfFile(NamedTuple):
     """Features of a file.
 
     properties  of every feature
@@ -51,7 +51,7 @@ class Drawing(NamedTuple):
 class Drawn(NamedTuple):
     """Areas of a file of polygons: several features of one id put together."""
 
-    drawing: Drawing
+    drawing: FeaturesOfFile
     names: list[str]
     first: list[int]
     own: list[Shape]
@@ -68,7 +68,7 @@ class Drawn(NamedTuple):
 
 
 def areas_of(
-    found: Drawing, key: Callable[[Sequence[str]], str], name: str, asked: str | None, option: str = "id"
+    found: FeaturesOfFile, key: Callable[[Sequence[str]], str], name: str, asked: str | None, option: str = "id"
 ) -> Drawn:
     """Features put together by the property that names an area, chosen by ``key`` among those there are.
 
@@ -107,7 +107,7 @@ def areas_of(
     return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
-def read_drawing(path: Path) -> Drawing:
+def read_drawing(path: Path) -> FeaturesOfFile:
     """Features and their system; InputError for a file without polygons or with a system nobody knows."""
     if path.suffix.lower() in JSON:
         plain(path)
@@ -183,7 +183,7 @@ def _stated(held: Any) -> Any:
     return (crs.get("properties") or {}).get("name") if isinstance(crs, Mapping) else crs
 
 
-def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) -> Drawing:
+def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) -> FeaturesOfFile:
     """Features with a system (anything pyproj reads; None: degrees where all numbers may be)."""
     own = [shape for _, shape in found]
     if not found:
@@ -204,15 +204,15 @@ def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) 
             said.append(
                 f"{name} states no coordinate reference system and its numbers are no degrees: taken as a plane"
             )
-        return Drawing(properties, own, own, degrees, degrees, tuple(said))
+        return FeaturesOfFile(properties, own, own, degrees, degrees, tuple(said))
     geographic, turned = _to_degrees(crs, name)
     if turned is None:
-        return Drawing(properties, own, own, geographic, geographic, tuple(said))
+        return FeaturesOfFile(properties, own, own, geographic, geographic, tuple(said))
     drawn = [[[turned(ring) for ring in polygon] for polygon in shape] for shape in own]
     if not all(np.isfinite(ring).all() for shape in drawn for polygon in shape for ring in polygon):
         raise InputError(f"some coordinates of {name} lie outside of what its system {crs} covers; mend its crs")
     said.append(f"{name} is in {_short(crs)}; drawn in longitude and latitude")
-    return Drawing(properties, own, drawn, geographic, True, tuple(said))
+    return FeaturesOfFile(properties, own, drawn, geographic, True, tuple(said))
 
 
 def _short(crs: Any) -> str:

@@ -86,7 +86,7 @@ def wiring(source: Triples) -> Wiring:
 WIDE, HIGH = 10.0, 12.0  # of a track, of a crossing
 
 
-class Plan:
+class GraphDrawing:
     """A graph under construction, drawn as it grows."""
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ def planar_regions(source: Triples, regular: bool = True) -> Graph:
     41 vertices for each crossing before the caps; O(triples squared) crossings.
     """
     diagram = wiring(source)
-    plan = Plan()
+    plan = GraphDrawing()
     lines: list[int] = []
     levels = len(diagram.swaps)
     for i, triple in enumerate(source.triples):
@@ -207,7 +207,7 @@ def planar_regions(source: Triples, regular: bool = True) -> Graph:
     )
 
 
-def _around(plan: Plan) -> list[list[int]]:
+def _around(plan: GraphDrawing) -> list[list[int]]:
     """Neighbors of every vertex."""
     found: list[list[int]] = [[] for _ in plan.names]
     for u, v in plan.edges:
@@ -216,7 +216,7 @@ def _around(plan: Plan) -> list[list[int]]:
     return found
 
 
-def _split(plan: Plan, v: int, around: list[int]) -> None:
+def _split(plan: GraphDrawing, v: int, around: list[int]) -> None:
     """A choice vertex of degree four, as two of degree three with a connector between: one of the two takes inside."""
     x, y = plan.positions[v]
     angle = {u: np.arctan2(plan.positions[u][1] - y, plan.positions[u][0] - x) for u in around}
@@ -230,7 +230,7 @@ TRACK, LEVEL = 20, 16  # columns from track to track, rows of a crossing
 Cell = tuple[int, int]
 
 
-class Drawing:
+class CorridorMap:
     """Cells of corridors (True) and empty cells (False), painted one after the other."""
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ def plane_tiles(source: Triples) -> Points:
     O(triples) columns, O(triples squared) rows, a place at nearly every grid point.
     """
     diagram = wiring(source)
-    drawing = Drawing()
+    drawing = CorridorMap()
     levels = len(diagram.swaps)
     top = LEVEL * levels + 2
     for i in range(len(source.triples)):

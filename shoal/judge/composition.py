@@ -45,11 +45,11 @@ _LARGEST = 400_000_000  # numbers that the fitting may hold
 _FEW = 1e-12
 _DIGITS = 280  # decimal digits between the smallest and the largest product of factors
 
-__all__ = ["Composition", "Learned", "Published", "RowsAlone", "Worst", "compose", "fitted"]
+__all__ = ["Composition", "Learned", "ReleaseOfPeople", "RowsAlone", "Worst", "compose", "fitted"]
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class ReleaseOfPeople:
     """One release, with the table it was made from where that is at hand.
 
     table              the published rows; quasi_identifiers, and the sensitive column, name columns of it
@@ -87,7 +87,7 @@ class _Register(NamedTuple):
 
 
 def compose(
-    releases: Sequence[Published],
+    releases: Sequence[ReleaseOfPeople],
     *,
     sensitive: str | None = None,
     k: int = 2,
@@ -122,7 +122,7 @@ def compose(
 
 
 def _with_originals(
-    releases: Sequence[Published],
+    releases: Sequence[ReleaseOfPeople],
     seen: Sequence[_Release],
     given: Sequence[pl.DataFrame],
     values: _Values,
@@ -138,7 +138,7 @@ def _with_originals(
     stand, tuples = np.full((len(releases), n), -1), np.full((len(releases), n), -1)
     truth = np.full(n, -1)
     fits, placed = [], []
-    lent = 0
+    used = 0
     for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
         if release.original is None:
             at, table = _anybody(release, given, rows)
@@ -147,8 +147,8 @@ def _with_originals(
             at = np.where((at >= 0) & there[np.maximum(at, 0)], at, -1)
             placed.append("assumed")
         else:
-            at, table, own = rows[lent], given[lent], values.original[lent]
-            lent += 1
+            at, table, own = rows[used], given[used], values.original[used]
+            used += 1
             register = _register(release, table, groups)
             truth[at >= 0] = own[at[at >= 0]]
             if len(given) == len(releases):
@@ -175,7 +175,9 @@ def _with_originals(
     )  # fmt: skip
 
 
-def _anybody(release: Published, given: Sequence[pl.DataFrame], rows: np.ndarray) -> tuple[np.ndarray, pl.DataFrame]:
+def _anybody(
+    release: ReleaseOfPeople, given: Sequence[pl.DataFrame], rows: np.ndarray
+) -> tuple[np.ndarray, pl.DataFrame]:
     """int64[people]: a row of everybody, and the table it is one of: the originals that have most columns first."""
     wide = max(given, key=lambda o: sum(q in o.columns for q in release.quasi_identifiers))
     columns = [q for q in release.quasi_identifiers if q in wide.columns]
@@ -189,7 +191,7 @@ def _anybody(release: Published, given: Sequence[pl.DataFrame], rows: np.ndarray
     return at, table
 
 
-def _refuse_missing(release: Published, i: int, sensitive: str | None, person: str | None) -> None:
+def _refuse_missing(release: ReleaseOfPeople, i: int, sensitive: str | None, person: str | None) -> None:
     names = [*release.quasi_identifiers, *([] if sensitive is None else [sensitive])]
     for name in names:
         if name not in release.table.columns:
@@ -201,7 +203,7 @@ def _refuse_missing(release: Published, i: int, sensitive: str | None, person: s
             raise InputError(f"the original of release {i} has no column {name!r}")
 
 
-def _alongside(releases: Sequence[Published], seen: Sequence[_Release], valued: bool) -> RowsAlone:
+def _alongside(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], valued: bool) -> RowsAlone:
     """Rows of the last release beside the groups of the earlier ones that may hold the same person.
 
     O(groups of the last times groups of the others) in bit operations.
@@ -225,7 +227,9 @@ def _alongside(releases: Sequence[Published], seen: Sequence[_Release], valued: 
     return RowsAlone(rows, int(last.size[may].sum()), int(last.size[certain].sum()))
 
 
-def _meeting(left: Published, left_groups: _Release, right: Published, right_groups: _Release) -> csr_matrix:
+def _meeting(
+    left: ReleaseOfPeople, left_groups: _Release, right: ReleaseOfPeople, right_groups: _Release
+) -> csr_matrix:
     """csr[left groups, right groups]: which pairs may mean one value in every quasi-identifier that both have."""
     bits = []
     for name in (q for q in left_groups.names if q in right_groups.names):
@@ -236,7 +240,7 @@ def _meeting(left: Published, left_groups: _Release, right: Published, right_gro
     return _covering(bits, left_groups.size.size, right_groups.size.size)
 
 
-def _meant(texts: pl.Series, release: Published, name: str) -> list[Members]:
+def _meant(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Members]:
     """What texts stand for without the original: labels of a hierarchy, else values, sets and ranges."""
     source = release.hierarchies.get(name)
     return meanings(texts.to_list(), "ranges" if source is None else "hierarchy", source, starred=True)
@@ -302,7 +306,7 @@ class _Values(NamedTuple):
     width: int
 
 
-def _values(releases: Sequence[Published], originals: Sequence[pl.DataFrame], sensitive: str | None) -> _Values:
+def _values(releases: Sequence[ReleaseOfPeople], originals: Sequence[pl.DataFrame], sensitive: str | None) -> _Values:
     if sensitive is None:
         return _Values(
             [np.zeros(r.table.height, np.int64) for r in releases],
@@ -321,7 +325,7 @@ def _text(column: pl.Series) -> pl.Series:
     return text.set((text == "").fill_null(False), None) if len(text) else text
 
 
-def _groups(release: Published, values: np.ndarray, width: int) -> _Release:
+def _groups(release: ReleaseOfPeople, values: np.ndarray, width: int) -> _Release:
     n = release.table.height
     names = tuple(release.quasi_identifiers)
     texts = pl.DataFrame([_text(release.table[q]).alias(q) for q in names])
@@ -337,7 +341,7 @@ def _groups(release: Published, values: np.ndarray, width: int) -> _Release:
     return _Release(group, first, np.bincount(group, minlength=groups), counts, names, texts[first])
 
 
-def _register(release: Published, original: pl.DataFrame, seen: _Release) -> _Register:
+def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) -> _Register:
     """Which groups may hold which tuples.  O(tuples groups q / 8) on bits."""
     numbers = [np.zeros(original.height, np.int64)]
     masks = [np.packbits(np.ones((1, seen.size.size), bool), axis=1)]  # of no column: anybody
@@ -414,7 +418,7 @@ class _Placement(NamedTuple):
 
 
 def _placed(
-    release: Published, seen: _Release, register: _Register, own: np.ndarray, published: np.ndarray
+    release: ReleaseOfPeople, seen: _Release, register: _Register, own: np.ndarray, published: np.ndarray
 ) -> _Placement:
     """The group of every row of the original.
 

@@ -75,7 +75,7 @@ def number_of_rows(key: np.ndarray, held: np.ndarray | None, span: int = 0) -> n
     return np.bincount(key, weights=held, minlength=span).astype(np.int64)
 
 
-class Column:
+class ClassCounts:
     """Sparse class-by-value counts of one sensitive column, the values for their order, and their classes in a tree.
 
     group, value, count  int64[pairs]: rows of each value in each class, those there are; start, of each class

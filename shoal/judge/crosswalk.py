@@ -28,7 +28,7 @@ from shoal.judge.file import canonical
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.model.certificate import FOLLOWING, Certificate, PublicCertificate
 
-__all__ = ["CONSISTENT", "Stated", "group_sizes", "judge_groups", "one_row_each", "spelled", "tally", "whole"]
+__all__ = ["CONSISTENT", "StatedCrosswalk", "group_sizes", "judge_groups", "one_row_each", "spelled", "tally", "whole"]
 
 
 UNITS = {
@@ -42,7 +42,7 @@ _SHORT = r"^ *[+-]?[0-9]{1,18} *$"  # a whole number that fits 64 bits
 SMALL = 300  # so many different values at most, the best cut is found again by trying every one
 
 
-class Stated(NamedTuple):
+class StatedCrosswalk(NamedTuple):
     """What a certificate file says of a crosswalk.
 
     parameters   what was asked for: columns, k, objective, ...
@@ -182,7 +182,7 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
 
 
 def judge_groups(
-    kind: str, frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataFrame | None = None
+    kind: str, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None = None
 ) -> list[Finding]:
     """Labels or intervals: a row per value, its group, the group's name and its records.
 
@@ -273,7 +273,9 @@ def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
     return texts, "text"
 
 
-def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None) -> Finding:
+def _cost_of_cut(
+    stated: StatedCrosswalk, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None
+) -> Finding:
     objective = stated.parameters.get("objective")
     if stated.kind == "intervals" and stated.unit == OWN:
         return stated.unpaid("by a measure of the caller's own")
@@ -297,7 +299,7 @@ def _cost_of_cut(stated: Stated, sizes: Mapping[int, int], group: Sequence[int],
 
 def _bound(
     kind: str,
-    stated: Stated,
+    stated: StatedCrosswalk,
     held: Mapping[str | None, int],
     k: int,
     keys: Sequence[Any] | None,

@@ -17,7 +17,7 @@ from numba.core.targetconfig import TargetConfig
 ENVIRONMENT = "_ZN08NumbaEnv"
 
 
-class Part(JITCodeLibrary):
+class LinkedCode(JITCodeLibrary):
     """Code to be linked into callers; the machine gets nothing but its (empty) environment."""
 
     def _optimize_final_module(self) -> None:
@@ -45,7 +45,7 @@ class AsPart(Compiler):
     """Numba's own passes, into a part."""
 
     def define_pipelines(self) -> list[Any]:
-        self.state.library = Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library = LinkedCode(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
         return super().define_pipelines()
 

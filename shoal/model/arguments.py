@@ -166,7 +166,7 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return of
 
 
-class Fixed(dict[Any, Any]):
+class FrozenMapping(dict[Any, Any]):
     """A mapping that was checked and changes no more; equal to a dict, and one in JSON and in a pickle."""
 
     def _refuse(self, *_given: Any, **_more: Any) -> Any:
@@ -175,7 +175,7 @@ class Fixed(dict[Any, Any]):
     __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Fixed, (dict(self),)
+        return FrozenMapping, (dict(self),)
 
 
 _FRACTION = "{what} number {number} is not a whole number; counts of records are needed"  # never the value

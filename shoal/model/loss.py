@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.model.histogram import Histogram, Partition, mixed_radix
-from shoal.model.recoding import ColumnRecoding, Published, Recoding, Shown
+from shoal.model.recoding import ColumnRecoding, PublishedCodes, PublishedColumn, Recoding
 
 MOST_WORK = 2_000_000_000  # table look-ups beyond which ``measures`` leaves the KL divergence out
 
@@ -26,10 +26,10 @@ class View:
     partition: Partition
     recoding: Recoding
     k: int = 1
-    given: Published | None = None
+    given: PublishedCodes | None = None
 
     @cached_property
-    def published(self) -> Published:
+    def published(self) -> PublishedCodes:
         """The published values of every group; ``given`` where they are not the least common ones."""
         return self.given or self.recoding.publish(self.histogram, self.partition)
 
@@ -39,12 +39,12 @@ class View:
         return self.partition.sizes
 
     @cached_property
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[PublishedColumn]:
         """The same, column by column."""
         known = self.histogram, self.partition, self.published
         return [self.recoding.shown(*known, j) for j in range(len(self.recoding.columns))]
 
-    def each(self, ask: Callable[[ColumnRecoding, Shown], np.ndarray], kind: type = float) -> np.ndarray:
+    def each(self, ask: Callable[[ColumnRecoding, PublishedColumn], np.ndarray], kind: type = float) -> np.ndarray:
         """[g, d]: what every column says of every group."""
         out: np.ndarray = np.zeros(self.published.first.shape, kind)
         for j, (column, shown) in enumerate(zip(self.recoding.columns, self.shown, strict=True)):
@@ -205,7 +205,7 @@ MEASURES: dict[str, Callable[[View], float]] = {
 
 
 def measures(
-    histogram: Histogram, partition: Partition, recoding: Recoding, k: int = 1, given: Published | None = None
+    histogram: Histogram, partition: Partition, recoding: Recoding, k: int = 1, given: PublishedCodes | None = None
 ) -> dict[str, float]:
     """Every measure by name; counts are ints.
 

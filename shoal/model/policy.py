@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.errors import PolicyError, UnaskedError
-from shoal.model.arguments import Effort, Fixed, column_names, known, mapping, number, seed_of
+from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
@@ -287,12 +287,12 @@ class Policy:
             for name in given:
                 if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
                     raise PolicyError.unknown(f"quasi-identifier (⟨{what}⟩)", name, self.grouped)
-            object.__setattr__(self, what, Fixed(given))
+            object.__setattr__(self, what, FrozenMapping(given))
         refuse_hierarchies(self)
         refuse_regions(self)
         says = "a weight is a positive number, from 0.000001 to 1,000,000; only how weights compare counts"
         plain = {n: number(f"weights[{n!r}]", w, says, lambda x: 1e-6 <= x <= 1e6) for n, w in self.weights.items()}
-        object.__setattr__(self, "weights", Fixed(plain))
+        object.__setattr__(self, "weights", FrozenMapping(plain))
         for name, level in self.max_level.items():
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(
@@ -311,7 +311,7 @@ class Policy:
         plain = {
             n: s if isinstance(s, str) else int(s) if s == int(s) else float(s) for n, s in self.range_step.items()
         }
-        object.__setattr__(self, "range_step", Fixed(plain))
+        object.__setattr__(self, "range_step", FrozenMapping(plain))
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={self.publish!r}⟩")
         if self.max_level and RECODINGS[self.publish].recoding not in ("Levels", ""):

@@ -18,7 +18,7 @@ from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import DeltaPresence, KMap, Model, Requirement, Rule
 from shoal.model.privacy.base import said
 from shoal.model.privacy.population import OfPersons
-from shoal.model.recoding import Published, Recoding
+from shoal.model.recoding import PublishedCodes, Recoding
 
 
 def nothing(_what: str, _share: float | None) -> None:
@@ -207,7 +207,7 @@ class Grouping:
     method: str
     attempts: tuple[Mapping[str, Any], ...] = ()
     starred: bool = False
-    shows: Published | None = None
+    shows: PublishedCodes | None = None
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Problem(NamedTuple):
     methods     name -> "module:function"
     answers     the classes of its answers: "module:class"
     release     makes a ``shoal.publishing.crosswalks.crosswalk.Crosswalk`` of an answer: "module:function"
-    judge       gives findings of a ``shoal.publishing.judging.Held``, what was written: "module:function"
+    judge       gives findings of a ``shoal.publishing.judging.WrittenRelease``, what was written: "module:function"
     one, group  what is put into groups, and what a group of them is called
     native      whether the frames of its release are of the kind that came in; else they are Polars frames
     proofs      page of the guide, and its section, where the bounds are proved

@@ -143,7 +143,7 @@ class Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class Constraints:
+class LinearConstraints:
     """low <= matrix x <= high: csr_array[r, n], float64[r] twice."""
 
     matrix: csr_array
@@ -152,7 +152,7 @@ class Constraints:
 
 
 def written(
-    cost: np.ndarray, rows: Constraints, lower: np.ndarray, upper: np.ndarray, whole: bool | np.ndarray = False
+    cost: np.ndarray, rows: LinearConstraints, lower: np.ndarray, upper: np.ndarray, whole: bool | np.ndarray = False
 ) -> highspy.HighsLp:
     """A program as HiGHS takes it whole; the arguments are those of ``solve``."""
     program = highspy.HighsLp()
@@ -173,7 +173,7 @@ def written(
 
 def solve(
     cost: np.ndarray,
-    rows: Constraints,
+    rows: LinearConstraints,
     lower: np.ndarray,
     upper: np.ndarray,
     *,

@@ -57,7 +57,7 @@ def heard(search: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-class Workers(ThreadPoolExecutor):
+class SearchThreads(ThreadPoolExecutor):
     """Threads of a search: what interrupts it does not hit one that is just beginning.
 
     Until it runs, a thread goes by the identity of the one that begins it, so an exception meant for that one would end
@@ -131,7 +131,7 @@ class BackgroundCalls:
 
     def __init__(self) -> None:
         self.cores = os.cpu_count() or 1
-        self._pool = Workers()
+        self._pool = SearchThreads()
         self._stop = Event()
 
     def __enter__(self) -> BackgroundCalls:
@@ -188,7 +188,7 @@ def threads(most: int) -> Iterator[Each]:
     if workers == 1:
         yield in_turn
         return
-    with Workers(workers) as pool:
+    with SearchThreads(workers) as pool:
         yield lambda work, items: list(pool.map(work, items))
 
 

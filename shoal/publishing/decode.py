@@ -24,7 +24,7 @@ from shoal.model.policy import Policy
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class DecodedColumn:
     """One quasi-identifier.
 
     cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
@@ -90,7 +90,7 @@ class Decoded:
     """
 
     table: pl.DataFrame
-    columns: Mapping[str, Column]
+    columns: Mapping[str, DecodedColumn]
     give: Callable[[pl.DataFrame], Any] = lambda frame: frame
 
     def __repr__(self) -> str:
@@ -196,7 +196,7 @@ class Decoded:
             )
         return names
 
-    def _of(self, column: str) -> Column:
+    def _of(self, column: str) -> DecodedColumn:
         if column not in self.columns:
             raise PolicyError.unknown("quasi-identifier", str(column), list(self.columns))
         return self.columns[column]
@@ -220,14 +220,14 @@ def decode(
     return Decoded.of(path, asked, stars if isinstance(stars, dict) else {}, record.get("separator"))
 
 
-def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType) -> Column:
+def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType) -> DecodedColumn:
     known = known_values(cells)
     rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are categories that have an order
     own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # where all cells are starred
     ruler = ruler_of(known) if any(v is not None for v in known) else own
     if rulers:
         ruler = next(iter(rulers)) if ruler is None or ruler in rulers else "moment" if "moment" in rulers else ruler
-    return Column(cells, labels, index, known, ruler, places(known, ruler))
+    return DecodedColumn(cells, labels, index, known, ruler, places(known, ruler))
 
 
 def _of_labels(hierarchy: Any) -> bool:
@@ -247,7 +247,7 @@ def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
     return (found * 86_400e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
 
 
-def _shares(column: Column) -> tuple[np.ndarray, list[str | None]]:
+def _shares(column: DecodedColumn) -> tuple[np.ndarray, list[str | None]]:
     """float64[cells, labels]: the known values, then the texts of cells that hold none of them."""
     held = np.array([c.held(column.known, column.at) for c in column.cells]).reshape(len(column.cells), -1)
     number = held.sum(axis=1)
@@ -258,7 +258,7 @@ def _shares(column: Column) -> tuple[np.ndarray, list[str | None]]:
     return shares, [*column.known, *(column.labels[i] for i in lost.tolist())]
 
 
-def _draw(published: pl.Series, column: Column, rng: np.random.Generator) -> pl.Series:
+def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator) -> pl.Series:
     """One value per row of a column."""
     order = np.argsort(column.where, kind="stable")
     parts = np.split(order, np.searchsorted(column.where[order], np.arange(1, len(column.cells))))

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.engines.geography import Geography
 from shoal.engines.vector import read_drawing
 from shoal.errors import InputError
-from shoal.judge.crosswalk import Stated, judge_groups
+from shoal.judge.crosswalk import StatedCrosswalk, judge_groups
 from shoal.judge.finding import Finding
 from shoal.judge.places.areas import CENTERS, NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
@@ -62,28 +62,28 @@ def findings(
     if isinstance(certificate, Certificate):
         bound, details = certificate.lower_bound, certificate.details
     asked, facts = record["parameters"], record["facts"]
-    stated = Stated(asked, facts, certificate.cost, bound, certificate.unit, details, record["kind"])
-    judge: Callable[[Held], list[Finding]] = resolved(CATALOGUE[record["kind"]].judge)
-    return judge(Held(held, stated, form, sources, part))
+    stated = StatedCrosswalk(asked, facts, certificate.cost, bound, certificate.unit, details, record["kind"])
+    judge: Callable[[WrittenRelease], list[Finding]] = resolved(CATALOGUE[record["kind"]].judge)
+    return judge(WrittenRelease(held, stated, form, sources, part))
 
 
-class Held(NamedTuple):
+class WrittenRelease(NamedTuple):
     """What was written, as a judge of its kind gets it: arguments as for ``findings``."""
 
     content: Any
-    stated: Stated
+    stated: StatedCrosswalk
     form: str
     sources: Sources
     part: str | None
 
 
-def groups(held: Held) -> list[Finding]:
+def groups(held: WrittenRelease) -> list[Finding]:
     """Findings on a crosswalk of labels or intervals; InputError where the certificate names a companion of it."""
     _refuse_part(held.part)
     return judge_groups(held.stated.kind, held.content, held.stated, held.form, held.sources.table)
 
 
-def regions(held: Held) -> list[Finding]:
+def regions(held: WrittenRelease) -> list[Finding]:
     """Findings on regions, on a level's outlines or on the hierarchy of levels; InputError for another part."""
     content, stated, form, sources, part = held
     own = (sources.table, sources.pairs)
@@ -97,7 +97,7 @@ def regions(held: Held) -> list[Finding]:
     return [*found, *judge_levels(content, stated, form, *own)] if stated.parameters.get("levels") else found
 
 
-def tiles(held: Held) -> list[Finding]:
+def tiles(held: WrittenRelease) -> list[Finding]:
     """Findings on a crosswalk of tiles, their outlines, list or table of points; InputError for another part."""
     content, stated, form, sources, part = held
     if part == "outlines":
@@ -108,7 +108,7 @@ def tiles(held: Held) -> list[Finding]:
     return judge_tiles(content, stated, form, sources.table)
 
 
-def clusters(held: Held) -> list[Finding]:
+def clusters(held: WrittenRelease) -> list[Finding]:
     """Findings on the clusters or on the points assigned to them; InputError for another part."""
     if held.part != "assignments":
         _refuse_part(held.part)

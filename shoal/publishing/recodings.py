@@ -27,7 +27,7 @@ from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED, REGIONS
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
-from shoal.model.recoding import AREAS, ColumnRecoding, Grid, Levels, Published, Ranges, Recoding, Regions
+from shoal.model.recoding import AREAS, ColumnRecoding, Levels, PublishedCodes, RangeGrid, Ranges, Recoding, Regions
 from shoal.model.settings import RECODINGS
 from shoal.model.task import Grouping
 
@@ -44,7 +44,7 @@ class _Ruler(NamedTuple):
     text: Callable[[int], str]
 
 
-def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple[Grid, list[str | None]]:
+def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple[RangeGrid, list[str | None]]:
     """The ends that ranges of a column may have, and the text of each; a missing value is an end of its own, the last.
 
     position  float64[size] of the column's codes, None where they lie on no line
@@ -73,7 +73,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         ends = np.append(ends, max(position[-1], np.nextafter(ends[-1], np.inf)))
     if not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
         raise _no(column.name, step, "its multiples are too close together to be distinguished; take a larger one")
-    return Grid(ends, np.array(lows, np.int32), np.array(highs, np.int32)), names
+    return RangeGrid(ends, np.array(lows, np.int32), np.array(highs, np.int32)), names
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:
@@ -303,7 +303,7 @@ def shown(
     asked: Policy,
     texts: Sequence[Sequence[str | None]],
     labels: Sequence[Labels],
-) -> tuple[Grouping, Published, list[ColumnText]]:
+) -> tuple[Grouping, PublishedCodes, list[ColumnText]]:
     """What the groups of a grouping publish: codes, and the texts of every column.
 
     texts   per column, the text of every code
@@ -326,7 +326,7 @@ def one_level_per_column(
     recoding: Recoding,
     texts: Sequence[Sequence[str | None]],
     labels: Sequence[Labels],
-) -> tuple[Grouping, Published]:
+) -> tuple[Grouping, PublishedCodes]:
     """A global recoding, or one of coarsened columns with stars, as it is published; its certificate counts that cost.
 
     texts   per column, the text of every code
@@ -345,8 +345,8 @@ def one_level_per_column(
 
 
 def as_they_are(
-    shows: Published, recoding: Recoding, texts: Sequence[Sequence[str | None]], labels: Sequence[Labels]
-) -> Published:
+    shows: PublishedCodes, recoding: Recoding, texts: Sequence[Sequence[str | None]], labels: Sequence[Labels]
+) -> PublishedCodes:
     """A class of one value that is called like the value publishes the value: nobody can tell a level by the text."""
     first, second = shows.first.copy(), shows.second.copy()
     for j, (column, own, named) in enumerate(zip(recoding.columns, texts, labels, strict=True)):
@@ -360,7 +360,7 @@ def as_they_are(
                 if called[node[code]] == (own[code] or ""):  # a missing value's class is called by the empty text
                     here = (shows.first[:, j] == level) & (shows.second[:, j] == node[code])
                     first[here, j], second[here, j] = 0, code
-    return Published(first, second)
+    return PublishedCodes(first, second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,7 +386,7 @@ def column_text(
     histogram: Histogram,
     partition: Partition,
     recoding: Recoding,
-    published: Published,
+    published: PublishedCodes,
     j: int,
     values: Sequence[str | None],
     labels: Sequence[Sequence[str | None]] | None = None,
@@ -409,7 +409,7 @@ def column_texts(
     histogram: Histogram,
     partition: Partition,
     recoding: Recoding,
-    published: Published,
+    published: PublishedCodes,
     values: Sequence[Sequence[str | None]],
     labels: Sequence[Sequence[Sequence[str | None]] | None],
     star: str,

@@ -25,7 +25,7 @@ INK = "#14688a"
 BAD = "#b3261e"
 
 
-class Shown(Protocol):
+class FeatureOnMap(Protocol):
     """What is drawn of one feature: its centers and, in its own units, the farthest member of each."""
 
     @property
@@ -36,7 +36,7 @@ class Shown(Protocol):
     def spread(self) -> np.ndarray: ...
 
 
-class Form(Protocol):
+class PublishedClusters(Protocol):
     """Published clusters."""
 
     @property
@@ -59,7 +59,7 @@ class Axis(NamedTuple):
 
 
 def draw(
-    path: Path, form: Form, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
+    path: Path, form: PublishedClusters, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
     texts: Sequence[Sequence[str | None]] = (),
 ) -> None:  # fmt: skip
     """Clusters in every pair of columns, at most six pairs, beside their radii.
@@ -127,7 +127,7 @@ def _figure(path: Path, panels: int) -> tuple[Any, Any]:
     return made, np.asarray(made.subplots(down, across)).reshape(-1)
 
 
-def _axes(centers: Sequence[Shown], texts: Sequence[Sequence[str | None]]) -> list[Axis]:
+def _axes(centers: Sequence[FeatureOnMap], texts: Sequence[Sequence[str | None]]) -> list[Axis]:
     """The axes of all features, those of places first."""
     places, others = [], []
     for i, c in enumerate(centers):
@@ -147,7 +147,7 @@ def _axes(centers: Sequence[Shown], texts: Sequence[Sequence[str | None]]) -> li
     return places + others
 
 
-def _named(center: Shown, texts: Sequence[str | None]) -> Axis:
+def _named(center: FeatureOnMap, texts: Sequence[str | None]) -> Axis:
     """A category along an axis: a place for every value that is a center."""
     codes, at = np.unique(np.asarray(center.value), return_inverse=True)
     shown = ["missing" if texts[c] is None else str(texts[c]) for c in codes.tolist()] if len(texts) else codes.tolist()
@@ -257,7 +257,7 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
     reach = radius / EARTH_KM / math.cos(math.pi / CORNERS)
     north, south = reach >= math.radians(90 - lat), reach >= math.radians(90 + lat)
     if (north and south) or reach >= math.pi:
-        return [_box(-180, -90, 180, 90)]
+        return [np.array([[-180, -90], [180, -90], [180, 90], [-180, 90]], np.float64)]
     bearing = np.linspace(0, 2 * math.pi, CORNERS, endpoint=False)
     here = math.radians(lat)
     y = np.arcsin(np.clip(math.sin(here) * math.cos(reach) + math.cos(here) * math.sin(reach) * np.cos(bearing), -1, 1))
@@ -278,10 +278,6 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         if len(part) > 2:
             parts.append(part)
     return parts
-
-
-def _box(west: float, south: float, east: float, north: float) -> np.ndarray:
-    return np.array([[west, south], [east, south], [east, north], [west, north]], np.float64)
 
 
 def _clipped(ring: np.ndarray) -> np.ndarray:

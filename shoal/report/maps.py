@@ -61,7 +61,7 @@ def draw(
     """
     labels, weights = np.asarray(labels), np.asarray(weights)
     sheet = sheet_of(shapes, labels, weights, max(k, 1), geographic)
-    shown = _Shown(labels, ids, ids if areas is None else areas, weights, regions, k, unit)
+    shown = _MapContent(labels, ids, ids if areas is None else areas, weights, regions, k, unit)
     write_map(path, lambda: page(sheet, shown, title, note), lambda to: _plot(to, sheet, labels, title, note))
 
 
@@ -91,7 +91,7 @@ def _amounts(k: int) -> list[str]:
     return [f"under {bounds[0]}", *(f"{a} to {b}" for a, b in pairwise(bounds)), f"{bounds[-1]} and more"]
 
 
-class _Shown(NamedTuple):
+class _MapContent(NamedTuple):
     """What the map tells of areas and regions; see ``draw``."""
 
     labels: np.ndarray
@@ -103,7 +103,7 @@ class _Shown(NamedTuple):
     unit: str
 
 
-def page(sheet: Sheet, shown: _Shown, title: str, note: str) -> str:
+def page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
     """The map as one HTML file without any link."""
     labels, ids, areas, weights, regions, k, unit = shown
     inside = labels >= 0

@@ -36,7 +36,7 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
     O(n log n) time for n points, and the holes times the outsides.
     """
     left: dict[tuple[Point, Point], int] = {}
-    for shape in _settled(shapes):
+    for shape in _same_coordinates(shapes):
         for polygon in shape:
             for i, ring in enumerate(polygon):
                 surface = turned(ring)
@@ -56,7 +56,7 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
     return _polygons(_rings(left))
 
 
-def _settled(shapes: Sequence[Shape]) -> Sequence[Shape]:
+def _same_coordinates(shapes: Sequence[Shape]) -> Sequence[Shape]:
     """The same shapes, coordinates that rounding alone parts made the least of them."""
     rings = [ring for shape in shapes for polygon in shape for ring in polygon]
     if not rings:

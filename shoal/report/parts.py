@@ -418,9 +418,9 @@ def paragraph(text: Any, kind: str = "") -> Markup:
     return part("parts.html", "paragraph", text, kind)
 
 
-def term(word: str, shown: str = "") -> Markup:
-    """A word that leads to its meaning at the end of the page, which it also has on hover.  shown: in other words"""
-    return part("parts.html", "term", GLOSSARY[word], shown or word, anchor(word, "word"))
+def term(word: str) -> Markup:
+    """A word that leads to its meaning at the end of the page, which it also has on hover."""
+    return part("parts.html", "term", GLOSSARY[word], word, anchor(word, "word"))
 
 
 def code(text: str) -> Markup:

@@ -370,10 +370,10 @@ def _own(figures: Mapping[str, Any]) -> dict[str, float]:
     return {name: held[name] for name in sorted(held, key=lambda n: -held[n]) if held[name] > COMMON}
 
 
-def _or(names: Sequence[str], most: int = 4) -> str:
+def _or(names: Sequence[str]) -> str:
     """Names in a sentence, the first few of many."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} or of {len(names) - most} more columns"
+    if len(names) > 4:
+        return f"{', '.join(names[:4])} or of {len(names) - 4} more columns"
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

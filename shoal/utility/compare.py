@@ -30,7 +30,7 @@ from shoal.watching import watched
 QUERIES = 400
 
 
-class Read(NamedTuple):
+class ReadRelease(NamedTuple):
     """A release understood: per quasi-identifier its cells, and the cell of every row; hierarchies it is read by."""
 
     frame: pl.DataFrame
@@ -80,7 +80,7 @@ def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -
     return Queries(asked, truth)
 
 
-def query_error(read: Read, queries: Queries) -> dict[str, Any]:
+def query_error(read: ReadRelease, queries: Queries) -> dict[str, Any]:
     """Of |estimate - truth| / truth the median and the 90 % quantile."""
     errors = []
     for (a, b, *ends), truth in zip(queries.asked, queries.truth, strict=True):
@@ -94,7 +94,7 @@ def query_error(read: Read, queries: Queries) -> dict[str, Any]:
 
 
 def marginal_distance(
-    read: Read, domains: Sequence[Domain], codes: Sequence[np.ndarray], names: Sequence[str]
+    read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray], names: Sequence[str]
 ) -> dict[str, Any]:
     """Total variation between the original's shares and those expected from the release."""
     out = {}
@@ -106,7 +106,7 @@ def marginal_distance(
     return {"columns": out, "mean": sum(out.values()) / len(out)}
 
 
-def correlation_change(read: Read, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
+def correlation_change(read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
     """Mean absolute change of Pearson's correlation over pairs of number columns; None with fewer than two."""
     numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
     changes = []
@@ -135,7 +135,7 @@ def learns() -> bool:
 
 
 def classifier(
-    read: Read, domains: Sequence[Domain], exact: pl.DataFrame, codes: Sequence[np.ndarray], target: str | None
+    read: ReadRelease, domains: Sequence[Domain], exact: pl.DataFrame, codes: Sequence[np.ndarray], target: str | None
 ) -> dict[str, Any] | None:
     """Logistic regression trained on the release, judged on exact rows; None without scikit-learn or a target.
 
@@ -356,7 +356,7 @@ def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
     return {n: h for n, h in given.items() if not isinstance(h, str) or h not in GENERATED}
 
 
-def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
+def _notes(name: str, given: Any, read: ReadRelease, whole: Original) -> list[str]:
     """What a reader of the figures must know.  InputError for a release with more rows than the original."""
     if (left := whole.table.height - read.frame.height) < 0:
         raise InputError(f"the release {name!r} has more rows than the original")
@@ -372,7 +372,7 @@ def _notes(name: str, given: Any, read: Read, whole: Original) -> list[str]:
     return notes
 
 
-def _facts(read: Read, whole: Original) -> dict[str, Any]:
+def _facts(read: ReadRelease, whole: Original) -> dict[str, Any]:
     domains, codes = whole.domains, whole.codes
     return {
         "privacy": _privacy(read, whole),
@@ -403,7 +403,7 @@ def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFram
     return opened.polars(list(names))
 
 
-def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> Read:
+def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> ReadRelease:
     own: Mapping[str, Any] = {}
     stars: Mapping[str, int] = {}
     if hasattr(given, "policy") and hasattr(given, "table"):
@@ -420,10 +420,10 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator
             found.stated[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
         spreads.append(found)
         cells.append(coded(texts, distinct))
-    return Read(frame, spreads, cells, trees)
+    return ReadRelease(frame, spreads, cells, trees)
 
 
-def _privacy(read: Read, whole: Original) -> dict[str, Any]:
+def _privacy(read: ReadRelease, whole: Original) -> dict[str, Any]:
     """The audit under our reading, then k under the readings other tools take."""
     from shoal.publishing.tables.audited import audit
 
@@ -448,7 +448,7 @@ def _privacy(read: Read, whole: Original) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _simultaneous(read: Read, sensitive: Sequence[str], strict: np.ndarray) -> int | None:
+def _simultaneous(read: ReadRelease, sensitive: Sequence[str], strict: np.ndarray) -> int | None:
     """The most l for which every row lies in l rows of its class that differ in every sensitive column; None for one.
 
     Beyond two columns up to ``APART``.
@@ -463,8 +463,11 @@ def _simultaneous(read: Read, sensitive: Sequence[str], strict: np.ndarray) -> i
     return simultaneous(codes.astype(np.int64), group, most if len(sensitive) == 2 else min(most, APART))
 
 
-def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> int | None:
-    """Fewest rows that a row may be taken for when hidden cells match anything; None past ``most`` comparisons.
+MOST_COMPARED = 200_000_000
+
+
+def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
+    """Fewest rows that a row may be taken for when hidden cells match anything; None beyond ``MOST_COMPARED``.
 
     cells  int64[rows, columns]; wild: bool alike.  Rows with the same columns hidden are compared at once:
     O(m^2 t d) for t different rows in m such sets.
@@ -475,7 +478,7 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> 
     rows, count = np.unique(shown, axis=0, return_counts=True)
     masks, kind = np.unique(rows == -1, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
-    if len(masks) * len(rows) > most // max(cells.shape[1], 1):
+    if len(masks) * len(rows) > MOST_COMPARED // max(cells.shape[1], 1):
         return None
     total = np.zeros(len(rows), np.int64)
     for a, b in itertools.product(range(len(masks)), repeat=2):
@@ -491,7 +494,7 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray, most: int = 200_000_000) -> 
     return int(total.min())
 
 
-def _loss(read: Read, domains: Sequence[Domain], rows: int) -> dict[str, Any]:
+def _loss(read: ReadRelease, domains: Sequence[Domain], rows: int) -> dict[str, Any]:
     """Mean loss of a cell and share of hidden ones; a row that the release lacks is lost and hidden entirely."""
     gone = rows - read.frame.height
     per, hidden = {}, 0.0

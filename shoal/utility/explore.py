@@ -38,7 +38,7 @@ _Asking = tuple[str, str, int, int]  # way to publish, method, l, k
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class GridPoint:
     """One release that could be made.
 
     k, l        asked for; l = 1 asks nothing
@@ -82,7 +82,7 @@ class Exploration:
     Its figures are of the original table, so its page and its JSON are internal: they must not be published.
     """
 
-    found: tuple[Point, ...]
+    found: tuple[GridPoint, ...]
     rows: int
     asked: int
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Exploration:
         what = "file of figures that shoal explore wrote next to its page"
         record = read_json(path, what)
         try:
-            points = tuple(Point(**p) for p in record["points"])
+            points = tuple(GridPoint(**p) for p in record["points"])
             made = cls(points, int(record["rows"]), int(record["asked"]), dict(record.get("request") or {}))
             if made.points.height:  # a frame of them has checked their kinds
                 return made
@@ -118,7 +118,7 @@ class Exploration:
 
     @property
     def points(self) -> pl.DataFrame:
-        """One row a point; the columns are the fields of ``Point``."""
+        """One row a point; the columns are the fields of ``GridPoint``."""
         kinds = {
             "k": pl.Int64, "l": pl.Int64, "publish": pl.String, "method": pl.String, "loss": pl.Float64,
             "bound": pl.Float64, "groups": pl.Int64, "risk": pl.Float64, "mean_risk": pl.Float64,
@@ -128,7 +128,7 @@ class Exploration:
         return pl.DataFrame([asdict(p) for p in self.found], schema=kinds)
 
     @property
-    def frontier(self) -> tuple[Point, ...]:
+    def frontier(self) -> tuple[GridPoint, ...]:
         """The points that no other beats in risk, diversity and loss at once."""
         return tuple(p for p in self.found if p.frontier)
 
@@ -183,7 +183,7 @@ def explore(
     separator: str | None = None,
     encoding: str | None = None,
     progress: Callable[[str, float | None], None] = nothing,
-    each: Callable[[Point], None] | None = None,
+    each: Callable[[GridPoint], None] | None = None,
     partial: Callable[[Exploration], None] | None = None,
     **settings: Unpack[OtherSettings],
 ) -> Exploration:
@@ -222,7 +222,7 @@ def explore(
     scope, engine = Scope().as_asked(data, engine, asked)
     frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
-    found, rows = dict[_Asking, Point](), 0
+    found, rows = dict[_Asking, GridPoint](), 0
     # the strictest first: a release that keeps more promises is one for whoever asks for fewer
     sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
     tried = {"k": ks, "l": ls, "publish": ways, "method": methods}
@@ -265,7 +265,7 @@ def _everywhere(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, An
 
 
 def _together(
-    grid: Sequence[_Asking], found: Mapping[_Asking, Point], rows: int, request: Mapping[str, Any],
+    grid: Sequence[_Asking], found: Mapping[_Asking, GridPoint], rows: int, request: Mapping[str, Any],
     sources: tuple[str | Path, ...],
 ) -> Exploration:  # fmt: skip
     """What was found of a grid, in the grid's order."""
@@ -281,7 +281,7 @@ def _looked_at(table: Table, asked: Policy) -> Any:
     return table.without([c for c in table.columns if c not in names])
 
 
-def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[Point, int]:
+def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[GridPoint, int]:
     """The point of one request, and the rows of the table, as far as known; asked: k and l."""
     from shoal.pipeline import anonymize
 
@@ -289,12 +289,14 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
     try:
         release = anonymize(frame, request)
     except InfeasibleError as refusal:
-        point = Point(k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=refusal.sentence)
+        point = GridPoint(
+            k=asked[0], l=asked[1], publish=request.publish, method=request.method, reason=refusal.sentence
+        )
     else:
         rows = release.facts.rows
         proof = release.certificate
         scale = rows * len(request.grouped) if proof.unit == "stars" else 1
-        point = Point(
+        point = GridPoint(
             k=asked[0],
             l=asked[1],
             publish=request.publish,
@@ -316,7 +318,7 @@ def _lost(release: Any) -> float:
     return float(release.loss["weighted_ncp"] if weighted else release.facts.cost["ncp"])
 
 
-def _least(own: Point, stricter: Sequence[Point]) -> Point:
+def _least(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
     """The point itself, or with the figures of the stricter one that loses least where that is less.
 
     Every privacy model is kept by who asks for more of it, so what is published there meets what was asked here.
@@ -331,24 +333,24 @@ def _least(own: Point, stricter: Sequence[Point]) -> Point:
     )  # fmt: skip
 
 
-def with_bounds(points: Sequence[Point], methods: Sequence[str]) -> tuple[Point, ...]:
+def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[GridPoint, ...]:
     """The same points, each with the largest bound of those that ask no more, for what meets it meets them too.
 
     methods  asked of each point: bounds hold for the releases that a method may give
     """
     asked = list(zip(points, methods, strict=True))
 
-    def largest(p: Point, how: str) -> float | None:
+    def largest(p: GridPoint, how: str) -> float | None:
         weaker = [q.bound for q, own in asked if (q.publish, own) == (p.publish, how) and q.k <= p.k and q.l <= p.l]
         return p.bound if p.bound is None else max(b for b in weaker if b is not None)
 
     return tuple(replace(p, bound=largest(p, how)) for p, how in asked)
 
 
-def with_frontier(points: Sequence[Point]) -> tuple[Point, ...]:
+def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
     """The same points, those marked that no other beats: no more risk, no less diversity, no more loss, one better."""
 
-    def beats(a: Point, b: Point) -> bool:
+    def beats(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]
         return all(x <= y for x, y in pair) and any(x < y for x, y in pair)  # type: ignore[operator]
 

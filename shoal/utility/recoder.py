@@ -27,7 +27,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
 from shoal.model.notation import place, ruler_of, span
 from shoal.model.policy import GENERATED, Policy
-from shoal.pipeline import Fixed, anonymize, prepare
+from shoal.pipeline import FixedLevels, anonymize, prepare
 from shoal.publishing.opening import like, opened
 from shoal.publishing.tables.audited import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
@@ -319,7 +319,7 @@ class Recoder:
 
         def passes(levels: dict[str, int]) -> Release[Any] | None:
             try:
-                made = [prepare(frame, self._policy(), fixed=Fixed(levels)) for frame in frames]
+                made = [prepare(frame, self._policy(), fixed=FixedLevels(levels)) for frame in frames]
             except InfeasibleError:
                 return None
             return made[0]
@@ -374,7 +374,7 @@ class Recoder:
         frame, starred, notes = self._known(frame.select(*self.columns_, *left_out))
         try:
             release = prepare(
-                like(table, frame), policy, fixed=Fixed(self.levels_, starred), secret=secret, after=after,
+                like(table, frame), policy, fixed=FixedLevels(self.levels_, starred), secret=secret, after=after,
                 max_composition=max_composition, force_composition=force_composition, target=target,
             )  # fmt: skip
         except InfeasibleError as error:

@@ -44,7 +44,7 @@ def in_fields(refusal: shoal.ShoalError) -> str:
 
 
 @dataclass
-class Task:
+class WorkSession:
     """One piece of work, in one window or several of the same address.
 
     folder    private, of this piece of work alone; goes when the workbench ends
@@ -198,11 +198,11 @@ class Bench:
 
     def __init__(self, folder: Path, first: str | None = None, demo: bool = False) -> None:
         self.folder, self.first, self.demo = folder, first, demo
-        self.tasks: dict[str, Task] = {}
+        self.tasks: dict[str, WorkSession] = {}
 
-    def new(self) -> Task:
+    def new(self) -> WorkSession:
         """A piece of work of its own for a new window."""
-        task = Task(self.folder)
+        task = WorkSession(self.folder)
         task.folder = self.folder / task.name
         task.folder.mkdir(mode=0o700)
         self.tasks[task.name] = task
@@ -369,7 +369,7 @@ def handed_over(made: Path, place: Path, kept: str) -> None:
             part.unlink(missing_ok=True)
 
 
-def save_project(task: Task, folder: Path, step: str) -> str:
+def save_project(task: WorkSession, folder: Path, step: str) -> str:
     """Write the project of a task, and say what it does not keep.
 
     Files of an earlier save are replaced, all others in the folder are left alone.

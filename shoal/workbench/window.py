@@ -25,7 +25,7 @@ from shoal.workbench import (
     roles_step,
     series_step,
 )
-from shoal.workbench.projects import ROLES, Bench, Task, in_fields, read_project, unknown
+from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
 from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Callable[[Any], None]] = {
@@ -102,7 +102,7 @@ class LongWork:
 class Window:
     """What a page shows of a task; its workers answer questions and do the long work."""
 
-    def __init__(self, bench: Bench, task: Task, asks: Worker, works: Worker) -> None:
+    def __init__(self, bench: Bench, task: WorkSession, asks: Worker, works: Worker) -> None:
         self.bench, self.task, self.asks, self.works = bench, task, asks, works
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
@@ -275,7 +275,7 @@ def pages(bench: Bench) -> None:
     """The routes of the workbench: a new window, a window of a task, and the files that a task made."""
     held: dict[str, tuple[Worker, Worker]] = {}
 
-    def workers(task: Task) -> tuple[Worker, Worker]:
+    def workers(task: WorkSession) -> tuple[Worker, Worker]:
         return held.setdefault(task.name, (Worker(), Worker()))
 
     @app.get("/")

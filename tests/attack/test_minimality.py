@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.attacks.minimality import claimed, claims
 from shoal.attacks.reading import People, read, unwritten
-from shoal.problems.tables.methods import decoys
+from shoal.problems.tables.methods import minimality_merge
 from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
 
 
@@ -148,7 +148,7 @@ def test_with_minimality_the_attack_claims_nothing(more: dict[str, object], monk
     assert kept["claims_left"] == 0
     assert release.certificate.cost >= kept["cost_before_the_attack"]
     assert by_name(shoal.attack(release, table))["minimality, disease, above 1/l"].people == 0
-    monkeypatch.setattr(decoys, "unclaimed", lambda histogram, recoding, partition, *rest: (partition, None))
+    monkeypatch.setattr(minimality_merge, "unclaimed", lambda histogram, recoding, partition, *rest: (partition, None))
     before = shoal.anonymize(table, **asked)
     found = by_name(shoal.attack(before, table))["minimality, disease, above 1/l"]
     assert (found.people > 0) == (more.get("publish") != "ranges")  # these leave few claims in any case

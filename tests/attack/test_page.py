@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 import shoal
-from shoal.attacks.reading import Finding
+from shoal.attacks.reading import Figure
 from shoal.report.exploring import attack_page
 
 
 def finding(attack: str, name: str, figure: float, base: float, risk: float | None, **more: Any) -> dict[str, Any]:
-    return Finding(
+    return Figure(
         attack, name, "Somebody 2001", "the intruder knows", more.pop("measures", "guesses that are right"), figure,
         figure, figure, {"without": base}, None, 100, risk, None, "a larger k", more,
     ).as_dict()  # fmt: skip

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from shoal.errors import InputError
-from shoal.judge.composition import Published, compose, fitted, fitted_places
+from shoal.judge.composition import ReleaseOfPeople, compose, fitted, fitted_places
 
 
-def release(original: pl.DataFrame, groups: list[int]) -> Published:
+def release(original: pl.DataFrame, groups: list[int]) -> ReleaseOfPeople:
     """Ages of every group as a set, the disease as it is, row by row."""
     ages = original["age"].cast(pl.String).to_list()
     texts = []
     for g in groups:
         held = sorted({a for a, h in zip(ages, groups, strict=True) if h == g}, key=int)
         texts.append(held[0] if len(held) == 1 else "{" + ", ".join(held) + "}")
-    return Published(original.with_columns(pl.Series("age", texts)).drop("id"), ["age"], {}, original)
+    return ReleaseOfPeople(original.with_columns(pl.Series("age", texts)).drop("id"), ["age"], {}, original)
 
 
 def people(ages: list[int], values: str) -> pl.DataFrame:
@@ -84,7 +84,7 @@ def test_without_a_sensitive_column_groups_alone_are_counted() -> None:
 def test_rows_in_another_order_are_matched() -> None:
     table = people([20, 21, 30, 31], "abca")
     one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    shuffled = Published(two.table[[2, 0, 3, 1]], ["age"], {}, table)
+    shuffled = ReleaseOfPeople(two.table[[2, 0, 3, 1]], ["age"], {}, table)
     plain = compose([one, two], sensitive="disease", k=2, l=2, person="id")
     found = compose([one, shuffled], sensitive="disease", k=2, l=2, person="id")
     assert found.placed == ("order", "matched")
@@ -221,27 +221,27 @@ def test_many_people_have_the_posterior_of_all_assignments() -> None:
 def test_of_a_release_without_an_original_everybody_whom_it_covers_is_assumed() -> None:
     table = people([20, 21, 30, 31], "abca")
     one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    found = compose([Published(one.table, ["age"]), two], sensitive="disease", k=2, l=2)
+    found = compose([ReleaseOfPeople(one.table, ["age"]), two], sensitive="disease", k=2, l=2)
     assert found.placed == ("assumed", "unasked")
     assert found.people == 4
     assert found.known is None
     assert found.unknown is not None
     assert found.unknown.one_value == 4  # ages differ, so that the register tells the groups
-    nobody = Published(one.table.with_columns(age=pl.lit("90")), ["age"])
+    nobody = ReleaseOfPeople(one.table.with_columns(age=pl.lit("90")), ["age"])
     assert compose([nobody, two], sensitive="disease", k=2, l=2).people == 0
 
 
 def test_a_column_that_the_table_lacks_covers_anybody() -> None:
     table = people([20, 21, 30, 31], "abca")
     one = release(table, [0, 0, 1, 1])
-    more = Published(one.table.with_columns(town=pl.Series(["x", "x", "y", "y"])), ["age", "town"])
+    more = ReleaseOfPeople(one.table.with_columns(town=pl.Series(["x", "x", "y", "y"])), ["age", "town"])
     found = compose([more, release(table, [0, 1, 1, 0])], sensitive="disease", k=2, l=2)
     assert found.people == 4
 
 
 def test_without_any_original_rows_are_set_side_by_side() -> None:
     table = people([20, 21, 30, 31], "abca")
-    bare = [Published(release(table, g).table, ["age"]) for g in ([0, 0, 1, 1], [0, 1, 1, 0])]
+    bare = [ReleaseOfPeople(release(table, g).table, ["age"]) for g in ([0, 0, 1, 1], [0, 1, 1, 0])]
     found = compose(bare, sensitive="disease", k=2, l=2)
     assert found.placed == ("none", "none")
     assert (found.known, found.unknown) == (None, None)
@@ -254,8 +254,8 @@ def test_without_any_original_rows_are_set_side_by_side() -> None:
 
 
 def test_ranges_stars_and_labels_meet_where_a_value_lies_in_both() -> None:
-    def shown(ages: list[str], values: str) -> Published:
-        return Published(pl.DataFrame({"age": ages, "disease": list(values)}), ["age"])
+    def shown(ages: list[str], values: str) -> ReleaseOfPeople:
+        return ReleaseOfPeople(pl.DataFrame({"age": ages, "disease": list(values)}), ["age"])
 
     one = shown(["[20, 29]", "[20, 29]", "[40, 49]", "*"], "abcd")
     two = shown(["[25, 35]", "[25, 35]", "[50, 59]", "[50, 59]"], "axdy")
@@ -271,7 +271,9 @@ def test_ranges_stars_and_labels_meet_where_a_value_lies_in_both() -> None:
 def test_people_whom_no_group_covers_are_counted_and_left_out() -> None:
     table = people([20, 21, 30, 31], "abca")
     one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    lacking = Published(one.table.with_columns(age=pl.Series(["21", "21", *one.table["age"][2:]])), ["age"], {}, table)
+    lacking = ReleaseOfPeople(
+        one.table.with_columns(age=pl.Series(["21", "21", *one.table["age"][2:]])), ["age"], {}, table
+    )
     found = compose([lacking, two], sensitive="disease", k=2, l=2, person="id")
     assert (found.people, found.unplaced) == (4, 1)  # nobody is 21 twice, so one row is of somebody else
     assert found.known is not None
@@ -291,7 +293,9 @@ def test_who_is_in_two_of_three_releases_counts() -> None:
 def test_a_set_covers_by_the_values_that_the_original_has() -> None:
     table = people([20, 21, 30, 31], "abca")
     one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    more = Published(one.table.with_columns(pl.col("age").replace("{20, 21}", "{20, 21, 99}")), ["age"], {}, table)
+    more = ReleaseOfPeople(
+        one.table.with_columns(pl.col("age").replace("{20, 21}", "{20, 21, 99}")), ["age"], {}, table
+    )
     found = compose([more, two], sensitive="disease", k=2, l=2, person="id")
     assert found.placed == ("order", "order")
     assert found.known == compose([one, two], sensitive="disease", k=2, l=2, person="id").known
@@ -300,8 +304,10 @@ def test_a_set_covers_by_the_values_that_the_original_has() -> None:
 def test_everybody_is_looked_for_by_the_originals_that_have_most_columns() -> None:
     table = people([20, 21, 30, 31], "abca")
     town = table.with_columns(town=pl.Series(["x", "x", "y", "y"]))
-    wide = Published(town.drop("id"), ["age", "town"], {}, town)
-    bare = Published(pl.DataFrame({"age": ["20", "30"], "town": ["x", "x"], "disease": ["a", "c"]}), ["age", "town"])
+    wide = ReleaseOfPeople(town.drop("id"), ["age", "town"], {}, town)
+    bare = ReleaseOfPeople(
+        pl.DataFrame({"age": ["20", "30"], "town": ["x", "x"], "disease": ["a", "c"]}), ["age", "town"]
+    )
     found = compose([bare, wide, release(table, [0, 0, 1, 1])], sensitive="disease", k=2, person="id")
     assert found.placed == ("assumed", "unasked", "unasked")
     assert found.people == 4  # all stand in the two others
@@ -309,8 +315,8 @@ def test_everybody_is_looked_for_by_the_originals_that_have_most_columns() -> No
 
 
 def test_ranges_meet_from_either_side_and_not_beyond_their_ends() -> None:
-    def shown(age: str) -> Published:
-        return Published(pl.DataFrame({"age": [age], "disease": ["a"]}), ["age"])
+    def shown(age: str) -> ReleaseOfPeople:
+        return ReleaseOfPeople(pl.DataFrame({"age": [age], "disease": ["a"]}), ["age"])
 
     meetings = {("[20, 29]", "[25, 35]"): 1, ("[20, 50]", "[25, 35]"): 1, ("[20, 29]", "[30, 39]"): 0}
     for (one, two), rows in meetings.items():

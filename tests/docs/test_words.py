@@ -216,7 +216,8 @@ def test_no_module_and_no_class_has_a_retired_name() -> None:
     assert found == {}
 
 
-EVERYWHERE = {"beside", "told", "toll", "tolls", "room", "rooms", "ways", "going_around", "slender", "surroundings"}
+EVERYWHERE = {"beside", "told", "toll", "tolls", "room", "rooms", "ways", "going_around", "slender", "surroundings",
+              "lend", "lent", "loans", "settle", "settled"}  # fmt: skip
 
 
 def retired_arguments(text: str) -> list[str]:
@@ -246,3 +247,16 @@ def test_no_function_argument_or_field_has_a_retired_name() -> None:
         if (names := retired_arguments(path.read_text(encoding="utf-8")))
     }
     assert found == {}
+
+
+# public names, which users write behind the name of their problem: shoal.tiles.Conditions, shoal.hardness.Table
+BEHIND_A_PROBLEM = {"Conditions", "Metric", "Regions", "Table"}
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    defined: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "shoal").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in defined.items() if len(where) > 1 and name not in BEHIND_A_PROBLEM} == {}

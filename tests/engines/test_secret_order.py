@@ -165,7 +165,7 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
     sorted_ = frame.sort("at").drop("at")
     for given, batch in ((frame, 70), (frame.reverse(), 3), (frame.sample(fraction=1.0, shuffle=True, seed=1), 701)):
         frames = iter([given.slice(i, batch) for i in range(0, rows, batch)] or [given])
-        bounds = order.Bounds(held, 2_000)
+        bounds = order.MemoryBounds(held, 2_000)
         got = list(order.laid_in_order(frames, "at", rows, tmp_path, bounds))
         assert_frame_equal(pl.concat(got), sorted_)
         assert rows < 100 or len(got) > 10, "in slices"

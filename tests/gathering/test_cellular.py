@@ -310,7 +310,7 @@ def test_the_widest_a_search_may_look_at_does_not_matter_for_validity():
     points = np.random.default_rng(4).random((300, 2))
     space = space_of(points)
     near, far = space.nearest(60)
-    problem = search.Problem(space, 40, np.zeros(300), near, far)
+    problem = search.GatherProblem(space, 40, np.zeros(300), near, far)
     start = search.greedy(problem, np.zeros(300, bool))
     found = search.improve(problem, start, "balanced", 0)
     assert search.cost(problem, found) <= search.cost(problem, start)
@@ -341,14 +341,14 @@ def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(monkey
     points = np.random.default_rng(14).random((6, 2))
     best = cellular_optimum(distances(points), 3)
     for half_done in (None, np.zeros(0)):
-        solve = exact.Program.solve
+        solve = exact.BinaryProgram.solve
 
         def stopped(self, seconds, full=half_done is not None, solve=solve):
             found, bound, _ = solve(self, seconds)
             return (found, bound / 2, False) if full else (None, bound / 2, False)
 
         with monkeypatch.context() as patch:
-            patch.setattr(exact.Program, "solve", stopped)
+            patch.setattr(exact.BinaryProgram, "solve", stopped)
             g = shoal.gathering.cellular(points, 3, method="exact")
         check(g, points, 3)
         assert g.certificate.guarantee.factor is None

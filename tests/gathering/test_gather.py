@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.problems.gathering import exact, remote, threshold
-from shoal.problems.gathering import remote as anywhere
+from shoal.problems.gathering import exact, local_search, threshold
+from shoal.problems.gathering import local_search as anywhere
 from shoal.problems.gathering.space import space_of
 from tests.oracles.gathering import distances, diverse, gather_optimum
 
@@ -245,7 +245,7 @@ def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(center
     sure = shoal.gathering.gather(points, 3, method="exact", centers=centers)
     assert sure.cost == pytest.approx(best)
     assert sure.certificate.guarantee.factor == 1
-    monkeypatch.setattr(exact.Program, "solve", lambda _self, _seconds: (None, -math.inf, False))
+    monkeypatch.setattr(exact.BinaryProgram, "solve", lambda _self, _seconds: (None, -math.inf, False))
     hasty = shoal.gathering.gather(points, 3, method="exact", centers=centers)
     check(hasty, points, 3, 0, free=centers == "anywhere")
     assert hasty.certificate.guarantee.factor is None
@@ -278,13 +278,13 @@ def test_centers_anywhere_are_never_worse_than_centers_at_points_on_a_line_and_i
 def test_clusters_mended_near_points_too_far_off_only(share, monkeypatch):
     points = np.random.default_rng(16).random((600, 2))
     start = shoal.gathering.gather(points, 5, share, method="disjoint")
-    monkeypatch.setattr(remote, "SERVED", 0)
-    monkeypatch.setattr(remote, "TRIES", 0)
+    monkeypatch.setattr(local_search, "SERVED", 0)
+    monkeypatch.setattr(local_search, "TRIES", 0)
     mended = shoal.gathering.gather(points, 5, share)
     check(mended, points, 5, math.floor(share * 600 + 1e-9))
     assert mended.radius < 0.85 * start.radius
     order = np.random.default_rng(17).permutation(600)
     again = shoal.gathering.gather(points[order], 5, share)
     assert np.array_equal(again.labels, mended.labels[order])  # the order of the rows makes no difference
-    monkeypatch.setattr(remote, "LEAST", -300)
+    monkeypatch.setattr(local_search, "LEAST", -300)
     assert shoal.gathering.gather(points, 5, share).radius == start.radius

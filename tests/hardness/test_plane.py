@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal import hardness
 from shoal.errors import InputError
 from shoal.hardness import Formula, Triples
-from shoal.hardness.planar import Drawing, Plan
+from shoal.hardness.planar import CorridorMap, GraphDrawing
 from tests.oracles import hardness as oracle
 
 SOURCES = [
@@ -76,7 +76,7 @@ OPPOSITE = {s for s in product((False, True), repeat=4) if s[0] != s[2] and s[1]
 
 def test_a_planar_crossing_passes_both_wires():
     def fits(state):
-        plan = Plan()
+        plan = GraphDrawing()
         ends = plan.crossing(0, 0)
         gone = {v for v, taken in zip(ends, state, strict=True) if taken}
         kept = [v for v in range(len(plan.names)) if v not in gone]
@@ -89,7 +89,7 @@ def test_a_planar_crossing_passes_both_wires():
 
 def test_a_crossing_in_the_plane_passes_both_wires():
     def fits(state):
-        drawing = Drawing()
+        drawing = CorridorMap()
         drawing.crossing(0, 0)
         # wires arrive at (0, 8) and (20, 8); the one from the west leaves at (20, -8), the other at (0, -8)
         grid = np.full((23, 19), 3)

@@ -13,10 +13,10 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.judge import composition, series
-from shoal.judge.crosswalk import Stated, judge_hierarchy
+from shoal.judge.crosswalk import StatedCrosswalk, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
-from shoal.judge.originals.covering import Reading, column
+from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.judge.originals.population import Census, Covered, check_of, numbers, refuse_foreign, uniques
 from shoal.judge.places.areas import NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
@@ -40,7 +40,7 @@ def width(center: str, diameter: float, met: bool, certified: float = 4.0, scale
     details = {"diameter": diameter, "cap_met": met, "max_diameter": certified}
     words = pl.format("within {} in x", pl.col("distance"))
     rows = CENTERS.with_columns(pl.col("distance") * scale).with_columns(radius=words)
-    found = judge_clusters(rows, Stated(asked, facts, 3.0, 1.0, "u", details, "gather"), "frame")
+    found = judge_clusters(rows, StatedCrosswalk(asked, facts, 3.0, 1.0, "u", details, "gather"), "frame")
     return next(f for f in found if f.check == "max diameter")
 
 
@@ -78,7 +78,7 @@ def test_an_empty_file_of_centers_belongs_to_an_empty_table() -> None:
                            "centers_replaced", "groups", "records"], 0)  # fmt: skip
     details = {"clusters": 0, "left_out": 0, "may_be_left_out": 0, "r": 2}
     rows = CENTERS.with_columns(radius=pl.lit("exactly"))[:0]
-    stated = Stated(asked, facts, 0.0, 0.0, "u", details, "gather")
+    stated = StatedCrosswalk(asked, facts, 0.0, 0.0, "u", details, "gather")
     found = judge_clusters(rows, stated, "frame", CENTERS.select("x")[:0])
     assert [f.check for f in found][-4:] == ["centers", "distance", "records", "bound"]
     assert all(f.holds for f in found)
@@ -105,7 +105,7 @@ def bound(k: int, low: float) -> str:
         "regions_at_most": 2,
         "records": 20,
     }
-    found = judge_regions(rows, Stated(asked, facts, 12, low, "people", {}, "regions"), "frame", AREAS, PAIRS)
+    found = judge_regions(rows, StatedCrosswalk(asked, facts, 12, low, "people", {}, "regions"), "frame", AREAS, PAIRS)
     assert {f.check: f.found for f in found}["weight people"] == "every region's areas add up to its weight"
     return next(f.how for f in found if f.check == "bound")
 
@@ -229,7 +229,7 @@ SHOES, HALVES = pl.Series(["30", "10", "20"], dtype=pl.Enum(["30", "10", "20"]))
 def test_a_range_holds_what_lies_between_its_ends(
     values: pl.Series, step: float | str | None, text: str, inside: str, loss: float
 ) -> None:
-    found = column(values, pl.Series([text]), Reading("ranges", "*", False, step=step))
+    found = column(values, pl.Series([text]), ColumnNotation("ranges", "*", False, step=step))
     assert "".join(str(int(x)) for x in found.covered(0)) == inside
     assert (found.least[0], found.most[0]) == pytest.approx((loss, loss))
 
@@ -307,7 +307,7 @@ def test_everybody_is_read_from_the_last_of_the_widest_originals_that_has_them()
     narrow = pl.DataFrame({"age": [1, 2, 3]})
     wide = pl.DataFrame({"age": [10, 20], "town": ["a", "b"]})
     wider = pl.DataFrame({"age": [100, 200], "town": ["c", "d"], "pay": [5, 6]})
-    release = composition.Published(pl.DataFrame(), ["age", "town", "job"])
+    release = composition.ReleaseOfPeople(pl.DataFrame(), ["age", "town", "job"])
     rows = np.array([[0, 1, 2, -1], [-1, 0, 1, 1], [-1, -1, 0, 1]])  # of four people in each original
     at, table = composition._anybody(release, [narrow, wide, wider], rows)
     assert at.tolist() == [-1, 0, 2, 3]

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from shoal.errors import VerificationError
-from shoal.judge.counted import Column
+from shoal.judge.counted import ClassCounts
 from shoal.judge.crosswalk import whole
 from shoal.judge.file import codes, same_counts
 from shoal.judge.models.diversity import recursive_level
@@ -134,7 +134,7 @@ def test_the_rows_behind_the_most_frequent_value(seed: int) -> None:
     draw = np.random.default_rng(seed)
     group, value = draw.integers(0, 4, 30), draw.integers(0, 5, 30)
     group = np.unique(group, return_inverse=True)[1]
-    column = Column(group, pl.Series(value), np.bincount(group), None, None)
+    column = ClassCounts(group, pl.Series(value), np.bincount(group), None, None)
     for l in (2, 3):
         each = [sorted(Counter(value[group == g].tolist()).values(), reverse=True) for g in range(group.max() + 1)]
         ratio = [held[0] / sum(held[l - 1 :]) if held[l - 1 :] else np.inf for held in each]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.judge.originals import covering, matching
-from shoal.judge.originals.covering import Column, Reading, column
+from shoal.judge.originals.covering import ColumnNotation, ColumnPair, column
 from shoal.judge.originals.matching import leaves_matched, saturates
 from shoal.judge.tables.privacy import frequencies
 from shoal.model.notation import range_text
@@ -44,14 +44,14 @@ def test_a_flow_exists_exactly_when_some_order_of_the_rows_fits() -> None:
     assert seen == {True, False}
 
 
-def drawn(rng: random.Random, name: str) -> Column:
+def drawn(rng: random.Random, name: str) -> ColumnPair:
     """A column of numbers published as ranges, sets of what lies between, stars and values as they are."""
     before = [rng.randrange(1, 7) for _ in range(14)]
     after = []
     for _ in range(14):
         low, high = sorted(rng.choices(sorted(set(before)), k=2))
         after.append(rng.choice([str(low), range_text(str(low), str(high)), "*"]) if low < high else str(low))
-    return column(pl.Series(name, before), pl.Series(name, after), Reading("ranges", "*", False))
+    return column(pl.Series(name, before), pl.Series(name, after), ColumnNotation("ranges", "*", False))
 
 
 def test_pairs_are_those_that_cover_whichever_way_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,9 @@ def test_pairs_are_those_that_cover_whichever_way_they_are_looked_at(monkeypatch
 
 def test_a_value_that_looks_like_a_set_is_itself_too() -> None:
     before = ["{~a, ~b}", "~a", "~b"]  # in their order: the set's text is the first value
-    found = column(pl.Series("x", before), pl.Series("x", [*before[:2], "{~a, ~b}"]), Reading("ranges", "*", False))
+    found = column(
+        pl.Series("x", before), pl.Series("x", [*before[:2], "{~a, ~b}"]), ColumnNotation("ranges", "*", False)
+    )
     assert [found.covered(int(t)).tolist() for t in found.after] == [[True] * 3, [False, True, False], [True] * 3]
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.judge.crosswalk import Stated
+from shoal.judge.crosswalk import StatedCrosswalk
 from shoal.judge.file import seal
 from shoal.judge.places.cluster_cover import features_of
 from shoal.judge.places.clusters import judge_clusters, spreads
@@ -103,7 +103,7 @@ def judged(points: list[tuple[int, int, str]], claims: list[Claim]) -> dict[str,
              "smallest_group": min(sizes), "largest_group": max(sizes), "radius": max(frame["distance"]),
              "centers_replaced": len(claims)}  # fmt: skip
     table = pl.DataFrame(points, schema=["x", "y", "d"], orient="row")
-    said = judge_clusters(frame, Stated(asked, facts, 9.0, 0.0, "units", {}, "gather"), "csv", table)
+    said = judge_clusters(frame, StatedCrosswalk(asked, facts, 9.0, 0.0, "units", {}, "gather"), "csv", table)
     return {f.check: f for f in said}
 
 

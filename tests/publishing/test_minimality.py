@@ -16,7 +16,7 @@ from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Ranges, Recoding
 from shoal.problems import tables
 from shoal.problems.tables.groups import good_groups
-from shoal.problems.tables.methods import decoys
+from shoal.problems.tables.methods import minimality_merge
 from shoal.publishing.tables.limits import share_models
 
 
@@ -70,7 +70,7 @@ def releases(shape, values, most, near=in_turn):
         draws, more = Draws(), True
         while more:
             try:
-                made = decoys.merge(np.arange(families.size), families, eligible, near, draws)
+                made = minimality_merge.merge(np.arange(families.size), families, eligible, near, draws)
             except InfeasibleError:
                 break
             of = np.repeat(made, shape[2])
@@ -161,7 +161,7 @@ def whole_way(publish, after=lambda table, partition, eligible: partition):
         for members in permutations(range(3)):
             try:
                 draws = Line([3, 1, 0, 2, 5, 4], members)
-                made = decoys.merged(table, publish(table), (2, 8), eligible, lambda *_: found, draws)
+                made = minimality_merge.merged(table, publish(table), (2, 8), eligible, lambda *_: found, draws)
             except InfeasibleError:
                 continue
             place, held = np.empty(rows, int), np.array(given)
@@ -187,7 +187,7 @@ def merging(publish, claims):
             at = np.flatnonzero(claims(table, partition))
             return np.column_stack([np.arange(at.size), at])
 
-        return decoys.unclaimed(table, publish(table), partition, eligible, claimed)[0]
+        return minimality_merge.unclaimed(table, publish(table), partition, eligible, claimed)[0]
 
     return after
 

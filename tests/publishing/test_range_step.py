@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.judge.originals.covering import Reading
+from shoal.judge.originals.covering import ColumnNotation
 from shoal.judge.originals.covering import column as covering
 from shoal.judge.recodings.ranges import on_grid
 from tests.commands import run
@@ -328,7 +328,7 @@ def test_a_full_set_is_a_star_and_shows_nobody():
 def test_the_judge_does_not_take_a_missing_value_for_one_in_a_wide_range():
     before = pl.Series("a", [1, None, 3])
     after = pl.Series("a", ["[0, 100]", "[0, missing]", "[0, 100]"])
-    found = covering(before, after, Reading("ranges", "*", False, step=100))
+    found = covering(before, after, ColumnNotation("ranges", "*", False, step=100))
     token = {text: int(i) for text, i in zip(after, found.after, strict=True)}
     missing = int(found.before[1])
     held = {text: bool(found.covered(i)[missing]) for text, i in token.items()}

@@ -455,7 +455,7 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     """A certificate that states another number, a smaller diameter or another variance is found out."""
     import polars as pl
 
-    from shoal.judge.crosswalk import Stated
+    from shoal.judge.crosswalk import StatedCrosswalk
     from shoal.judge.places.areas import NAMED, judge_regions
 
     asked = {"similar": ("--similar", "age"), "regions": ("--regions", 2), "max_diameter": ("--max-diameter", 3)}[name]
@@ -472,7 +472,7 @@ def test_the_judge_sees_a_bent_request(folder, towns, tmp_path, name, value, tex
     pairs = pl.read_csv(folder / "edges.csv", infer_schema=False)
 
     def judged(parameters, facts):
-        known = Stated(parameters, facts, stated["cost"], stated["lower_bound"], stated["unit"])
+        known = StatedCrosswalk(parameters, facts, stated["cost"], stated["lower_bound"], stated["unit"])
         return [f for f in judge_regions(frame, known, "csv", source, pairs) if not f.holds]
 
     assert not judged(record["parameters"], record["facts"])
@@ -547,14 +547,14 @@ def test_the_weight_that_binds_is_judged(tmp_path):
     """The column bound_by names, of several weights, the one whose sum is nearest its threshold."""
     import polars as pl
 
-    from shoal.judge.crosswalk import Stated
+    from shoal.judge.crosswalk import StatedCrosswalk
     from shoal.judge.places.areas import judge_regions
 
     made = run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv")
     assert made.returncode == 0, made.stderr
     record = json.loads((tmp_path / "c.record.json").read_text())
     said = record["certificate"]
-    known = Stated(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
+    known = StatedCrosswalk(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
     frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
     assert set(frame["bound_by"]) == {"people"}
     for bent in ("people", "beds"):

@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, vstack
 from shoal.errors import PolicyError
 from shoal.problems.regions import choices, merge
 from shoal.problems.regions.sets import grown
-from shoal.problems.regions.task import Clock, Districting, graph
+from shoal.problems.regions.task import Districting, SearchClock, graph
 from tests.commands import run
 from tests.oracles.regions import connected, meets, partitions
 
@@ -88,7 +88,7 @@ def posed(seed, l):
 @pytest.mark.parametrize("seed", range(4))
 def test_what_comes_in_is_new_connected_and_eligible(seed, l):
     task, edges, cases, rows = posed(seed, l)
-    new = grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), Clock.of(None))
+    new = grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), SearchClock.of(None))
     assert len(new) > 100
     assert len({tuple(s.tolist()) for s in [*rows, *new]}) == len(rows) + len(new)
     for s in (tuple(found.tolist()) for found in new):
@@ -99,7 +99,7 @@ def test_what_comes_in_is_new_connected_and_eligible(seed, l):
 
 def test_seconds_end_it():
     task, _, _, rows = posed(0, 1)
-    assert grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), Clock.of(0.0)) == []
+    assert grown(task, rows, "compact", np.arange(SIDE**2) // SIDE, (1, SIDE**2), SearchClock.of(0.0)) == []
 
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 3), (2, 5)]

@@ -19,7 +19,7 @@ from shoal.problems.regions import merge, search
 from shoal.problems.regions.answer import OTHERS, most_regions
 from shoal.problems.regions.packing import _Master
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Districting, Found, graph
+from shoal.problems.regions.task import Districting, RegionsFound, graph
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=25)
@@ -333,14 +333,14 @@ LABELS = {
 }
 
 
-def asked(limit: int, seconds: float | None = None) -> tuple[Found, list[tuple[str, int, float | None]]]:
+def asked(limit: int, seconds: float | None = None) -> tuple[RegionsFound, list[tuple[str, int, float | None]]]:
     """The answer, and what the method was asked: objective, randomness, seconds."""
     calls = []
 
-    def solve(task: Districting, _bound: object) -> Found:
+    def solve(task: Districting, _bound: object) -> RegionsFound:
         calls.append((task.objective[0], int(task.state[0]), task.seconds))
         task.state[0] += 1
-        return Found(np.array(LABELS[task.objective[0]]), details={"of": task.objective[0]})
+        return RegionsFound(np.array(LABELS[task.objective[0]]), details={"of": task.objective[0]})
 
     none = np.zeros(0, np.int64)
     task = Districting(

@@ -7,15 +7,15 @@ import pytest
 
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import known_values, meanings, places, ruler_of
-from shoal.publishing.decode import Column
+from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import bins_of, places_in, possible, shares_of
 
 
-def column(texts: list[str | None], publish: str = "ranges") -> Column:
+def column(texts: list[str | None], publish: str = "ranges") -> DecodedColumn:
     cells = meanings(texts, publish)
     known = known_values(cells)
     ruler = ruler_of(known)
-    return Column(cells, texts, np.arange(len(texts)), known, ruler, places(known, ruler))
+    return DecodedColumn(cells, texts, np.arange(len(texts)), known, ruler, places(known, ruler))
 
 
 def test_whole_numbers_are_spread_as_if_each_member_were_counted():
@@ -68,7 +68,7 @@ def test_single_numbers_and_sets_with_a_missing_value():
 def test_a_prefix_may_be_in_the_bins_of_the_names_that_begin_so():
     texts = ["abcd", "ab**", "x***", "q***", "****"]
     cells = meanings(texts, "hierarchy", Hierarchy.prefixes([2, 1]))
-    found = Column(cells, texts, np.arange(len(texts)), known_values(cells), None, None)
+    found = DecodedColumn(cells, texts, np.arange(len(texts)), known_values(cells), None, None)
     names = ["abcd", "abxy", "xyz1"]
     surely, maybe = possible(found, [(f"bin {i}", name, None) for i, name in enumerate(names)])
     for i, text in enumerate(texts):

@@ -24,7 +24,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.notation import Members
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE, crosswalk_problems, names
-from shoal.publishing.decode import Column
+from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import distribution, round_to
 from shoal.report.parts import BOUNDS_PAGE, METHOD_PAGES, PROOFS, certificate_words, part, promise, proved, rendered
 from shoal.report.sections import assumptions, attacks
@@ -218,7 +218,9 @@ def test_many_sizes_and_columns_still_fit(tmp_path: Path) -> None:
 
 def test_a_value_that_few_rows_show_has_no_bar_of_its_own() -> None:
     cells = [Members(named=frozenset([v])) for v in ("often", "rare")]
-    column = Column(cells, ["often", "rare"], np.array([0, 0, 0, 1]), ("often", "rare"), None, np.full(2, np.nan))
+    column = DecodedColumn(
+        cells, ["often", "rare"], np.array([0, 0, 0, 1]), ("often", "rare"), None, np.full(2, np.nan)
+    )
     found = distribution(column, np.array([3, 1]), (["often", "rare"], np.array([3, 1])), 3, 3)
     assert found == [
         {"label": "often", "before": 3, "after": 3.0},

@@ -13,7 +13,7 @@ import shoal
 from shoal.model.notation import Members
 from shoal.problems.tables.bounds.bounds import ARGUMENTS
 from shoal.problems.tables.constraints import ARGUMENT, PROGRAM
-from shoal.publishing.decode import Column
+from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import possible, shares_of
 from shoal.report.parts import BOUNDS, share, theorem_words
 
@@ -88,8 +88,8 @@ def test_columns_of_names_are_spread_as_one_cell_at_a_time_would_be(seed):
     cells = [Members(named=frozenset(rng.choice(known, rng.integers(1, 5), replace=False).tolist())) for _ in range(30)]
     cells += [Members(everything=True), Members(named=frozenset([None, "a"]))]
     at, bins = np.full(len(known), np.nan), [("b", "b", None), ("a", "a", None), ("missing", None, None)]
-    quick = Column(cells, [None] * 32, np.arange(32), known, None, at)
-    slow = Column([*cells, Members(pattern="x.*")], [None] * 33, np.arange(33), known, None, at)
+    quick = DecodedColumn(cells, [None] * 32, np.arange(32), known, None, at)
+    slow = DecodedColumn([*cells, Members(pattern="x.*")], [None] * 33, np.arange(33), known, None, at)
     assert np.allclose(shares_of(quick, bins), shares_of(slow, bins)[:-1])
     for a, b in zip(possible(quick, bins), possible(slow, bins), strict=True):
         assert (a == b[:-1]).all()

@@ -302,7 +302,7 @@ def tried_views(seed: int, change: Callable[[pl.DataFrame], pl.DataFrame] | None
             columns.append("age")
         way = rng.choice(["hierarchy", "stars"]) if "age" in columns else "stars"
         levels = {"age": rng.randint(0, 2)} if way == "hierarchy" else None
-        made = views.view(first, views.View.of(asked, columns, way, levels), asked)
+        made = views.view(first, views.ReaderView.of(asked, columns, way, levels), asked)
         parts.append(made if change is None else change(made))
     values = sorted(set(table["ill"]))
 

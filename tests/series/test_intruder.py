@@ -44,7 +44,7 @@ def fails(tried, seeds: int, **more) -> int:
 
 def test_hands_of_too_few_values_are_seen(monkeypatch):
     """Broken on purpose: hands of two values where three are asked; every class meets the models still."""
-    dealt = hands.People.dealt
+    dealt = hands.HashedRows.dealt
 
     def pairs(self, members, order):
         l, self.l = self.l, 2
@@ -53,7 +53,7 @@ def test_hands_of_too_few_values_are_seen(monkeypatch):
         finally:
             self.l = l
 
-    monkeypatch.setattr(hands.People, "dealt", pairs)
+    monkeypatch.setattr(hands.HashedRows, "dealt", pairs)
     assert fails(tried_again, 40) > 0
 
 

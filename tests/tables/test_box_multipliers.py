@@ -16,7 +16,7 @@ from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from shoal.model.recoding.ranges import Grid
+from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task
 from shoal.problems.tables.bounds import bounds, boxes
 from shoal.problems.tables.bounds import boxes as box_multipliers
@@ -30,7 +30,7 @@ def on_a_grid() -> Ranges:
     """Ranges that end at multiples of ``STEP``: two codes lie on an end, two between."""
     ends = np.arange(0.0, 20.0, STEP)
     low, high = np.floor(POSITION / STEP).astype(np.int32), np.ceil(POSITION / STEP).astype(np.int32)
-    return Ranges.of(POSITION, grid=Grid(ends, low, high))
+    return Ranges.of(POSITION, grid=RangeGrid(ends, low, high))
 
 
 def loss_on_a_grid(values: list[int]) -> float:

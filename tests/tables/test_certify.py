@@ -17,7 +17,7 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import bound, good_groups, least_steps
-from shoal.problems.tables.losses import settled
+from shoal.problems.tables.losses import bound_raised_to_step
 from shoal.problems.tables.three_phase import residue
 from tests.oracles.tables import eligible
 from tests.tables.checks import columns_of, forms, least_loss, tables
@@ -105,6 +105,6 @@ def test_a_bound_is_the_cost_where_no_loss_lies_between(form: str, seed: int) ->
     task = Task(histogram, Requirement(2), recoding)
     costs = every_cost(task)
     for below, cost in pairwise(costs):
-        assert not settled(task, Certificate(cost=cost, lower_bound=below, unit="ncp")).optimal
-        rounded = settled(task, Certificate(cost=cost, lower_bound=cost * (1 - 1e-9), unit="ncp"))
+        assert not bound_raised_to_step(task, Certificate(cost=cost, lower_bound=below, unit="ncp")).optimal
+        rounded = bound_raised_to_step(task, Certificate(cost=cost, lower_bound=cost * (1 - 1e-9), unit="ncp"))
         assert rounded.optimal or form == "range"  # of which the losses have no common denominator

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.close_classes import SetRequest, Sets, close_sets
+from shoal.kernels.tables.close_classes import RowSets, SetRequest, close_sets
 from shoal.kernels.tables.lattice import Raised
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
@@ -53,7 +53,7 @@ def test_sets_are_in_one_class_close_and_gain_what_they_say() -> None:
         value = rows.sensitive[:, 0].astype(np.int64)
         asked = SetRequest(paid, np.argsort(-paid), h.count, value, limit.share, sizes, room, 0.5)
         nodes = np.array(list(product(*map(range, lattice.heights))), np.int32)
-        out = Sets(np.empty(2 * h.rows), np.empty(2 * h.rows, np.int64), np.empty(2 * h.rows, np.int64))
+        out = RowSets(np.empty(2 * h.rows), np.empty(2 * h.rows, np.int64), np.empty(2 * h.rows, np.int64))
         done = 0
         while done < len(nodes):
             steps, sets = close_sets(Raised(h.quasi, up, at, size, exact), nodes[done:], loss, asked, out)
@@ -84,7 +84,7 @@ def test_a_class_that_pays_is_found() -> None:
     value, top = rows.sensitive[:, 0].astype(np.int64), np.array([[x - 1 for x in lattice.heights]], np.int32)
     rich = np.full(h.cells, 100.0)  # everyone gains at the top, where all rows are exactly the table
     asked = SetRequest(rich, np.arange(h.cells), h.count, value, limit.share, np.array([h.rows]), np.array([1e-6]), 0.0)
-    out = Sets(np.empty(9), np.empty(9, np.int64), np.empty(h.rows, np.int64))
+    out = RowSets(np.empty(9), np.empty(9, np.int64), np.empty(h.rows, np.int64))
     assert close_sets(Raised(h.quasi, up, at, size, exact), top, loss, asked, out) == (1, 1)
     assert np.isclose(out.gain[0], h.rows * (100.0 - sum(lost[-1][0] for lost in lattice.loss)))
     assert (np.bincount(out.cell, minlength=h.cells) == h.count).all()

@@ -1,4 +1,4 @@
-"""Rows settled among published tuples: every class within t, nothing lost on the way, never dearer."""
+"""Rows annealed among published tuples: every class within t, nothing lost on the way, never dearer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.close_classes import Classes, Placed, covering, settle
+from shoal.kernels.tables.close_classes import OpenClasses, RowsOnArcs, anneal, covering
 from shoal.kernels.tables.eligible import prices
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
@@ -25,13 +25,13 @@ from shoal.problems.tables.search.close_classes import (
     ANEW,
     Close,
     Limit,
-    Plan,
-    approach,
+    RoundPlan,
+    anneal_and_search,
+    annealed,
     close_rule,
     near_classes,
     program_of,
     repriced,
-    settled,
     trimmed,
     without_small,
 )
@@ -83,22 +83,22 @@ def groups_meet(rows: Rows, group: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
 @pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
-def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: Plan) -> None:
+def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: RoundPlan) -> None:
     for seed in range(4):
         task, rows = made(seed, 150, kind)
         group = rows.labels(start(task, rows))
-        found = settled(task, rows, group, 0, plan._replace(sweeps=60.0))
+        found = annealed(task, rows, group, 0, plan._replace(sweeps=60.0))
         assert found.shape == group.shape
         assert found.min() >= 0
         assert groups_meet(rows, found)
-        assert (found == settled(task, rows, group, 0, plan._replace(sweeps=60.0))).all()
+        assert (found == annealed(task, rows, group, 0, plan._replace(sweeps=60.0))).all()
 
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
-def test_blocks_settle_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
+def test_blocks_anneal_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: RoundPlan) -> None:
     monkeypatch.setattr(close_classes, "BLOCK", 60)
     task, rows = made(5, 240, "levels")
-    found = settled(task, rows, rows.labels(start(task, rows)), 1, plan._replace(sweeps=60.0))
+    found = annealed(task, rows, rows.labels(start(task, rows)), 1, plan._replace(sweeps=60.0))
     assert found.min() >= 0
     assert groups_meet(rows, found)
 
@@ -160,7 +160,9 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
         share = random.dirichlet(np.ones(5))
         held = random.integers(0, 9, 15)
         first, owner, none = np.array([0, 5, 10, 15]), np.repeat(np.arange(3), 5), np.zeros(0, np.int64)
-        classes = Classes(none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 0.0, 3)
+        classes = OpenClasses(
+            none, none, none, none, none, none, owner, first, np.tile(share, 3), np.zeros(3), T, 0.0, 3
+        )
         kept = trimmed(classes, held)
         assert ((kept >= 0) & (kept <= held)).all()
         for c in range(3):
@@ -171,9 +173,9 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
 
 
 @pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
-def test_models_asked_for_beside_it_hold_too(plan: Plan) -> None:
+def test_models_asked_for_beside_it_hold_too(plan: RoundPlan) -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
-    found = settled(task, rows, rows.labels(start(task, rows)), 0, plan._replace(sweeps=60.0))
+    found = annealed(task, rows, rows.labels(start(task, rows)), 0, plan._replace(sweeps=60.0))
     value = rows.sensitive[rows.cell, 0]
     assert all(np.unique(value[found == g]).size == 4 for g in np.unique(found))
     assert groups_meet(rows, found)
@@ -185,7 +187,7 @@ def test_never_dearer_and_often_cheaper() -> None:
         task, rows = made(seed, 240, "levels")
         group = rows.labels(start(task, rows))
         before = task.recoding.cost(task.histogram, rows.partition(group))
-        found, told = approach(task, rows, group, steps=40)
+        found, told = anneal_and_search(task, rows, group, steps=40)
         gains.append(before - task.recoding.cost(task.histogram, rows.partition(found)))
         assert told.rounds == 3
         assert told.steps >= 40
@@ -214,7 +216,7 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     key, pair = np.unique(tuples * np.int64(4) + value, return_inverse=True)
     pair = pair.reshape(-1).astype(np.int32)
     order = np.argsort(tuples, kind="stable")
-    classes = Classes(first, pair, np.concatenate([[0], np.cumsum(task.histogram.count)]),
+    classes = OpenClasses(first, pair, np.concatenate([[0], np.cumsum(task.histogram.count)]),
                       np.searchsorted(tuples[order], np.arange(len(state) + 1)), order,
                       np.repeat(cells, np.diff(first))[order], key // 4,
                       np.searchsorted(key // 4, np.arange(len(state) + 1)), share[key % 4],
@@ -223,8 +225,8 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     held = np.bincount(classes.pair[at], minlength=key.size).astype(np.int64)
     size = np.bincount(key // 4, weights=held, minlength=len(state)).astype(np.int64)
     cell = rows.cell.astype(np.int64)
-    placed = Placed(cell, at, held, size)
-    beyond = settle(classes, placed, 0.3, 1.0, 20_000, np.array([5], np.uint64))
+    placed = RowsOnArcs(cell, at, held, size)
+    beyond = anneal(classes, placed, 0.3, 1.0, 20_000, np.array([5], np.uint64))
     assert ((first[cell] <= at) & (at < first[cell + 1])).all()
     assert (held == np.bincount(classes.pair[at], minlength=key.size)).all()
     total = 0.0
@@ -236,10 +238,10 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
             total += max(0.0, over - limit.t * here.size + spare) + max(0, 3 - here.size)
     assert abs(beyond - total) < 1e-6
     for turn in range(300):  # few moves at a time: what one of them leaves wrong no later one covers up
-        told = settle(classes, placed, 0.3, 1.0, 10, np.array([turn + 1], np.uint64))
-        again = settle(classes, placed, 0.0, 1.0, 0, np.array([1], np.uint64))
+        told = anneal(classes, placed, 0.3, 1.0, 10, np.array([turn + 1], np.uint64))
+        again = anneal(classes, placed, 0.0, 1.0, 0, np.array([1], np.uint64))
         assert abs(told - again) < 1e-6
-    cold = settle(classes, placed, 0.0, 1e6, 20_000, np.array([6], np.uint64))
+    cold = anneal(classes, placed, 0.0, 1e6, 20_000, np.array([6], np.uint64))
     assert cold <= beyond + 1e-6
 
 
@@ -253,7 +255,7 @@ def test_only_where_equal_distance_of_one_column_is_asked() -> None:
 
 
 @pytest.mark.parametrize("name", ["balanced", "thorough"])
-def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
+def test_rounds_anneal_anew_until_one_is_in_vain_and_a_short_effort_once(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, rows = made(3, 120, "levels")
@@ -261,7 +263,7 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
     group = rows.labels(start(task, rows))
     plans, whole = [], np.zeros_like(group)
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: None) -> object:
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: None) -> object:
         plans.append(plan)
         return group if turn == 2 else whole  # the dearest grouping there is is no gain
 
@@ -270,9 +272,9 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
 
     losses = iter([(0, 9.0), *((0, 8.0 - i / 9) for i in range(4)), *[(0, 9.5)] * 99])
     monkeypatch.setattr(close_classes, "rank", lambda task, partition: next(losses))
-    monkeypatch.setattr(close_classes, "settled", noted)
+    monkeypatch.setattr(close_classes, "annealed", noted)
     monkeypatch.setattr(close_classes, "search", kept)
-    approach(task, rows, group, steps=40)
+    anneal_and_search(task, rows, group, steps=40)
     anew = [not plan.stay for plan in plans]
     assert anew[0]
     assert not any(anew[3:])
@@ -282,15 +284,15 @@ def test_rounds_settle_anew_until_one_is_in_vain_and_a_short_effort_once(
     assert name == "balanced" or hot[-1] < hot[0]
 
 
-def test_with_little_time_rows_settle_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_little_time_rows_anneal_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     task, rows = made(3, 120, "levels")
     group, plans = rows.labels(start(task, rows)), []
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: float) -> object:
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: float) -> object:
         plans.append(plan)
         return group
 
-    monkeypatch.setattr(close_classes, "settled", noted)
+    monkeypatch.setattr(close_classes, "annealed", noted)
     for seconds in (0.3 * ANEW.pace * group.size, 1.0):
         now = iter([0.0, *[0.0] * 4, *[9.0] * 99])
         monkeypatch.setattr(close_classes, "clock", lambda now=now: next(now))
@@ -299,18 +301,18 @@ def test_with_little_time_rows_settle_where_they_are(monkeypatch: pytest.MonkeyP
         )
         monkeypatch.setattr(close_classes, "neighbor_graph", lambda *given: None)
         monkeypatch.setattr(close_classes, "looks", lambda *given: 0.0)
-        approach(task, rows, group, deadline=seconds)
+        anneal_and_search(task, rows, group, deadline=seconds)
     assert plans[0].stay
     assert plans[0].hot == 1.0
     assert not plans[-1].stay
 
 
-def test_rows_settle_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_anneal_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     task, rows = made(6, 150, "levels")
     group, found = rows.labels(start(task, rows)), []
     for many in (1, 2, 5):
         monkeypatch.setattr("os.cpu_count", lambda many=many: many)
-        found.append(settled(task, rows, group, 0, ANEW._replace(sweeps=40.0)))
+        found.append(annealed(task, rows, group, 0, ANEW._replace(sweeps=40.0)))
     assert (found[0] == found[1]).all()
     assert (found[0] == found[2]).all()
 
@@ -327,7 +329,7 @@ def test_of_two_coolings_the_better_is_kept(monkeypatch: pytest.MonkeyPatch, wor
 
     monkeypatch.setattr(close_classes, "_cooled", noted)
     monkeypatch.setattr(close_classes, "threads", lambda most: threads.threads(1))  # in turn
-    found = settled(task, rows, group, 0, ANEW._replace(sweeps=40.0))
+    found = annealed(task, rows, group, 0, ANEW._replace(sweeps=40.0))
     top = rows.place(rows.cut(np.zeros_like(group)))
     assert len(seen) == 2
     assert not (found == top).all()
@@ -341,13 +343,13 @@ def test_rows_have_moved_when_the_clock_says_so(monkeypatch: pytest.MonkeyPatch,
     close, limit = program(2)
     count, now, moved = close.program.arcs.count, [100.0], []
 
-    def settle(classes: Classes, *given: object) -> float:
+    def anneal(classes: OpenClasses, *given: object) -> float:
         moved.append(int(given[-2]))
         now[0] += each * moved[-1]
         return 0.0
 
     monkeypatch.setattr(close_classes, "clock", lambda: now[0])
-    monkeypatch.setattr("shoal.kernels.tables.close_classes.settle", settle)
+    monkeypatch.setattr("shoal.kernels.tables.close_classes.anneal", anneal)
     at, asked = close.cheapest()[0][np.repeat(np.arange(count.size), count)], ANEW._replace(sweeps=200.0)
     close_classes._cooled(close, limit, 3, at, asked, np.uint64(1), 104.0)
     turns, all_moves = sum(stage.turns for stage in ANEW.stages), 200.0 * at.size
@@ -371,7 +373,7 @@ def test_rows_of_classes_that_lack_something_move_first() -> None:
     pair = np.stack([2 * mine + value, 2 * other + value], axis=1).reshape(-1).astype(np.int32)
     into = owner[pair]
     order = np.argsort(into, kind="stable")
-    classes = Classes(
+    classes = OpenClasses(
         start_of, pair, np.arange(cells + 1), np.searchsorted(into[order], np.arange(2 * pairs + 1)), order,
         np.repeat(np.arange(cells), 2)[order], owner, np.arange(0, cells + 1, 2), np.full(cells, 0.5),
         np.zeros(2 * pairs), t, 0.0, 1,
@@ -382,7 +384,7 @@ def test_rows_of_classes_that_lack_something_move_first() -> None:
         at[0], at[3] = 1, 7  # a row of value 0 and one of value 1 have changed sides
         held = np.bincount(pair[at], minlength=cells).astype(np.int64)
         size = np.bincount(owner, weights=held, minlength=2 * pairs).astype(np.int64)
-        placed = Placed(np.arange(cells), at, held, size)
-        left = settle(classes, placed, 1e-9, 1e5, 100, np.array([seed], np.uint64))
+        placed = RowsOnArcs(np.arange(cells), at, held, size)
+        left = anneal(classes, placed, 1e-9, 1e5, 100, np.array([seed], np.uint64))
         mended += left == 0
     assert mended >= 8

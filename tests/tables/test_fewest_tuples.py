@@ -15,7 +15,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, TCloseness
 from shoal.model.privacy.requirement import requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
-from shoal.model.recoding.ranges import Grid
+from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from tests.data import drawn
@@ -136,7 +136,7 @@ def test_what_it_does_not_know_is_refused_by_name():
             "fewest_tuples",
             recoding=Recoding((replace(held, ceiling=0),), "stars"),
         )
-    grid = Grid(np.array([0.0, 5.0]), np.zeros(2, np.int32), np.ones(2, np.int32))
+    grid = RangeGrid(np.array([0.0, 5.0]), np.zeros(2, np.int32), np.ones(2, np.int32))
     wide = Recoding((Ranges.of(np.array([0.0, 1.0]), grid=grid),), "ncp")
     assert group(histogram, Requirement(2, (1,), (1,)), "fewest_tuples", recoding=wide).certificate.unit == "ncp"
 

@@ -19,7 +19,7 @@ def refuse(*_: Any, **__: Any) -> Any:
 
 
 LATER = ["start", "lower_bounds", "flow_start", "pattern_cover", "scarce_start", "guided", "open_close", "search",
-         "alternate", "approach", "decide_small", "_proved"]  # fmt: skip
+         "open_and_search", "anneal_and_search", "decide_small", "_proved"]  # fmt: skip
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough", 1.0])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.experiments.l_diversity import census_like
-from shoal.kernels.tables.insertion import Hosts, RowModels, Unassigned, insert
+from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
@@ -84,7 +84,7 @@ def test_every_row_goes_where_trying_all_groups_sends_it(data, form, l):
         )
         sensitive = np.ascontiguousarray(frame.sensitive[frame.cell]) if l > 1 else frame.sensitive[:0]
         models = RowModels(sensitive, frame.frequency, frame.rules)
-        done = insert(frame.slots, frame.leaf, frame.cell, models, hosts, Unassigned(waiting, begin, candidate))
+        done = insert(frame.slots, frame.leaf, frame.cell, models, hosts, UngroupedRows(waiting, begin, candidate))
         went = np.full(n, -1)
         for g in range(groups):
             y = hosts.head[g]
@@ -108,7 +108,7 @@ def test_copies_of_a_row_go_to_as_many_groups_as_it_takes():
     none = np.zeros(0, np.int64)
     sensitive = np.ascontiguousarray(frame.sensitive[frame.cell])
     models, waiting = RowModels(sensitive, frame.frequency, frame.rules), np.flatnonzero(label < 0)
-    done = insert(frame.slots, frame.leaf, frame.cell, models, hosts, Unassigned(waiting, none, none))
+    done = insert(frame.slots, frame.leaf, frame.cell, models, hosts, UngroupedRows(waiting, none, none))
     assert done.tolist() == [True, True, True, False]
     assert hosts.size.tolist() == [4, 4, 4]
     assert hosts.head.tolist() == np.flatnonzero(label < 0)[:3].tolist()

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Grid, Levels, Ranges, Recoding, Sets
+from shoal.model.recoding import Levels, RangeGrid, Ranges, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.losses import pair_losses, whole_losses
 from tests.tables.checks import all_eligible, columns_of, forms, least_loss
@@ -68,7 +68,9 @@ def test_pair_losses_are_what_the_recoding_charges():
         Levels.tree(np.stack([np.arange(6), np.arange(6) // 2, np.zeros(6, int)]), weight=2.0),
         Ranges.of(np.array([0.0, 1, 5, 7])),
         Ranges.of(
-            np.array([0.0, 1, 5, 7]), 0.4, Grid(np.array([-2.0, 3, 8]), np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]))
+            np.array([0.0, 1, 5, 7]),
+            0.4,
+            RangeGrid(np.array([-2.0, 3, 8]), np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2])),
         ),
         Sets.of(5),
         Levels.stars(3, weight=0.5),

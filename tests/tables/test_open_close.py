@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.kernels.tables.multipliers import Classes
-from shoal.kernels.tables.open_close import Annealing, Table, Tried
+from shoal.kernels.tables.open_close import Annealing, PublishedTable, TuplesToTry
 from shoal.kernels.tables.open_close import open_close as kernel
 from shoal.kernels.uncompiled import plain
 from shoal.model.arguments import Effort
@@ -103,12 +103,12 @@ def test_rows_stay_covered_and_k_together_and_the_loss_told_is_right(heat: float
         first = np.append(0, np.cumsum(task.histogram.count)).astype(np.int64)
         cells = task.histogram.cells
         bits = np.zeros((rows.slots.parent.size, -(-cells // 64)), np.uint64)
-        tried = Tried(*(offered(rows, seed) if seed % 2 else NONE).among(np.arange(cells)))
+        tried = TuplesToTry(*(offered(rows, seed) if seed % 2 else NONE).among(np.arange(cells)))
         run = kernel if compiled else plain(kernel)
         steps = 3000 if compiled else 150
         with np.errstate(all="ignore"):
             words = np.empty(bits.shape[1], np.uint64)
-            table = Table(rows.slots, rows.leaf, first, rows.cell.astype(np.int64), bits, words, k)
+            table = PublishedTable(rows.slots, rows.leaf, first, rows.cell.astype(np.int64), bits, words, k)
             cover, annealing = np.empty((cells, 60), np.int32), Annealing(steps, np.uint64(seed), heat)
             change, done, _ = run(table, of, tuples, cover, tried, annealing)
         assert done == steps

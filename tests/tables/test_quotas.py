@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.tables.eligible import Triples
+from shoal.kernels.tables.eligible import GroupTriples
 from shoal.kernels.tables.subsets import Quotas, deal
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, TCloseness, requirement
@@ -31,7 +31,7 @@ def test_groups_dealt_are_close_disjoint_and_of_the_sizes_asked(held: list[int],
     share, left = np.array([3, 3, 2, 1, 1][: whole.size], float), whole.copy()
     share /= share.sum()
     cells = np.arange(whole.size)
-    out = Triples.empty(int(whole.sum()) + 1)
+    out = GroupTriples.empty(int(whole.sum()) + 1)
     groups, written = deal(cells, np.array([0, whole.size]), cells, left, Quotas(share, t, k, 3 * k), 0, out)
     cell, label, count = (a[:written] for a in out)
     assert (np.bincount(cell, weights=count, minlength=whole.size) + left == whole).all()

@@ -1,4 +1,4 @@
-"""Lending and opening, settling and the start for scarce values: eligible, never dearer, the same on any cores."""
+"""Opening groups, placing many rows, and the start for scarce values: eligible, never dearer, the same on any cores."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def together(rows: Rows) -> np.ndarray:
 
 @settings(deadline=None, max_examples=120)
 @given(task=tasks(most=8, least=4))
-def test_lending_is_eligible_never_dearer_and_between_the_optimum_and_its_start(task):
+def test_opening_is_eligible_never_dearer_and_between_the_optimum_and_its_start(task):
     rows = Rows.of(task)
     for before in (together(rows), rows.labels(start(task, rows))):
-        after, opened = module.lend(rows, before, np.arange(before.size), shift=task.seed)
+        after, opened = module.open_groups(rows, before, np.arange(before.size), shift=task.seed)
         assert_eligible(task, rows.partition(after))
         cost, old = cost_of(task, rows, after), cost_of(task, rows, before)
         assert least_loss(task.histogram, task.requirement, task.recoding) <= cost + 1e-9
@@ -60,8 +60,8 @@ def test_spare_rows_are_those_whose_group_stays_eligible(task):
     begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
     free = np.empty(labels.size, bool)
     need = (rows.k, rows.frequency, rows.distinct)
-    groups = kernels.Groups(labels, begin, member, np.zeros(begin.size - 1), free)
-    kernels.spare(kernels.Rows(rows.slots, np.zeros((labels.size, 0), np.int64), value, *need), groups)
+    groups = kernels.GroupMembers(labels, begin, member, np.zeros(begin.size - 1), free)
+    kernels.spare(kernels.ValuedRows(rows.slots, np.zeros((labels.size, 0), np.int64), value, *need), groups)
     need = task.requirement
     for x in range(labels.size):
         others = [i for i in np.flatnonzero(labels == labels[x]) if i != x]
@@ -74,7 +74,7 @@ def test_spare_rows_are_those_whose_group_stays_eligible(task):
 def test_alternating_is_between_the_optimum_and_its_start(task):
     rows = Rows.of(task)
     before = rows.labels(start(task, rows))
-    after, told = module.alternate(task, rows, before, steps=41)
+    after, told = module.open_and_search(task, rows, before, steps=41)
     assert told.stopped == "steps"
     partition = rows.partition(after)
     assert_eligible(task, partition)
@@ -108,13 +108,13 @@ def test_groups_are_opened_where_a_value_is_scarce(kind):
     assert scarcity(task).tolist() == [True, False]
     rows = Rows.of(task)
     before = together(rows)
-    after, opened = module.lend(rows, before, np.flatnonzero(rows.sensitive[rows.cell, 0] == 1))
+    after, opened = module.open_groups(rows, before, np.flatnonzero(rows.sensitive[rows.cell, 0] == 1))
     assert opened > 20
     assert_eligible(task, rows.partition(after))
     assert rank(task, rows.partition(after)) < rank(task, rows.partition(before))
 
 
-def test_the_start_for_scarce_values_beats_loans_and_strands_nobody():
+def test_the_start_for_scarce_values_beats_the_reserve_and_strands_nobody():
     task = table()
     rows = Rows.of(task)
     prices = lower_bounds(task).cheapest
@@ -138,22 +138,22 @@ def test_fast_serves_rows_that_are_hard_to_serve_first():
     assert np.array_equal(again.partition.group, found.partition.group)
 
 
-def test_settling_without_groups_or_beyond_its_size_is_placing(monkeypatch):
+def test_placing_many_without_groups_or_beyond_its_size_is_placing(monkeypatch):
     task = table()
     rows = Rows.of(task)
     nobody = np.full(rows.cell.size, -1)
-    assert_eligible(task, rows.partition(module.settle(rows, nobody)))
+    assert_eligible(task, rows.partition(module.place_many(rows, nobody)))
     half = rows.labels(start(task, rows))
     half[half % 2 == 0] = -1
-    settled = module.settle(rows, half)
+    placed_at_once = module.place_many(rows, half)
     monkeypatch.setattr(module, "PAIRS", 0)
-    placed = module.settle(rows, half)
+    placed = module.place_many(rows, half)
     assert np.array_equal(placed, rows.place(half))
-    for labels in (settled, placed):
+    for labels in (placed_at_once, placed):
         assert_eligible(task, rows.partition(labels))
-    assert np.array_equal(settled >= 0, np.ones(settled.size, bool))
+    assert np.array_equal(placed_at_once >= 0, np.ones(placed_at_once.size, bool))
     kept = half >= 0
-    assert np.unique(np.stack([half[kept], settled[kept]]), axis=1).shape[1] == np.unique(half[kept]).size
+    assert np.unique(np.stack([half[kept], placed_at_once[kept]]), axis=1).shape[1] == np.unique(half[kept]).size
 
 
 def test_the_result_does_not_depend_on_the_cores(monkeypatch):
@@ -164,8 +164,8 @@ def test_the_result_does_not_depend_on_the_cores(monkeypatch):
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         half = np.where(before % 3 == 0, -1, before)
-        settled = module.settle(rows, half)
-        found.append((settled, module.alternate(task, rows, settled, steps=200)[0]))
+        placed_at_once = module.place_many(rows, half)
+        found.append((placed_at_once, module.open_and_search(task, rows, placed_at_once, steps=200)[0]))
     assert np.array_equal(found[0][0], found[1][0])
     assert np.array_equal(found[0][1], found[1][1])
 
@@ -182,7 +182,7 @@ def test_an_interrupt_ends_it_without_an_answer():
     rows = Rows.of(task)
     before = rows.labels(start(task, rows))
     with pytest.raises(KeyboardInterrupt):
-        module.alternate(replace(task, progress=interrupt), rows, before, steps=400)
+        module.open_and_search(replace(task, progress=interrupt), rows, before, steps=400)
     assert len(turns) == 2
 
 
@@ -202,7 +202,7 @@ def test_a_budget_of_seconds_ends(ticking):
     task = replace(table(), effort=Effort("seconds", 0.4), started=clock())
     rows = Rows.of(task)
     before = rows.labels(start(task, rows))
-    after, told = module.alternate(task, rows, before, deadline=clock() + 0.3)
+    after, told = module.open_and_search(task, rows, before, deadline=clock() + 0.3)
     assert told.stopped == "seconds"
     assert_eligible(task, rows.partition(after))
     assert rank(task, rows.partition(after)) <= rank(task, rows.partition(before))

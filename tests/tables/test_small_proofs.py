@@ -19,7 +19,7 @@ from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact.pattern_model import (
-    Places,
+    Fits,
     Shared,
     ValueLimits,
     cheapest,
@@ -35,7 +35,7 @@ from shoal.problems.tables.exact.pattern_model import (
     row_classes_of,
 )
 from shoal.problems.tables.exact.pattern_program import (
-    Limits,
+    ProgramLimits,
     counted,
     decide,
     paid,
@@ -82,7 +82,7 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
             continue
         best = least_loss(task.histogram, task.requirement, task.recoding)
         costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
-        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         assert stopped is None
         assert_eligible(task, partition)
         assert whole_cost(costs, task, partition) == lower == pytest.approx(best * costs.scale, abs=1e-6)
@@ -131,7 +131,7 @@ def test_the_program_proves_tables_under_models_that_are_rules(name: str) -> Non
             continue
         task = Task(histogram, need, Recoding.stars(histogram))
         costs, kinds = Costs.of(histogram, task.recoding), row_classes_of(histogram, need)
-        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         assert stopped is None
         assert lower == best * costs.scale == whole_cost(costs, task, partition)
         proved += 1
@@ -150,7 +150,7 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         found = patterns(costs, task.recoding, task.requirement.smallest)
         places = places_of(kinds, found, task.requirement)
         model = model_of(kinds, places, task.requirement, found.loss / costs.scale)
-        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         used = used_places(task, kinds, places, costs, found, optimum)
         best_price = relaxation(model, clock() + 60)[1]
         alone = decide(model, np.arange(model.cost.size), 60.0, None, 1e-6)[1]  # before anything is dropped
@@ -213,7 +213,7 @@ def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_mor
             tight = tight.with_lines(lines, low)
             added += low.size
         assert decide(tight, every, 60.0, None, 1e-6)[1] == pytest.approx(best, abs=1e-4)
-        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), Limits(60.0))
+        optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         x = published(task, costs, kinds, found, places, optimum)
         if x is not None:
             assert (tight.lines @ completed(kinds, places, need, x) >= tight.low - 1e-9).all()
@@ -252,7 +252,7 @@ def test_what_uses_and_rows_add_of_either_sign_is_counted_as_often_as_it_is_paid
         added = Shared(0.0, uses, random.normal(0.3, 0.5, model.n))
         price = random.normal(0.5, 0.5, kinds.count.size)
         value, pattern, place = priced(kinds, places, need, loss, price, added)
-        for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), Limits(60.0))[0]):
+        for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))[0]):
             x = published(task, costs, kinds, found, places, partition)
             if x is None:
                 continue
@@ -286,7 +286,7 @@ def test_the_least_sum_of_a_class_is_that_of_some_rows_of_it():
         n = int(random.integers(1, 8))
         value, spare = random.integers(0, 3, n), np.round(random.normal(0.3, 1.0, n), 1)
         rows = random.integers(1, 3, n)
-        places = Places(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
+        places = Fits(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
         asked = ValueLimits(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
         found = cheapest(places, rows, value, spare, asked)
         for p in range(2):

@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.pipeline import anonymize
-from shoal.utility.explore import Exploration, Point, with_bounds, with_frontier
+from shoal.utility.explore import Exploration, GridPoint, with_bounds, with_frontier
 from tests.commands import run
 from tests.data import drawn
 
@@ -87,18 +87,18 @@ def test_weights_count_in_the_loss_as_in_its_bound(people):
 
 def test_the_frontier_by_hand():
     def point(k, l, risk, loss):
-        return Point(k=k, l=l, publish="stars", method="m", risk=risk, loss=loss)
+        return GridPoint(k=k, l=l, publish="stars", method="m", risk=risk, loss=loss)
 
     points = [
         point(2, 1, 0.5, 0.1), point(5, 1, 0.2, 0.3), point(5, 1, 0.2, 0.4), point(5, 2, 0.2, 0.4),
-        point(9, 1, 0.25, 0.35), Point(k=99, l=1, publish="stars", method="m", reason="too few rows"),
+        point(9, 1, 0.25, 0.35), GridPoint(k=99, l=1, publish="stars", method="m", reason="too few rows"),
     ]  # fmt: skip
     assert [p.frontier for p in with_frontier(points)] == [True, True, False, True, False, False]
 
 
 def test_a_bound_holds_for_whoever_asks_more():
     def point(k, l, bound, publish="stars"):
-        return Point(k=k, l=l, publish=publish, method="cascade", loss=0.5, bound=bound)
+        return GridPoint(k=k, l=l, publish=publish, method="cascade", loss=0.5, bound=bound)
 
     points = [point(3, 2, 0.3), point(5, 2, 0.2), point(5, 1, 0.1), point(5, 2, None), point(9, 9, 0.1, "ranges")]
     assert [p.bound for p in with_bounds(points, ["auto"] * 5)] == [0.3, 0.3, 0.1, None, 0.1]

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.workbench import projects
 from shoal.workbench.jobs import look
-from shoal.workbench.projects import Task
+from shoal.workbench.projects import WorkSession
 
 PEOPLE = pl.DataFrame(
     {
@@ -22,13 +22,13 @@ PEOPLE = pl.DataFrame(
 )
 
 
-def opened(folder: Path, **reading: str) -> Task:
+def opened(folder: Path, **reading: str) -> WorkSession:
     """A task with a table in a folder."""
     table = folder / "people.csv"
     PEOPLE.write_csv(table)
     private = folder / "private"
     private.mkdir()
-    task = Task(private)
+    task = WorkSession(private)
     source = {"path": str(table), **reading}
     task.opened(source, look(lambda *_: None, source={"path": str(table)}))
     return task

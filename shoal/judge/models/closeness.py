@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.judge.counted import CLOSE, Column, hierarchical
+from shoal.judge.counted import CLOSE, ClassCounts, hierarchical
 
 
-def equal(column: Column) -> float:
+def equal(column: ClassCounts) -> float:
     """Half the sum of |p - q| over values: present ones directly, absent ones through what is left of q."""
     p, at = column.share, column.table[column.value]
     present = np.bincount(column.group, weights=np.abs(p - at), minlength=column.sizes.size)
@@ -19,7 +19,7 @@ def equal(column: Column) -> float:
     return float(np.clip((present + absent) / 2, 0, 1).max())
 
 
-def ordered(column: Column) -> float:
+def ordered(column: ClassCounts) -> float:
     """Earth mover's distance on ranks, 1/(m-1) times the sum of |P - Q| of the cumulated shares; O(pairs log m)."""
     m = column.values
     if m < 2:
@@ -41,43 +41,43 @@ def ordered(column: Column) -> float:
     return float(np.clip(total / (m - 1), 0, 1).max())
 
 
-def by_tree(column: Column) -> float:
+def by_tree(column: ClassCounts) -> float:
     """The largest distance by the hierarchy of a class from the table, 0 to 1; PolicyError without one."""
     if column.node is None:
         raise PolicyError("t-closeness by the hierarchical distance needs the hierarchy of its column; hand it over")
     return hierarchical(column.group, column.value, column.count, column.sizes, column.table, column.node)
 
 
-def t_found(model: Any, column: Column) -> tuple[float, bool]:
+def t_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """The largest distance, by the one that is asked for."""
     largest = {"equal": equal, "ordered": ordered, "hierarchical": by_tree}[model.distance](column)
     return largest, largest <= model.t + CLOSE
 
 
-def beta_level(column: Column) -> float:
+def beta_level(column: ClassCounts) -> float:
     """Largest relative gain (p - q) / q of a value in a class over the table."""
     return max(float(_gain(column).max()), 0.0)
 
 
-def beta_found(model: Any, column: Column) -> tuple[float, bool]:
+def beta_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """Every gain against beta, or what less the enhanced form allows a common value."""
     q = column.table[column.value]
     limit = np.minimum(model.beta, -np.log(q)) if model.enhanced else np.full(q.size, float(model.beta))
     return beta_level(column), bool((_gain(column) <= limit + CLOSE / q).all())
 
 
-def _gain(column: Column) -> np.ndarray:
+def _gain(column: ClassCounts) -> np.ndarray:
     return column.share / column.table[column.value] - 1
 
 
-def delta_level(column: Column, absent: bool = True) -> float:
+def delta_level(column: ClassCounts, absent: bool = True) -> float:
     """Largest |log(p / q)| of a value in a class; with absent, infinite where a class lacks a value of the table."""
     if absent and (np.bincount(column.group) < column.values).any():
         return math.inf
     return float(np.abs(np.log(column.share / column.table[column.value])).max())
 
 
-def delta_found(model: Any, column: Column) -> tuple[float, bool]:
+def delta_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """The largest, below delta."""
     largest = delta_level(column, model.absent == "infinite")
     return largest, largest < model.delta - CLOSE

@@ -11,46 +11,46 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.counted import CLOSE, Column
+from shoal.judge.counted import CLOSE, ClassCounts
 
 
-def frequency_level(column: Column) -> float:
+def frequency_level(column: ClassCounts) -> float:
     """The largest l with at most 1/l of every class sharing a value."""
     return float((column.sizes / np.maximum.reduceat(column.count, column.start)).min())
 
 
-def frequency_found(model: Any, column: Column) -> tuple[float, bool]:
+def frequency_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """In whole numbers, so that no rounding decides."""
     top = np.maximum.reduceat(column.count, column.start)
     return frequency_level(column), bool((model.l * top <= column.sizes).all())
 
 
-def distinct_level(column: Column) -> int:
+def distinct_level(column: ClassCounts) -> int:
     """Fewest different values in a class."""
     return int(np.bincount(column.group).min())
 
 
-def distinct_found(model: Any, column: Column) -> tuple[int, bool]:
+def distinct_found(model: Any, column: ClassCounts) -> tuple[int, bool]:
     """Fewest different values, against l."""
     return distinct_level(column), distinct_level(column) >= model.l
 
 
-def entropy_level(column: Column) -> float:
+def entropy_level(column: ClassCounts) -> float:
     """Exponential of the least entropy of a class."""
     return math.exp(max(_least(column), 0.0))
 
 
-def entropy_found(model: Any, column: Column) -> tuple[float, bool]:
+def entropy_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """The least entropy, against log l."""
     return entropy_level(column), _least(column) >= math.log(model.l) - CLOSE
 
 
-def _least(column: Column) -> float:
+def _least(column: ClassCounts) -> float:
     """Least entropy of a class, in nats."""
     return float(-np.add.reduceat(column.share * np.log(column.share), column.start).max())
 
 
-def recursive_level(column: Column, l: int) -> float:
+def recursive_level(column: ClassCounts, l: int) -> float:
     """Largest r1 / (r_l + ... + r_m) over the classes; infinite where the sum is empty."""
     most = np.maximum.reduceat(column.count, column.start)
     if l == 2:  # all but the most frequent
@@ -64,7 +64,7 @@ def recursive_level(column: Column, l: int) -> float:
         return float(np.where(tail > 0, most / np.maximum(tail, 1), np.inf).max())
 
 
-def recursive_found(model: Any, column: Column) -> tuple[float, bool]:
+def recursive_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """The largest ratio, below c."""
     ratio = recursive_level(column, model.l)
     return ratio, ratio < model.c - CLOSE

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.counted import CLOSE, Column
+from shoal.judge.counted import CLOSE, ClassCounts
 
 
 def size_found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:
@@ -15,12 +15,12 @@ def size_found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:
     return smallest, smallest >= model.k
 
 
-def share_level(column: Column) -> float:
+def share_level(column: ClassCounts) -> float:
     """Largest share of a value in a class."""
     return float(column.share.max())
 
 
-def share_found(model: Any, column: Column) -> tuple[float, bool]:
+def share_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
     """The largest share, and the smallest class."""
     return share_level(column), bool(column.sizes.min() >= model.k and share_level(column) <= model.alpha + CLOSE)
 

@@ -113,7 +113,7 @@ LARGEST_TABLE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ColumnPair:
     """One quasi-identifier of both tables.
 
     before  int64[n]     number of each original row's value; values: how many there are
@@ -180,7 +180,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ColumnNotation:
     """How a column was published.
 
     kind       a word of ``shoal.model.settings``
@@ -198,7 +198,7 @@ class Reading:
     step: float | str | None = None
 
 
-def column(before: pl.Series, after: pl.Series, how: Reading) -> Column:
+def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPair:
     """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes).
 
     An empty text is a missing value unless the original has both in one column.
@@ -236,11 +236,11 @@ def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, lis
 class Decoder:
     """Reads tokens one by one.
 
-    values, how  of the column; node, loss as in ``Column``; labels: (level, class) that are called so
+    values, how  of the column; node, loss as in ``ColumnPair``; labels: (level, class) that are called so
     span         length of the line on which the values lie; certain: whether all that was read says what it loses
     """
 
-    def __init__(self, values: Values, how: Reading) -> None:
+    def __init__(self, values: Values, how: ColumnNotation) -> None:
         self.values, self.how, self._found = values, how, reader(how.kind)
         self.low: list[int] = []
         self.high: list[int] = []
@@ -290,10 +290,10 @@ class Decoder:
             self.keys.append(token * np.int64(self.values.size) + np.sort(members))
         self.facts.append((known, everything, blank, coarse, min(losses, default=0.0), max(losses, default=0.0)))
 
-    def done(self, name: str, before: np.ndarray, after: np.ndarray) -> Column:
+    def done(self, name: str, before: np.ndarray, after: np.ndarray) -> ColumnPair:
         """All tokens read."""
         same, star, blank, coarse, least, most = zip(*self.facts, strict=True) if self.facts else ((),) * 6
-        return Column(
+        return ColumnPair(
             name=name,
             before=before,
             after=after,

@@ -1,7 +1,7 @@
 """Whether published rows are original rows, one to one: a maximum flow over distinct rows with their counts.
 
 Rows that must agree in some columns exactly form blocks.  Within a block an edge joins an original tuple with a
-published one that covers it.  Tuples with one edge left are settled at once and taken out; what remains is one flow.
+published one that covers it.  Tuples with one edge left are decided at once and taken out; what remains is one flow.
 
 The module also counts how many groups must show a value that only one of their rows holds, whichever rows are theirs.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.judge.finding import CONSISTENT, Finding
-from shoal.judge.originals.covering import Column
+from shoal.judge.originals.covering import ColumnPair
 
 AT_ONCE = 4_000_000  # pairs looked at in one go
 SMALL = 1 << 18  # pairs of a block that are all looked at
@@ -57,7 +57,7 @@ def dense(columns: Sequence[np.ndarray]) -> np.ndarray:
     return key
 
 
-def pairs(left: Side, right: Side, columns: Sequence[Column]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def pairs(left: Side, right: Side, columns: Sequence[ColumnPair]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """All (original, published) of one block of which the second covers the first, part by part."""
     blocks = np.unique(right.block)
     l0, l1 = np.searchsorted(left.block, blocks), np.searchsorted(left.block, blocks, side="right")
@@ -81,7 +81,7 @@ def _product(l0: np.ndarray, l1: np.ndarray, r0: np.ndarray, r1: np.ndarray) -> 
 
 
 def _filter(
-    i: np.ndarray, k: np.ndarray, left: Side, right: Side, columns: Sequence[Column]
+    i: np.ndarray, k: np.ndarray, left: Side, right: Side, columns: Sequence[ColumnPair]
 ) -> tuple[np.ndarray, np.ndarray]:
     for j in sorted(range(len(columns)), key=lambda j: -columns[j].values):  # the sharpest first, by and large
         good = columns[j].covers(right.code[:, j][k], left.code[:, j][i])
@@ -90,7 +90,7 @@ def _filter(
 
 
 def _large(
-    left: Side, right: Side, columns: Sequence[Column], mine: tuple[int, int], theirs: tuple[int, int]
+    left: Side, right: Side, columns: Sequence[ColumnPair], mine: tuple[int, int], theirs: tuple[int, int]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """A large block: bit sets of the original tuples that each token covers, joined published tuple by tuple."""
     code = left.code[mine[0] : mine[1]]
@@ -136,7 +136,7 @@ def _set_bits(bits: np.ndarray) -> np.ndarray:
 def assignable(
     left: Side,
     right: Side,
-    columns: Sequence[Column],
+    columns: Sequence[ColumnPair],
     keep: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> bool:
     """Whether every original row can become a published row of its block that covers it, one to one.
@@ -157,8 +157,8 @@ def assignable(
 
 def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
     """Whether all supply int64[n] can go to demand int64[m], as much in all, along edges (i, k).  As ``assignable``."""
-    settled = leaves_matched(i, k, supply.copy(), demand.copy())
-    return settled is not None and saturates(*settled)
+    left = leaves_matched(i, k, supply.copy(), demand.copy())
+    return left is not None and saturates(*left)
 
 
 def leaves_matched(
@@ -213,7 +213,7 @@ def saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarr
 Shares = tuple[Mapping[str, float], float | None]  # per column of ranges or sets, and of any of them
 
 
-def exposure(columns: Sequence[Column], said: Shares, widened: Collection[str]) -> Finding:
+def exposure(columns: Sequence[ColumnPair], said: Shares, widened: Collection[str]) -> Finding:
     """Whether the certified shares of exposed groups can be: none is below what the two tables force.
 
     widened  columns whose ranges end on a grid, at which nobody's value need lie
@@ -237,7 +237,7 @@ def exposure(columns: Sequence[Column], said: Shares, widened: Collection[str]) 
     return Finding("exposed", True, text if shares else "no range or set shows one", CONSISTENT)
 
 
-def _least(column: Column, token: np.ndarray) -> int:
+def _least(column: ColumnPair, token: np.ndarray) -> int:
     """Fewest groups, of these tokens, that show a value of theirs which one row holds."""
     held = np.bincount(column.before, minlength=column.values)
     read = ~(column.star | column.blank)[token]

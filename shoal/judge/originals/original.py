@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_the_zone_of, pair_codes
-from shoal.judge.originals.covering import Column, Reading, column
+from shoal.judge.originals.covering import ColumnNotation, ColumnPair, column
 from shoal.judge.originals.matching import Shares, Side, assignable, dense, exposure, side
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import Policy
@@ -27,14 +27,14 @@ MOST_WORK = 60_000_000  # tuples times combinations of levels that a bound may l
 Span = tuple[float, float]
 
 
-def stars(column: Column) -> Span:
+def stars(column: ColumnPair) -> Span:
     """Starred cells of one column: fewest and most."""
     held = np.bincount(column.after, minlength=column.star.size)
     sure, maybe = int(held[column.star].sum()), int(held[column.blank].sum())
     return sure + max(maybe - _missing(column), 0), sure + maybe
 
 
-def changed(column: Column) -> Span:
+def changed(column: ColumnPair) -> Span:
     """Cells of one column that are not published as they were."""
     held = np.bincount(column.after, minlength=column.star.size)
     sure = column.same < 0
@@ -42,17 +42,17 @@ def changed(column: Column) -> Span:
     return least, int(held[sure | column.blank | column.coarse].sum())
 
 
-def _missing(column: Column) -> int:
+def _missing(column: ColumnPair) -> int:
     """Original rows without a value, which a blank may be."""
     known = column.same[column.blank]
     return int((column.before == known[0]).sum()) if known.size and known[0] >= 0 else 0
 
 
-def _blank_more(column: Column, held: np.ndarray) -> int:
+def _blank_more(column: ColumnPair, held: np.ndarray) -> int:
     return max(int(held[column.blank].sum()) - _missing(column), 0)
 
 
-def changed_rows(columns: Sequence[Column], rows: int) -> Span:
+def changed_rows(columns: Sequence[ColumnPair], rows: int) -> Span:
     """Rows with a cell that is not published as it was."""
     sure, maybe, fewest = np.zeros(rows, bool), np.zeros(rows, bool), 0
     for c in columns:
@@ -62,7 +62,7 @@ def changed_rows(columns: Sequence[Column], rows: int) -> Span:
     return max(int(sure.sum()), fewest), int(maybe.sum())
 
 
-def ncp(columns: Sequence[Column], weights: Mapping[str, float], rows: int) -> Span:
+def ncp(columns: Sequence[ColumnPair], weights: Mapping[str, float], rows: int) -> Span:
     """Mean weighted loss per cell."""
     least = most = 0.0
     for c in columns:
@@ -74,7 +74,7 @@ def ncp(columns: Sequence[Column], weights: Mapping[str, float], rows: int) -> S
     return least / cells, most / cells
 
 
-def least_loss(columns: Sequence[Column], weights: Mapping[str, float], k: int) -> float | None:
+def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: int) -> float | None:
     """A lower bound on the mean weighted loss per cell of every release by levels in groups of k; None where not cheap.
 
     The rows published alike with a row agree with it at the levels published, so a row pays at least the least loss of
@@ -99,7 +99,7 @@ def least_loss(columns: Sequence[Column], weights: Mapping[str, float], k: int) 
     return float((best * count).sum()) / max(int(count.sum()) * len(columns), 1)
 
 
-def _ladder(column: Column, code: np.ndarray, weight: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """(class, loss) of every tuple at each level; without a hierarchy the value or a star."""
     if column.node is None:
         return [(code, np.zeros(code.size)), (np.zeros(code.size, np.int64), np.full(code.size, weight))]
@@ -131,7 +131,7 @@ def _ranks(series: pl.Series) -> np.ndarray:
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
-def farthest(columns: Sequence[Column], weights: Mapping[str, float]) -> Any:
+def farthest(columns: Sequence[ColumnPair], weights: Mapping[str, float]) -> Any:
     """A function of (original tuples, published tuples) that gives their distance, as clusters measure it.
 
     Numbers and dates by their distance over the column's span, others 1 apart or as far up as their hierarchy's levels
@@ -168,7 +168,7 @@ def _heights(node: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedRelease:
     """What a certificate says of a release, as far as the original can tell.
 
     policy, publish     what was asked; weights: per quasi-identifier
@@ -199,7 +199,7 @@ class Stated:
 def compare(
     original: pl.DataFrame,
     release: pl.DataFrame,
-    said: Stated,
+    said: StatedRelease,
     hierarchies: Mapping[str, Hierarchy | str],
     progress: Callable[[str, float | None], None],
 ) -> list[Finding]:
@@ -260,16 +260,20 @@ def _columns(original: pl.DataFrame, release: pl.DataFrame, policy: Policy) -> l
     return [Finding("columns", True, "those of the original, the identifiers left out")]
 
 
-def _column(before: pl.Series, after: pl.Series, said: Stated, hierarchy: Hierarchy | str | None) -> Column:
+def _column(before: pl.Series, after: pl.Series, said: StatedRelease, hierarchy: Hierarchy | str | None) -> ColumnPair:
     name = before.name
     empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
     blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
     step = said.policy.range_step.get(name)
-    return column(before, after, Reading(said.publish, said.policy.star, blank, hierarchy, said.sheet, step))
+    return column(before, after, ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step))
 
 
 def _match(
-    columns: list[Column], before: np.ndarray, after: np.ndarray, said: Stated, hierarchies: Mapping[str, Any]
+    columns: list[ColumnPair],
+    before: np.ndarray,
+    after: np.ndarray,
+    said: StatedRelease,
+    hierarchies: Mapping[str, Any],
 ) -> Finding:
     if said.publish == "centers":
         return _centers(columns, before, after, said, hierarchies)
@@ -285,7 +289,11 @@ def _match(
 
 
 def _centers(
-    columns: list[Column], before: np.ndarray, after: np.ndarray, said: Stated, hierarchies: Mapping[str, Any]
+    columns: list[ColumnPair],
+    before: np.ndarray,
+    after: np.ndarray,
+    said: StatedRelease,
+    hierarchies: Mapping[str, Any],
 ) -> Finding:
     """Centers are records of the original, and every row can have one within the largest radius certified."""
     tuples = dense([np.concatenate([c.before, c.same[c.after]]) for c in columns])
@@ -309,7 +317,7 @@ def _centers(
     return Finding("centers", good, text if good else "some row is farther from every center than the certified cost")
 
 
-def _loss(columns: list[Column], said: Stated, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
+def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
     """Stars, changed cells and rows, NCP and the cost, each against what can be counted."""
     if said.publish == "centers":
         text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
@@ -341,7 +349,7 @@ def _loss(columns: list[Column], said: Stated, rows: int, hierarchies: Mapping[s
     return [*out, Finding("cost", good, found, _how(_narrow(paid)))]
 
 
-def _total(columns: list[Column], said: Stated, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
+def _total(columns: list[ColumnPair], said: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
     """Stars of the table; a class below the root that is called like a star may be none."""
     spans = [(stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
     return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
@@ -374,7 +382,7 @@ def _shown(span: tuple[float, float]) -> str:
 
 
 def _bound(
-    columns: list[Column], original: pl.DataFrame, said: Stated, bound: float, cost: float, by_levels: bool
+    columns: list[ColumnPair], original: pl.DataFrame, said: StatedRelease, bound: float, cost: float, by_levels: bool
 ) -> Finding:
     """The lower bound, as far as a cheap one of the judge's own reaches."""
     if not bound:

@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, PolicyError
-from shoal.judge.originals.covering import Column, Reading, column
+from shoal.judge.originals.covering import ColumnNotation, ColumnPair, column
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import Policy
@@ -163,7 +163,7 @@ def individual(rows: np.ndarray, people: np.ndarray) -> np.ndarray:
     return np.asarray(p / f * hyp2f1(1, 1, f + 1, 1 - p))
 
 
-Reader = Callable[[str, pl.Series], Reading]
+Reader = Callable[[str, pl.Series], ColumnNotation]
 _TOLERANCE = 1e-9
 EDGES = 20_000_000
 
@@ -245,7 +245,7 @@ def covered(
 
 
 def _fit(
-    columns: list[Column],
+    columns: list[ColumnPair],
     depth: int,
     classes: np.ndarray,
     inside: np.ndarray,
@@ -358,11 +358,11 @@ def reading_of(
     blanks  columns of text in which a star stands as a blank
     """
 
-    def read(name: str, values: pl.Series) -> Reading:
+    def read(name: str, values: pl.Series) -> ColumnNotation:
         source = hierarchies.get(name) if publish == "hierarchy" else None
         known = source if source is None or (isinstance(source, str) and source in GENERATED) else Hierarchy.of(source)
         empty = values.dtype != pl.String or name in blanks or values.null_count() == len(values)
-        return Reading(publish, asked.star, bool(stars.get(name)) and empty, known, sheet)
+        return ColumnNotation(publish, asked.star, bool(stars.get(name)) and empty, known, sheet)
 
     return read
 
@@ -370,10 +370,10 @@ def reading_of(
 def foreign(star: str, hierarchies: Mapping[str, Any]) -> Reader:
     """How the columns of any table may have been published: classes of a hierarchy, else values, ranges and sets."""
 
-    def read(name: str, values: pl.Series) -> Reading:
+    def read(name: str, values: pl.Series) -> ColumnNotation:
         if name in hierarchies:
-            return Reading("hierarchy", star, False, Hierarchy.of(hierarchies[name]))
-        return Reading("ranges", star, False)
+            return ColumnNotation("hierarchy", star, False, Hierarchy.of(hierarchies[name]))
+        return ColumnNotation("ranges", star, False)
 
     return read
 

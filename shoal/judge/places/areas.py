@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, spelled, whole
+from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, one_row_each, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.places.outline_measures import Shape, judge_measures
 
@@ -111,7 +111,7 @@ CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances ar
 
 def judge_regions(
     frame: pl.DataFrame,
-    stated: Stated,
+    stated: StatedCrosswalk,
     form: str,
     source: pl.DataFrame | None = None,
     pairs: pl.DataFrame | None = None,
@@ -189,7 +189,7 @@ def _nearest(
     return Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k")
 
 
-def _counted(regions: int, out: int, stated: Stated) -> list[Finding]:
+def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
     """Regions and areas left out, as many as stated."""
     asked, facts = stated.parameters, stated.facts
     found = [Finding("left out", out == number_of(facts, "left_out"), f"{out} areas are in no region, as certified")]
@@ -272,7 +272,7 @@ def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
     return [known[g] for g in range(len(known))]
 
 
-def cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
+def cost(stated: StatedCrosswalk, weights: Sequence[int], areas: int) -> Finding:
     """The cost again, where the file tells it."""
     objective = str(stated.parameters["objective"]).split(",")[0]
     plain = not any(stated.parameters.get(n) for n in ("fixed", "soft_boundary"))
@@ -289,7 +289,7 @@ def cost(stated: Stated, weights: Sequence[int], areas: int) -> Finding:
     return stated.unpaid("by a measure not repeated here") if paid is None else stated.paid(paid)
 
 
-def _bound(stated: Stated, heaviest: int) -> Finding:
+def _bound(stated: StatedCrosswalk, heaviest: int) -> Finding:
     low, first = stated.lower_bound, str(stated.parameters["objective"]).split(",")[0]
     if heaviest and first == "max" and low is not None and low <= heaviest:
         text = f"no heaviest region is below {heaviest:,}; {low:,} certified"
@@ -299,7 +299,7 @@ def _bound(stated: Stated, heaviest: int) -> Finding:
 
 def _walked(
     areas: list[str], region: Sequence[Any], code: Mapping[Any, int], weights: Mapping[str, list[int]],
-    columns: Sequence[str], stated: Stated, source: pl.DataFrame, pairs: pl.DataFrame,
+    columns: Sequence[str], stated: StatedCrosswalk, source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip
     """What only the areas and their neighbors tell: cover, sums, connection, and whatever else was asked for."""
     asked, m = stated.parameters, len(code)
@@ -354,7 +354,7 @@ def _walked(
     return [*found, _bound(stated, heaviest)]
 
 
-def _across(label: np.ndarray, values: Sequence[Any], stated: Stated) -> Finding:
+def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
     """As many regions over a soft boundary as are certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import Stated, number_of, part, spelled
+from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.originals.matching import flows
 from shoal.model.hierarchy import Hierarchy
@@ -133,7 +133,7 @@ SMALL = 2_000  # so many different records at most, all distances between them a
 OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
 
 
-class Clusters(NamedTuple):
+class StatedClusters(NamedTuple):
     """What a file says of every cluster.
 
     centers   per feature float64[m, d], or the texts of a category or of coded places
@@ -149,7 +149,7 @@ class Clusters(NamedTuple):
     held: dict[str, list[Counter[str | None]]]
 
 
-class Points(NamedTuple):
+class MeasuredPoints(NamedTuple):
     """Different records and the centers, by the features that can be measured.
 
     number   int64[n]  the different record of each row
@@ -165,7 +165,7 @@ class Points(NamedTuple):
 
 
 def covered(
-    clusters: Clusters, features: Sequence[Feature], stated: Stated, form: str, source: pl.DataFrame,
+    clusters: StatedClusters, features: Sequence[Feature], stated: StatedCrosswalk, form: str, source: pl.DataFrame,
     known: tuple[Mapping[str, Any], Mapping[str, Any]],
 ) -> list[Finding]:  # fmt: skip
     """What only the table tells; ``known``: hierarchies, and coordinates of codes, by column.  O(n log n + pairs)."""
@@ -200,9 +200,9 @@ def covered(
 
 
 def _points(
-    clusters: Clusters, features: Sequence[Feature], form: str, source: pl.DataFrame,
+    clusters: StatedClusters, features: Sequence[Feature], form: str, source: pl.DataFrame,
     known: tuple[Mapping[str, Any], Mapping[str, Any]],
-) -> Points:  # fmt: skip
+) -> MeasuredPoints:  # fmt: skip
     """Rows and centers as numbers and classes."""
     own: list[np.ndarray] = []
     centers: list[np.ndarray] = []
@@ -214,7 +214,7 @@ def _points(
             own.append(both[0])
             centers.append(both[1])
     if not used:
-        return Points(np.zeros(source.height, np.int64), [], [], np.array([source.height]), [])
+        return MeasuredPoints(np.zeros(source.height, np.int64), [], [], np.array([source.height]), [])
     table = pl.DataFrame({f"c{i}_{d}": part[:, d] for i, part in enumerate(own) for d in range(part.shape[1])})
     held = table.with_columns(row=pl.int_range(pl.len())).group_by(table.columns).agg(
         pl.col("row").first().alias("first"), pl.col("row"), pl.len().alias("n")
@@ -222,7 +222,7 @@ def _points(
     first = held["first"].to_numpy()
     number = np.zeros(source.height, np.int64)
     number[held["row"].explode().to_numpy()] = np.repeat(np.arange(held.height), held["n"].to_numpy())
-    return Points(number, [x[first] for x in own], centers, held["n"].cast(pl.Int64).to_numpy(), used)
+    return MeasuredPoints(number, [x[first] for x in own], centers, held["n"].cast(pl.Int64).to_numpy(), used)
 
 
 def _both(
@@ -278,7 +278,9 @@ def _coordinates(table: pl.DataFrame, form: str) -> dict[str | None, tuple[float
     return dict(zip(codes, places, strict=True))
 
 
-def _axes(points: Points, clusters: Clusters, features: Sequence[Feature]) -> Iterator[tuple[np.ndarray, ...]]:
+def _axes(
+    points: MeasuredPoints, clusters: StatedClusters, features: Sequence[Feature]
+) -> Iterator[tuple[np.ndarray, ...]]:
     """(position of every different record, lowest and highest that each cluster may hold), an axis each."""
     for i, j in enumerate(points.features):
         f, reach = features[j], clusters.spread[:, j] * (1 + 1e-9) + 1e-9
@@ -299,7 +301,7 @@ def _axes(points: Points, clusters: Clusters, features: Sequence[Feature]) -> It
 
 
 def _within(
-    points: Points, clusters: Clusters, features: Sequence[Feature], norm: str, whole: bool
+    points: MeasuredPoints, clusters: StatedClusters, features: Sequence[Feature], norm: str, whole: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Every (different record, cluster) within the radii told, and how far; None where that is too much to look at."""
     t, m = len(points.rows), len(clusters.records)
@@ -328,7 +330,8 @@ def _within(
 
 
 def _near(
-    points: Points, clusters: Clusters, features: Sequence[Feature], norm: str, whole: bool, i: np.ndarray,
+    points: MeasuredPoints, clusters: StatedClusters, features: Sequence[Feature], norm: str, whole: bool,
+    i: np.ndarray,
     k: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     parts: list[np.ndarray] = []
@@ -346,7 +349,12 @@ def _near(
 
 
 def _centers(
-    points: Points, clusters: Clusters, features: Sequence[Feature], stated: Stated, t: np.ndarray, k: np.ndarray
+    points: MeasuredPoints,
+    clusters: StatedClusters,
+    features: Sequence[Feature],
+    stated: StatedCrosswalk,
+    t: np.ndarray,
+    k: np.ndarray,
 ) -> list[Finding]:
     """Where records were promised for centers: each is one of the table's."""
     if stated.parameters["center"] != "record":
@@ -360,7 +368,7 @@ def _centers(
     return [Finding("centers", not odd, text, RECOMPUTED if len(points.features) == len(features) else CONSISTENT)]
 
 
-def _attained(clusters: Clusters, stated: Stated, k: np.ndarray, away: np.ndarray) -> Finding:
+def _attained(clusters: StatedClusters, stated: StatedCrosswalk, k: np.ndarray, away: np.ndarray) -> Finding:
     """Some record is as far away as each cluster's distance says."""
     most = np.full(len(clusters.records), -1.0)
     np.maximum.at(most, k, away)
@@ -371,7 +379,7 @@ def _attained(clusters: Clusters, stated: Stated, k: np.ndarray, away: np.ndarra
 
 
 def _filled(
-    points: Points, clusters: Clusters, pair: tuple[np.ndarray, np.ndarray], name: str | None, form: str,
+    points: MeasuredPoints, clusters: StatedClusters, pair: tuple[np.ndarray, np.ndarray], name: str | None, form: str,
     source: pl.DataFrame,
 ) -> bool | None:  # fmt: skip
     """Whether the records fill the clusters, those left out aside; by the values of one sensitive column if named."""
@@ -422,7 +430,7 @@ def _edges(
     return i[good], found[good]
 
 
-def _easy(points: Points, features: Sequence[Feature], stated: Stated) -> float | None:
+def _easy(points: MeasuredPoints, features: Sequence[Feature], stated: StatedCrosswalk) -> float | None:
     """A bound found again: every record lies in a ball of r records, as wide as it is far from the ball's center."""
     n = len(points.rows)
     if n > SMALL:
@@ -448,7 +456,7 @@ def _easy(points: Points, features: Sequence[Feature], stated: Stated) -> float 
     return float(falling.sum()) + (float(setup) if isinstance(setup, (int, float)) else 0.0)
 
 
-def _bound(stated: Stated, easy: float | None) -> Finding:
+def _bound(stated: StatedCrosswalk, easy: float | None) -> Finding:
     low = stated.lower_bound
     if low is None:
         return stated.bounded("")

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import Stated, number_of, part, spelled, whole
+from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.places.cluster_cover import Clusters, Feature, covered, features_of, measured, numbers_of
+from shoal.judge.places.cluster_cover import Feature, StatedClusters, covered, features_of, measured, numbers_of
 
 OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
 _NUMBER = r"(\d[\d.]*(?:e[+-]?\d+)?)"
@@ -28,7 +28,7 @@ _VALUE = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|([^;()"]*)) \((\d+)\)(?:; |\Z)')
 
 def judge_clusters(
     frame: pl.DataFrame,
-    stated: Stated,
+    stated: StatedCrosswalk,
     form: str,
     source: pl.DataFrame | None = None,
     known: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
@@ -76,11 +76,11 @@ def judge_clusters(
     return [*found, *covered(clusters, features, stated, form, source, known)]
 
 
-def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str) -> Clusters:
+def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str) -> StatedClusters:
     """A row per cluster."""
     words = [w or "" for w in spelled(part(frame, "radius"), form)]
     held = {name: [published_values(t, name) for t in part(frame, name).to_list()] for name in asked["sensitive"]}
-    return Clusters(
+    return StatedClusters(
         [_center(frame, f, form) for f in features],
         np.array(whole(frame, "records"), np.int64),
         numbers_of(frame, "distance"),
@@ -91,7 +91,7 @@ def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, 
 
 def _collected(
     frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str
-) -> tuple[Clusters, int]:
+) -> tuple[StatedClusters, int]:
     """A row per record: the clusters, and how many of them are told in two ways."""
     secret = list(asked["sensitive"])
     for name in secret:
@@ -108,7 +108,7 @@ def _collected(
         for c, value in zip(own.tolist(), spelled(part(frame, name).cast(pl.String), form), strict=True):
             held[name][c][value] += 1
     words = [w or "" for w in spelled(part(lines, "radius"), form)]
-    return Clusters(
+    return StatedClusters(
         [_center(lines, f, form) for f in features], np.bincount(own, minlength=lines.height),
         numbers_of(lines, "distance"), spreads(words, features), held,
     ), mixed  # fmt: skip
@@ -177,7 +177,7 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
     return out
 
 
-def _sizes(clusters: Clusters, stated: Stated) -> list[Finding]:
+def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
     """At least r each, as many and as large as certified, and who is left out."""
     asked, facts = stated.parameters, stated.facts
     r, sizes = number_of(asked, "r"), clusters.records.tolist()
@@ -206,7 +206,7 @@ def _sizes(clusters: Clusters, stated: Stated) -> list[Finding]:
     return found
 
 
-def _values(clusters: Clusters, asked: Mapping[str, Any]) -> list[Finding]:
+def _values(clusters: StatedClusters, asked: Mapping[str, Any]) -> list[Finding]:
     """Each cluster's values are as many as its records, and as diverse as asked."""
     found = []
     sizes = clusters.records.tolist()
@@ -227,7 +227,7 @@ def _values(clusters: Clusters, asked: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
-def _words(clusters: Clusters, features: Sequence[Feature], asked: Mapping[str, Any]) -> Finding:
+def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping[str, Any]) -> Finding:
     """The distance of the farthest member against the radii told column by column."""
     most, each = measured(clusters.spread, features, str(asked["norm"]))
     exact = asked["center"] == "record"
@@ -244,7 +244,7 @@ def same(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _cost(clusters: Clusters, stated: Stated) -> Finding:
+def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     """The cost again, where the centers published are those that were paid for."""
     asked, facts = stated.parameters, stated.facts
     largest = float(clusters.distance.max(initial=0.0))
@@ -278,7 +278,7 @@ def _cost(clusters: Clusters, stated: Stated) -> Finding:
     return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
 
 
-def _width(clusters: Clusters, stated: Stated) -> Finding:
+def _width(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     """No cluster is wider than asked, as far as its radius tells; or it is said that one is."""
     most, details = float(stated.parameters["max_diameter"]), stated.details
     wide, met = float(details["diameter"]), details["cap_met"]
@@ -289,7 +289,7 @@ def _width(clusters: Clusters, stated: Stated) -> Finding:
     return Finding("max diameter", fits, text, STATED if fits else CONSISTENT)
 
 
-def _agreed(clusters: Clusters, stated: Stated) -> Finding:
+def _agreed(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     """What the certificate says in other words."""
     asked, facts, details = stated.parameters, stated.facts, stated.details
     least = max(map(int, [asked["r"], *asked["l"], *asked["distinct_l"]]))

@@ -23,7 +23,7 @@ _BLOCK = 256
 _ROUNDING = 1e-9  # of a region's extent: corners nearer than this are one, as 9.2 + 0.1 and 9.3 are
 
 
-class Measured(NamedTuple):
+class RegionFigures(NamedTuple):
     """Figures of a region, by name; its border's sides, float64[m, 2], from a to b; the borders of all its areas."""
 
     figures: dict[str, float]
@@ -32,7 +32,7 @@ class Measured(NamedTuple):
     borders: float
 
 
-def measured(shapes: Sequence[Shape], degrees: bool) -> Measured | None:
+def measured(shapes: Sequence[Shape], degrees: bool) -> RegionFigures | None:
     """Areas that together are a region (or its one outline); None for one without surface.
 
     degrees  lengths are km in the plane that touches at the center of gravity
@@ -57,7 +57,7 @@ def measured(shapes: Sequence[Shape], degrees: bool) -> Measured | None:
     if not len(a):
         return None
     circle = math.pi * _radius(a) ** 2
-    return Measured({
+    return RegionFigures({
         "area": surface, "perimeter": around, "diameter": float(np.ptp(a @ _WAYS, axis=0).max()),
         "polsby_popper": 4 * math.pi * surface / around**2, "reock": surface / circle,
         "center_x": float(middle[0]), "center_y": float(middle[1]),
@@ -103,7 +103,7 @@ def reach(asked: Mapping[str, Any]) -> float:
     return far / 1000 if metres else far
 
 
-def differing(said: Mapping[str, float], own: Measured, gap: float = 0.0) -> list[str]:
+def differing(said: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -> list[str]:
     """Names of the figures that are not those of the polygons, of those that are said.
 
     gap  borders that lie so far apart were taken for one, so that surface and width are only nearly those of the areas,

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import Stated, group_sizes, number_of, part, spelled, whole
+from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.places.areas import (
     DRAWN,
@@ -46,7 +46,7 @@ class Outlined(NamedTuple):
 def judge_region_outlines(
     held: Outlined,
     level: int,
-    stated: Stated,
+    stated: StatedCrosswalk,
     source: pl.DataFrame | None = None,
     pairs: pl.DataFrame | None = None,
     areas: Mapping[str, Shape] | None = None,
@@ -99,7 +99,7 @@ def judge_region_outlines(
     return found if not areas else [*found, _laid(held.shapes, region, areas, asked)]
 
 
-def _of_level(stated: Stated, level: int) -> tuple[Mapping[str, Any], Mapping[str, Any], list[int], list[Any]]:
+def _of_level(stated: StatedCrosswalk, level: int) -> tuple[Mapping[str, Any], Mapping[str, Any], list[int], list[Any]]:
     """What was asked for, what is stated of the level, its thresholds, the pairs made neighbors up to it."""
     asked = stated.parameters
     try:
@@ -144,8 +144,8 @@ def _laid(
     Points nearer to a border than it was moved tell nothing, nor do those that lie in two areas.
     """
     tolerance = reach(asked)
-    held = [_Sides.of(shape) for shape in shapes]
-    own = {name: _Sides.of(shape) for name, shape in areas.items()}
+    held = [_ShapeSides.of(shape) for shape in shapes]
+    own = {name: _ShapeSides.of(shape) for name, shape in areas.items()}
     low = np.array([s.box[:2] for s in held]), np.array([s.box[2:] for s in held])
     lows, highs = np.array([s.box[:2] for s in own.values()]), np.array([s.box[2:] for s in own.values()])
     sides, wrong, looked = list(own.values()), 0, 0
@@ -163,7 +163,7 @@ def _laid(
     return Finding("laid", not wrong, f"{wrong} of {looked} areas lie outside of their region's outline, or in another")
 
 
-class _Sides(NamedTuple):
+class _ShapeSides(NamedTuple):
     """The sides of a shape, from a to b, float64[m, 2] each, and its box."""
 
     a: np.ndarray
@@ -171,7 +171,7 @@ class _Sides(NamedTuple):
     box: np.ndarray
 
     @classmethod
-    def of(cls, shape: Shape) -> _Sides:
+    def of(cls, shape: Shape) -> _ShapeSides:
         rings = [ring for polygon in shape for ring in polygon if len(ring) > 2]
         if not rings:
             return cls(np.empty((0, 2)), np.empty((0, 2)), np.array([np.inf, np.inf, -np.inf, -np.inf]))
@@ -201,7 +201,7 @@ class _Sides(NamedTuple):
 
 def judge_levels(
     frame: pl.DataFrame,
-    stated: Stated,
+    stated: StatedCrosswalk,
     form: str,
     source: pl.DataFrame | None = None,
     pairs: pl.DataFrame | None = None,
@@ -245,7 +245,7 @@ def judge_levels(
 
 
 def judge_region_hierarchy(
-    path: Path, stated: Stated, source: pl.DataFrame | None = None, pairs: pl.DataFrame | None = None
+    path: Path, stated: StatedCrosswalk, source: pl.DataFrame | None = None, pairs: pl.DataFrame | None = None
 ) -> list[Finding]:
     """A row per area: itself, its region at every level, the last "*" for all.
 
@@ -286,7 +286,7 @@ def coded(names: Sequence[str | None]) -> np.ndarray:
     return np.array([-1 if r in (NOWHERE, None) else code.setdefault(r, len(code)) for r in names], np.int64)
 
 
-def _levels(stated: Stated) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _levels(stated: StatedCrosswalk) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """What was asked of the levels above the first, and what is stated of them."""
     asked, facts = list(stated.parameters.get("levels") or []), list(stated.facts.get("levels") or [])
     if len(asked) != len(facts):
@@ -322,7 +322,7 @@ def _sizes(
     return out
 
 
-def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: Stated) -> list[Finding]:
+def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: StatedCrosswalk) -> list[Finding]:
     """Cost and bound of a level: as for the finest, by the file alone."""
     if stated.public:
         return []

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import Stated, group_sizes, number_of, one_row_each, part, spelled, whole
+from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, one_row_each, part, spelled, whole
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
 
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
@@ -38,7 +38,9 @@ class Laid(NamedTuple):
     around: bool
 
 
-def judge_tiles(frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataFrame | None = None) -> list[Finding]:
+def judge_tiles(
+    frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None = None
+) -> list[Finding]:
     """A row per place: its tile, the tile's bounds (missing where it has none) and records.
 
     source  the table of points; with it, every tile's records, persons and sensitive values are counted again
@@ -63,7 +65,7 @@ def judge_tiles(frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataF
     return [*found, *_counted(dict(zip(places, tile, strict=True)), laid, frame, stated, form, source)]
 
 
-def judge_tile_rows(frame: pl.DataFrame, stated: Stated, form: str) -> list[Finding]:
+def judge_tile_rows(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
     """A row per tile: bounds, records, center.  VerificationError for a file that is no such table."""
     tile = whole(frame, "tile")
     laid, found = _laid(frame, stated, form)
@@ -72,7 +74,7 @@ def judge_tile_rows(frame: pl.DataFrame, stated: Stated, form: str) -> list[Find
     return [*found, _records(laid, stated), *_settings(laid, stated)]
 
 
-def _records(laid: Laid, stated: Stated) -> Finding:
+def _records(laid: Laid, stated: StatedCrosswalk) -> Finding:
     total = sum(laid.sizes.values())
     if stated.public and "records" not in stated.facts:
         return Finding("records", True, f"{total} records in all tiles")
@@ -80,7 +82,7 @@ def _records(laid: Laid, stated: Stated) -> Finding:
     return Finding("records", total == records, f"{total} records in all tiles, {records} certified")
 
 
-def judge_outlines(path: Path, stated: Stated) -> list[Finding]:
+def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
     """Tiles as polygons: what they say, and that they lie where they say."""
     try:
         features = json.loads(path.read_text(encoding="utf-8"))["features"]
@@ -104,7 +106,7 @@ def judge_outlines(path: Path, stated: Stated) -> list[Finding]:
     return [*found, Finding("outlines", not off, said)]
 
 
-def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Finding]:
+def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
     """The records with their tiles in place of coordinates: what anyone who gets them can count."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     gone = [str(asked[n]) for n in ("x", "y", "person", "household") if asked.get(n) is not None]
@@ -134,7 +136,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: Stated, form: str) -> list[Fin
     return found
 
 
-def _laid(frame: pl.DataFrame, stated: Stated, form: str, east: bool = False) -> tuple[Laid, list[Finding]]:
+def _laid(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = False) -> tuple[Laid, list[Finding]]:
     """The tiles of a file in which each row names one, and whether it says the same of a tile in every row."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     x, y = str(asked["x"]), str(asked["y"])
@@ -166,7 +168,7 @@ def _laid(frame: pl.DataFrame, stated: Stated, form: str, east: bool = False) ->
     return laid, [*found, _disjoint(laid)]
 
 
-def _settings(laid: Laid, stated: Stated) -> list[Finding]:
+def _settings(laid: Laid, stated: StatedCrosswalk) -> list[Finding]:
     """Ends, grid and widest side, as far as they were asked for."""
     asked, found = stated.parameters, []
     if asked["sensitive"] is None and (asked["l"] is not None or asked["distinct_l"] is not None):
@@ -249,14 +251,16 @@ def _area(ring: Sequence[Sequence[float]]) -> float:
     return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum()) / 2
 
 
-def _bound(stated: Stated, easy: int) -> Finding:
+def _bound(stated: StatedCrosswalk, easy: int) -> Finding:
     if easy and stated.lower_bound is not None and stated.lower_bound <= easy:
         text = f"no largest tile is below {easy:,}; {stated.lower_bound:,} certified"
         return Finding("bound", True, text, RECOMPUTED)
     return stated.bounded("by an argument not repeated here")
 
 
-def _diverse(tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], stated: Stated) -> list[Finding]:
+def _diverse(
+    tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], stated: StatedCrosswalk
+) -> list[Finding]:
     """Different sensitive values of each tile, and their frequency, counted again."""
     held: dict[Any, dict[Any, int]] = {}
     for t, n, value in zip(tile, counts, values, strict=True):
@@ -274,7 +278,7 @@ def _diverse(tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], 
 
 
 def _counted(
-    tiles: Mapping[Any, int], laid: Laid, frame: pl.DataFrame, stated: Stated, form: str, source: pl.DataFrame
+    tiles: Mapping[Any, int], laid: Laid, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame
 ) -> list[Finding]:
     """The source's places are those of the file but for rows left out, and its records fill the tiles as stated."""
     asked, sizes = stated.parameters, laid.sizes
@@ -335,7 +339,12 @@ def _units(own: Sequence[Any], who: Sequence[Any], said: Mapping[int, int], name
 
 
 def _means(
-    source: pl.DataFrame, frame: pl.DataFrame, own: Sequence[Any], weights: Sequence[int], laid: Laid, stated: Stated
+    source: pl.DataFrame,
+    frame: pl.DataFrame,
+    own: Sequence[Any],
+    weights: Sequence[int],
+    laid: Laid,
+    stated: StatedCrosswalk,
 ) -> Finding:
     """Every center is the mean of its tile's points, but for its rounding."""
     x, y = str(stated.parameters["x"]), str(stated.parameters["y"])

@@ -41,7 +41,7 @@ _BUCKETS = 64
 _NOWHERE = "\x01"  # between fields of no file: its lines are read whole
 
 
-class Held(NamedTuple):
+class ReleaseContents(NamedTuple):
     """What stands in a release.
 
     cells    its tuples over the columns asked for
@@ -60,7 +60,7 @@ class Held(NamedTuple):
         return self.cells[np.repeat(np.arange(self.counts.size), self.counts)]
 
 
-def count_release(path: Path, names: Sequence[str], separator: str | None = None) -> Held:
+def count_release(path: Path, names: Sequence[str], separator: str | None = None) -> ReleaseContents:
     """Every tuple over some columns of a released file or folder; VerificationError for a column missing.
 
     CSV as text, or as categories that are those texts.
@@ -90,7 +90,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
     except pl.exceptions.PolarsError as error:
         raise unreadable(path, error) from None
     shown = held.select(pl.col(c).alias(n) for n, c in zip(names, held.columns, strict=False))
-    return Held(shown, held["n"].to_numpy(), columns, digests)
+    return ReleaseContents(shown, held["n"].to_numpy(), columns, digests)
 
 
 def _grouped(query: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -165,7 +165,7 @@ Spread = Callable[[Callable[..., Any], Sequence[bytes], Callable[..., Any]], Ite
 
 def count_elsewhere(
     folder: Path, names: Sequence[str], separator: str, spread: Spread | None, ask: Callable[[str], Any] | None
-) -> Held:
+) -> ReleaseContents:
     """The same as ``count_release`` of a folder of parts, which others read.
 
     spread  runs this module's code where the parts lie: ``spread(each, tasks, together)`` gives numbered answers; the
@@ -212,7 +212,7 @@ def count_elsewhere(
                 f"the part {told.file!r} is not what the workers reported of it; nothing was published"
             )
     shown = whole.select(pl.col(c).alias(n) for n, c in zip(names, whole.columns, strict=False))
-    return Held(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
+    return ReleaseContents(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
 
 
 def _worked(errand: _Errand, task: bytes) -> Iterator[tuple[int, bytes]]:
@@ -296,7 +296,7 @@ def _marks(errand: _Errand, cells: pl.DataFrame) -> np.ndarray:
     return made
 
 
-def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> Held | None:
+def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> ReleaseContents | None:
     """The same of a CSV in which every line is a row: lines are counted, and only different ones cut into fields.
 
     None where that is not so, or a line does not say which: a quote, a carriage return, a header of another form.
@@ -319,7 +319,7 @@ def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], sep
         return None
     if cells.height != held.height:
         return None
-    return Held(pl.DataFrame([cells[n] for n in names]), held["n"].to_numpy(), columns)
+    return ReleaseContents(pl.DataFrame([cells[n] for n in names]), held["n"].to_numpy(), columns)
 
 
 def _is_plain(file: Path, head: bytes) -> bool:
@@ -426,7 +426,7 @@ def hash_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class Required(NamedTuple):
+class ReleaseRequirement(NamedTuple):
     """What a release must be.
 
     star      text of a star; None where every text is a value, as in a release of centers
@@ -455,7 +455,7 @@ def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], sta
             raise VerificationError(f"column {name!r}: {wrong}")
 
 
-def judge_held(held: Held, asked: Required, form: str) -> Audit:
+def judge_held(held: ReleaseContents, asked: ReleaseRequirement, form: str) -> Audit:
     """Audit of what stands in a release; form: "csv", "parquet" or "excel".
 
     Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
@@ -479,7 +479,7 @@ def judge_held(held: Held, asked: Required, form: str) -> Audit:
         return judged.result()
 
 
-def _judged(held: Held, asked: Required) -> Audit:
+def _judged(held: ReleaseContents, asked: ReleaseRequirement) -> Audit:
     cells = held.cells
     for name, levels in asked.orders.items():
         cells = cells.with_columns(cells[name].cast(pl.String).cast(pl.Enum(levels)))

@@ -24,7 +24,7 @@ import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge import models
-from shoal.judge.counted import CLOSE, Column, number_of_rows
+from shoal.judge.counted import CLOSE, ClassCounts, number_of_rows
 from shoal.judge.file import codes, number
 from shoal.judge.finding import codes as codes_of
 from shoal.judge.finding import reading
@@ -69,9 +69,11 @@ def by_persons(
     if model.short in ("l", "alpha"):
         members = group[np.unique(number([group, who], held.height), return_index=True)[1]]
     ever = np.unique(number([who, codes(held[name])], held.height), return_index=True)[1]
-    whole = Column(np.zeros(ever.size, np.int64), held[name].gather(ever), np.array([ever.size]), None, None)
+    whole = ClassCounts(np.zeros(ever.size, np.int64), held[name].gather(ever), np.array([ever.size]), None, None)
     # a person of several classes is one of the table
-    return found(model, Column(group[once], held[name].gather(once), np.bincount(members), None, tree, whole.table))  # type: ignore[no-any-return]
+    return found(
+        model, ClassCounts(group[once], held[name].gather(once), np.bincount(members), None, tree, whole.table)
+    )  # type: ignore[no-any-return]
 
 
 def judge(
@@ -104,7 +106,7 @@ def judge(
     n = lines if held is None else int(held.sum())
     group = number([codes(frame[c]) for c in quasi], lines)
     sizes = number_of_rows(group, held) if n else np.zeros(0, np.int64)
-    columns = {name: Column(group, frame[name], sizes, held, (trees or {}).get(name)) for name in sensitive}
+    columns = {name: ClassCounts(group, frame[name], sizes, held, (trees or {}).get(name)) for name in sensitive}
     asked = [m for m in asked if m.speaks != "population"]  # judged beside a population
     of_rows = [m for m in asked if not (persons and counts_rows(m))]
     checks = tuple(c for m in of_rows for c in _checks(m, sizes, columns, group, frame))
@@ -147,7 +149,7 @@ def _risk(sizes: np.ndarray, threshold: float) -> dict[str, float]:
     }
 
 
-def _levels(column: Column) -> SensitiveLevels:
+def _levels(column: ClassCounts) -> SensitiveLevels:
     if not column.sizes.size:
         return SensitiveLevels(**{f.name: None for f in fields(SensitiveLevels)})
     return SensitiveLevels(
@@ -165,7 +167,7 @@ def _levels(column: Column) -> SensitiveLevels:
 
 
 def _checks(
-    model: Model, sizes: np.ndarray, columns: Mapping[str, Column], group: np.ndarray, frame: pl.DataFrame
+    model: Model, sizes: np.ndarray, columns: Mapping[str, ClassCounts], group: np.ndarray, frame: pl.DataFrame
 ) -> list[Check]:
     """One Check per model and column it speaks of; an empty table meets everything."""
     asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ NOT_GIVEN = "not given"  # in place of a hierarchy that the judge was not given
 _SILENT = ("labels", "tiles", NOT_GIVEN)  # hierarchies whose labels do not say what they stand for
 
 
-class Shown(NamedTuple):
+class ShownFigures(NamedTuple):
     """The figures of a release, each None where the release does not show it.
 
     stars    per quasi-identifier the cells that show a star, or nothing where a star would show as nothing
@@ -53,7 +53,7 @@ class Shown(NamedTuple):
         return {"stars": self.loss["stars"], "suppressed tuples": self.loss["suppressed_tuples"]}.get(unit)
 
 
-class Published(NamedTuple):
+class ColumnRecodings(NamedTuple):
     """How the columns of a release were published.
 
     names    its quasi-identifiers;  publish: a word of ``shoal.model.settings``
@@ -70,7 +70,7 @@ class Published(NamedTuple):
     weights: Mapping[str, float]
 
 
-def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: Published) -> Shown:
+def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: ColumnRecodings) -> ShownFigures:
     """Count what a release shows; cells, counts: its tuples and the rows of each.  O(cells + size of hierarchies)."""
     rows = int(counts.sum())
     stars: dict[str, int] = {}
@@ -96,10 +96,10 @@ def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: Published) -> Shown
         "suppressed_tuples": int(counts[anything].sum()) if known else None,
         "ncp": ncp if known else None,
     }
-    return Shown(stars, changed, loss, weighted if known else None)
+    return ShownFigures(stars, changed, loss, weighted if known else None)
 
 
-class _Cells(NamedTuple):
+class _ShownCells(NamedTuple):
     """A column: per line of the release bool star, bool changed and the number of its text, float64 loss of each text.
 
     loss  None where labels do not say what they stand for
@@ -111,7 +111,7 @@ class _Cells(NamedTuple):
     loss: np.ndarray | None
 
 
-def _read(column: pl.Series, name: str, how: Published) -> _Cells:
+def _read(column: pl.Series, name: str, how: ColumnRecodings) -> _ShownCells:
     """A column, every distinct text read once."""
     where, first = numbered(codes(column))
     texts = [t if t != "" else None for t in texts_of(column.gather(first))]
@@ -120,13 +120,13 @@ def _read(column: pl.Series, name: str, how: Published) -> _Cells:
     star = np.array([t == how.star or (t is None and hidden) for t in texts], bool)[where]
     tree = how.trees.get(name)
     if how.publish == "hierarchy" and isinstance(tree, str) and tree in _SILENT:
-        return _Cells(star, star, where, None)
+        return _ShownCells(star, star, where, None)
     plain = [t for t in texts if t is not None and t != how.star]
     losses = _losses(plain, how.publish, tree)
     losses[how.star] = (1.0, True)
     none = (1.0, True) if hidden else (0.0, False)
     each = [none if t is None else losses[t] for t in texts]
-    return _Cells(star, np.array([c for _, c in each], bool)[where], where, np.array([x for x, _ in each], float))
+    return _ShownCells(star, np.array([c for _, c in each], bool)[where], where, np.array([x for x, _ in each], float))
 
 
 def _losses(texts: Sequence[str], publish: str, tree: Any) -> dict[str, tuple[float, bool]]:
@@ -194,7 +194,7 @@ class Span(NamedTuple):
     most: float
 
 
-class Counted(NamedTuple):
+class ColumnSums(NamedTuple):
     """A column: whether all that it shows is known, its cells that are no value as it came, its loss added up."""
 
     known: bool
@@ -202,7 +202,7 @@ class Counted(NamedTuple):
     loss: Span
 
 
-def counted(column: pl.Series, counts: np.ndarray, hierarchy: Hierarchy, star: str) -> Counted | None:
+def counted(column: pl.Series, counts: np.ndarray, hierarchy: Hierarchy, star: str) -> ColumnSums | None:
     """A column published by a hierarchy of rows; None for builders, which list no values, and where it shows no texts.
 
     counts  int64[n]  rows of each cell
@@ -227,7 +227,7 @@ def counted(column: pl.Series, counts: np.ndarray, hierarchy: Hierarchy, star: s
         own = losses[text]
         surely, maybe = text not in leaves or text == star, max(own) > 0 or text not in leaves
         bounds += rows * np.array([surely, maybe, min(own), max(own)])
-    return Counted(known, Span(*bounds[:2]), Span(*bounds[2:]))
+    return ColumnSums(known, Span(*bounds[:2]), Span(*bounds[2:]))
 
 
 def judge_classes(

@@ -120,7 +120,7 @@ def _sort(key, size, order, other):
         width *= 2
 
 
-class Candidates(NamedTuple):
+class PlacesNearby(NamedTuple):
     """Places near each line of them.
 
     which    int64[m]      the line that serves each record asked for
@@ -150,7 +150,7 @@ class Copies(NamedTuple):
 def nearest_records(s, rows, candidates, copies, k, index, found):
     """Nearest records from nearest places: true distances, sorted, equal records spelled out.
 
-    s         ``Records``;  candidates ``Candidates``;  copies ``Copies``
+    s         ``Records``;  candidates ``PlacesNearby``;  copies ``Copies``
     rows      int64[m]      the records asked for
     k         how many are asked for
     index     int64[m, k]   out: records, nearest first, the record itself and its equals before others; -1: none
@@ -231,7 +231,7 @@ def take_disjoint(order, core, owner, center, opened):
     return opened
 
 
-class Near(NamedTuple):
+class NearestPoints(NamedTuple):
     """What is known of every point.
 
     near      int64[n, r]   each point's nearest, far float64[n, r] their distances: the centers that can serve it
@@ -290,7 +290,7 @@ def _served(points, lists, p, v, r, reach, owner):
 def open_remote(points, lists, order, r, reach, clusters, wanted, opened):
     """Clusters of radius at most reach for points that few centers can serve, most remote first.
 
-    points, lists  ``Near``, ``Longer``
+    points, lists  ``NearestPoints``, ``Longer``
     order     int64[c]      the points to serve, by falling tau
     clusters  ``Opened``, in and out
     wanted    bool[l]       out: lists that ended too early, of points that no center could serve

@@ -177,7 +177,7 @@ def procedure_one(openings, owner, center, alpha):
     for v in range(n):
         key[v], _ = _next_opening(openings, v, 0.0, status, alpha, scratch)
     opened, now, free = 0, 0.0, n
-    fresh, settled = np.empty(n, np.int64), np.empty(n, np.int64)
+    fresh, waits = np.empty(n, np.int64), np.empty(n, np.int64)
     while free > 0:
         v = int(np.argmin(key))
         when, j = _next_opening(openings, v, now, status, alpha, scratch)
@@ -193,13 +193,13 @@ def procedure_one(openings, owner, center, alpha):
                 fresh[many] = u
                 many += 1
             elif status[u] == 1 and alpha[u] >= d:
-                settled[idle] = u
+                waits[idle] = u
                 idle += 1
         for e in range(many):
             u = fresh[e]
             status[u], alpha[u], owner[u] = 2, now, opened
         for e in range(idle):
-            status[settled[e]] = 2
+            status[waits[e]] = 2
         free -= many
         for x in range(n):
             limit = -1.0  # the largest radius around x at which a point that died has a tight edge
@@ -209,7 +209,7 @@ def procedure_one(openings, owner, center, alpha):
                     break
             if limit < 0.0:
                 for e in range(idle):
-                    u = settled[e]
+                    u = waits[e]
                     if table[x, u] <= alpha[u]:
                         limit = max(limit, alpha[u])
             if limit < 0.0:

@@ -95,7 +95,7 @@ def fill(pool, c, rows, k):
 NEVER = 1e300
 
 
-class Rules(NamedTuple):
+class ClusterRules(NamedTuple):
     """What a cluster must meet and what it costs besides size times radius.
 
     r         least size
@@ -116,14 +116,14 @@ class Rules(NamedTuple):
     excess: float
 
 
-class Points(NamedTuple):
+class CutPoints(NamedTuple):
     """The points that are cut: int64[m] records and float64[m, m] the distances of them."""
 
     rows: np.ndarray
     table: np.ndarray
 
 
-class Budget(NamedTuple):
+class CutBudget(NamedTuple):
     """How much is tried: the points of a few clusters that are cut together, and how many clusters (8) at most; how
     often, a cluster on average or in all; and the seed of what is drawn."""
 
@@ -133,7 +133,7 @@ class Budget(NamedTuple):
     seed: int
 
 
-class Workspace(NamedTuple):
+class PairsWorkspace(NamedTuple):
     """What clusters of at most m points are cut on, s sensitive columns.
 
     rows, line, order, chosen int64[m]  points, 0 .. m - 1, places by a key, places by the best order
@@ -157,9 +157,9 @@ class Workspace(NamedTuple):
     kinds: np.ndarray
 
 
-def workspace(m: int, s: int) -> Workspace:
+def workspace(m: int, s: int) -> PairsWorkspace:
     """Room for clusters of at most m points, s sensitive columns."""
-    return Workspace(
+    return PairsWorkspace(
         *(np.empty(m, np.int64) for _ in range(4)), np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m + 1),
         np.empty(m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64), np.zeros(s), np.zeros(s, np.int64),
     )._replace(line=np.arange(m))  # fmt: skip
@@ -189,7 +189,7 @@ def order_by(key, k, order):
 def prefixes(points, order, m, reverse, rules, d, cost, best):
     """Cost of the first t points of an order, for every t, and the center that gives it.
 
-    points  ``Points``, order int64[m] some of them; reverse: count from the end
+    points  ``CutPoints``, order int64[m] some of them; reverse: count from the end
     cost    float64[m + 1] out, best int64[m + 1] out: NEVER and -1 where t points are no cluster
 
     O(m^2 (1 + s)) time.
@@ -289,7 +289,7 @@ def price_all(coded, pool, rules, largest, d):
         else:
             fill(pool, c, d.rows, 0)
             tabulate(coded, d.rows, k, d.table)
-            prefixes(Points(d.rows, d.table), d.line, k, False, rules, d, d.left, d.left_at)
+            prefixes(CutPoints(d.rows, d.table), d.line, k, False, rules, d, d.left, d.left_at)
             pool.cost[c] = d.left[k]
             if d.left_at[k] >= 0:
                 pool.center[c] = d.rows[d.left_at[k]]
@@ -302,7 +302,7 @@ def search(coded, near, rules, budget, owner, center):
 
     coded    neighbors.Records
     near     int64[n, w]  nearest points: clusters are neighbors when one holds such a point of the other
-    budget   ``Budget``: pairs with more points than the largest are left alone
+    budget   ``CutBudget``: pairs with more points than the largest are left alone
     owner    int64[n]  in and out: cluster of each point, -1 where it is in none
     center   int64[n]  in and out: member at the center of each cluster
     returns  (total cost, pairs improved)
@@ -323,7 +323,7 @@ def _search(coded, near, rules, budget, center, pool, d, turns):
     w, slots = near.shape[1], pool.size.size
     queue, waiting, seen, beside = turns
     rows, table, chosen = d.rows, d.table, d.chosen
-    points = Points(rows, table)
+    points = CutPoints(rows, table)
     total = price_all(coded, pool, rules, largest, d)
     head, queued = 0, 0
     for c in range(slots):
@@ -441,7 +441,7 @@ def _carve(pivot, k, rules, d, work):
         work.group, work.rest, work.member, work.length, work.cost, work.middle
     )  # fmt: skip
     table, key, order, left, left_at = d.table, d.key, d.order, d.left, d.left_at
-    points = Points(d.rows, table)
+    points = CutPoints(d.rows, table)
     m, free, r = 0, k, max(rules.r, 1)
     for e in range(k):
         rest[e] = e
@@ -495,7 +495,7 @@ def _split_again(m, rules, d, work):
             _subtable(d.table, group, la + lb, work.sub)
             for e in range(la + lb):
                 work.subrows[e] = d.rows[group[e]]
-            some = Points(work.subrows, work.sub)
+            some = CutPoints(work.subrows, work.sub)
             least, cut, first, second, cost_a, cost_b = best_split(some, la + lb, 0, la if lb else -1, rules, d)
             if cut < 0 or not least < cost[a] + cost[b]:
                 continue

@@ -32,7 +32,7 @@ from shoal.kernels.tables.near_cells import AT_ONCE, _value, losses_with, pair_l
 TINY = 1e-13
 
 
-class Search(NamedTuple):
+class BoxSearch(NamedTuple):
     """Arrays of one search: r rows at most in a ball, d columns, groups of K rows, e axes.
 
     A box around the anchor has a level on every axis: one for each further value of a set, two for the ends of a
@@ -76,7 +76,7 @@ class Search(NamedTuple):
 def _search(rows, d, group, axes):
     """Arrays for balls of ``rows`` rows."""
     whole, deep = np.int64, group + 1
-    return Search(
+    return BoxSearch(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows), np.empty(rows, whole), np.empty(rows + 1, whole),
         np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.zeros(deep, whole), np.zeros(deep, whole),
         np.zeros(deep), np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
@@ -89,7 +89,7 @@ class OtherValues(NamedTuple):
     """Rows of other values than the anchor's, from which a group takes those that it lacks.
 
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
-    start, axis, amount             what each asks of the axes, as in ``Search``
+    start, axis, amount             what each asks of the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
     many int64[1]                   how many cells there are
     values, least [distinct + 1]       nearest values and how near, for one box at a time
@@ -118,7 +118,7 @@ def _other_values(rows, d, distinct, search):
     )  # fmt: skip
 
 
-class Multipliers(NamedTuple):
+class RowMultipliers(NamedTuple):
     """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place,
     int64[m]."""
 

@@ -16,7 +16,7 @@ from shoal.kernels.tables.lattice import classes, numbering_for
 from shoal.kernels.tables.near_groups import draw
 
 
-class Classes(NamedTuple):
+class OpenClasses(NamedTuple):
     """Where rows may go and what is asked there.
 
     start int64[m + 1], pair int32[a]   rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
@@ -99,7 +99,7 @@ def _astray(classes, at, beyond):
     return out
 
 
-class Placed(NamedTuple):
+class RowsOnArcs(NamedTuple):
     """Where rows are: cell int64[n] of each row, rising, at int64[n] the arc that it is on, held int64[p] rows of each
     pair, size int64[v] of each class."""
 
@@ -110,15 +110,15 @@ class Placed(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def settle(classes, rows, heat, price, moves, random):
-    """Rows moved, each move accepted by its change of loss + price * rows beyond what is asked (Metropolis et al.
-    1953).
+def anneal(classes, rows, heat, price, moves, random):
+    """Simulated annealing under one heat: rows move, each by the change of loss + price * rows beyond what is asked
+    (Metropolis et al. 1953).
 
     Half of the moves are of a single row.  In the others a row that can stand in the class it leaves takes its place,
     so that classes which have used up all of t exchange values; where it comes from the class entered, they swap.
     Half of the first rows are drawn from those in classes that lacked something at the beginning: late there are few.
 
-    rows ``Placed``, updated;  heat, price float64; moves int64 tried; random uint64[1]
+    rows ``RowsOnArcs``, updated;  heat, price float64; moves int64 tried; random uint64[1]
     returns the rows beyond what is asked, of all classes together.  O(moves values).
     """
     cell, at, held, size = rows
@@ -203,7 +203,7 @@ class SetRequest(NamedTuple):
     least: float
 
 
-class Sets(NamedTuple):
+class RowSets(NamedTuple):
     """Sets found.  gain float64[>= sets], end int64[>= sets], cell int64[>= rows]: a cell for each row of a set."""
 
     gain: np.ndarray

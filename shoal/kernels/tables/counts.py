@@ -10,7 +10,7 @@ import numpy as np
 from shoal.kernels import INNER, njit
 
 
-class Table(NamedTuple):
+class RowTypes(NamedTuple):
     """Types and residue while rows move, in pillars: the rows of one type that share a sensitive value.
 
     start    int64[t + 1]   pillars of type i are start[i] .. start[i+1]-1
@@ -76,7 +76,7 @@ def later_phases(start, value, count, taken, values, l, k):
     """
     size = np.zeros(start.size - 1, np.int64)
     residue = np.zeros(values, np.int64)
-    table = Table(start, value, count - taken, size, residue)
+    table = RowTypes(start, value, count - taken, size, residue)
     for i in range(size.size):
         for x in range(start[i], start[i + 1]):
             size[i] += table.left[x]

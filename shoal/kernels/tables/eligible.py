@@ -63,7 +63,7 @@ class GroupRequirement(NamedTuple):
     rules: Rules | None
 
 
-class Triples(NamedTuple):
+class GroupTriples(NamedTuple):
     """Groups as they are written down, int64[..] each: so many rows of a cell are in a group."""
 
     cell: np.ndarray
@@ -71,7 +71,7 @@ class Triples(NamedTuple):
     count: np.ndarray
 
     @classmethod
-    def empty(cls, size: int) -> Triples:
+    def empty(cls, size: int) -> GroupTriples:
         """Room for so many."""
         return cls(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
 

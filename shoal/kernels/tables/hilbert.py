@@ -24,7 +24,7 @@ class Queues(NamedTuple):
     count: np.ndarray
 
 
-class Runs(NamedTuple):
+class CurveGroups(NamedTuple):
     """Groups one after the other: cell int64[n] of each row, begin int64[g + 1] where each group begins."""
 
     cell: np.ndarray
@@ -57,7 +57,7 @@ def queues(waiting, size, l, distinct, groups, out):
     l         int64         at most 1/l of a group shares a value
     distinct  int64         at least so many different values
     groups    int64         how many groups to aim at
-    out       ``Runs``, out
+    out       ``CurveGroups``, out
 
     Returns the number of groups made.  Each takes first the rows without which the rest could not be l-diverse, then
     the rows nearest on the curve, at most 1/l of one value, and keeps enough different values for the groups to come.
@@ -151,7 +151,7 @@ def append(value, waiting, l, found, groups, window, chosen_cell, chosen_group):
     """Rows that no group holds, each into the nearest group that stays l-diverse with it.
 
     value, waiting       int64[m] of each cell; ``Queues`` with the rows left over, which are reduced
-    found                ``Runs`` as ``queues`` left them; groups of them
+    found                ``CurveGroups`` as ``queues`` left them; groups of them
     window               groups tried on either side
     chosen_cell, chosen_group  int64[r]  out: the rows placed
 

@@ -35,7 +35,7 @@ class RowModels(NamedTuple):
     rules: Rules | None
 
 
-class Unassigned(NamedTuple):
+class UngroupedRows(NamedTuple):
     """Rows without a group: rows int64[r]; row i may go to candidate[start[i] : start[i + 1]], int64[..], to any group
     where start is empty."""
 
@@ -208,7 +208,7 @@ def _runs(hosts, work):
 
 
 def insert(
-    slots: Slots, leaf: np.ndarray, cell: np.ndarray, models: RowModels, hosts: Hosts, waiting: Unassigned,
+    slots: Slots, leaf: np.ndarray, cell: np.ndarray, models: RowModels, hosts: Hosts, waiting: UngroupedRows,
     steps: float = np.inf,
 ) -> np.ndarray:  # fmt: skip
     """Put rows, one by one, where they raise the loss least and no group loses its eligibility.

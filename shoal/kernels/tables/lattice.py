@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import GroupRequirement, Triples, in_order_of_persons
+from shoal.kernels.tables.eligible import GroupRequirement, in_order_of_persons
 from shoal.kernels.tables.subsets import Scratch, keep_of, part_of
 
-__all__ = ["GroupRequirement", "Loans", "Raised", "Stock", "Triples", "publish", "publish_priced"]
+__all__ = ["GroupRequirement", "Raised", "Reserve", "Stock", "publish", "publish_priced"]
 
 
 class Raised(NamedTuple):
@@ -33,12 +33,12 @@ class Raised(NamedTuple):
     exact: bool
 
 
-class Loans(NamedTuple):
+class Reserve(NamedTuple):
     """Rows held back for groups that lack one.
 
     common  bool[values of the column]  empty, or: with one sensitive column and no frequency, rows of other values than
             these are held back where their group does without them
-    spare   int64[m]  rows of each cell held back;  home int64[m]  the group they return to unless they are lent
+    spare   int64[m]  rows of each cell held back;  home int64[m]  the group they return to unless another takes them
     """
 
     common: np.ndarray
@@ -51,7 +51,7 @@ class Stock(NamedTuple):
 
     sensitive: np.ndarray
     left: np.ndarray
-    loans: Loans
+    reserve: Reserve
 
 
 class Numbering(NamedTuple):
@@ -67,11 +67,11 @@ class Numbering(NamedTuple):
 
 
 class Sorted(NamedTuple):
-    """Cells by class: rows, lent int64[>= classes] rows of each class still there, and held back; start int64[>=
+    """Cells by class: rows, reserved int64[>= classes] rows of each class still there, and held back; start int64[>=
     classes] where a class ends in order int64[m], -1 where it is too small."""
 
     rows: np.ndarray
-    lent: np.ndarray
+    reserved: np.ndarray
     start: np.ndarray
     order: np.ndarray
 
@@ -147,16 +147,16 @@ def by_class(active, of, found, left, spare, smallest, out):
 
     O(active).
     """
-    rows, lent, start, order = out
+    rows, reserved, start, order = out
     for x in range(found):
         rows[x] = 0
-        lent[x] = 0
+        reserved[x] = 0
     for i in range(active.size):
         rows[of[i]] += left[active[i]]
-        lent[of[i]] += spare[active[i]]
+        reserved[of[i]] += spare[active[i]]
     total = 0
     for x in range(found):
-        if rows[x] >= smallest or (rows[x] >= smallest - 1 and rows[x] > 0 and lent[x] > 0):
+        if rows[x] >= smallest or (rows[x] >= smallest - 1 and rows[x] > 0 and reserved[x] > 0):
             start[x] = 0
             total += 1
         else:
@@ -202,15 +202,15 @@ def _ruled(required, cells, stock, scratch, group, out, written):
 
 @njit(**LEAN_INNER)
 def _allowed(required, cells, stock, scratch, smallest, size):
-    """What a class may publish: (whether anything, most rows of a value, rows, the cell it borrows a row of or -1).
+    """What a class may publish: (whether anything, most rows of a value, rows, the cell it takes a row of or -1).
 
     smallest  least rows of a group;  size  the class's rows, and those held back
-    The row borrowed is one that loses least by moving: home groups are numbered in order of rising loss.
+    The row taken is one that loses least by moving: home groups are numbered in order of rising loss.
     """
-    sensitive, left, loans = stock
+    sensitive, left, reserve = stock
     k, frequency, distinct, _ = required
     held, seen = scratch.held, scratch.seen
-    (n, lent), s, borrowed = size, frequency.size, -1
+    (n, reserved), s, taken = size, frequency.size, -1
     h = np.int64(1) << 60
     lacking = n < k
     fine = s > 0 or not lacking
@@ -234,29 +234,29 @@ def _allowed(required, cells, stock, scratch, smallest, size):
         elif frequency[j] * top > n:
             fine = False
         elif present < distinct[j]:
-            if loans.common.size > 0 and present == distinct[j] - 1 and lent > 0:
+            if reserve.common.size > 0 and present == distinct[j] - 1 and reserved > 0:
                 lacking = True
             else:
                 fine = False
         if lacking and fine:
-            if loans.common.size > 0 and n >= smallest - 1:
+            if reserve.common.size > 0 and n >= smallest - 1:
                 for i in range(cells.size):
                     c = cells[i]
-                    suits = loans.spare[c] > 0 and (present >= distinct[0] or held[sensitive[c, 0]] == 0)
-                    if suits and (borrowed < 0 or loans.home[c] > loans.home[borrowed]):
-                        borrowed = c
-            fine = borrowed >= 0
+                    suits = reserve.spare[c] > 0 and (present >= distinct[0] or held[sensitive[c, 0]] == 0)
+                    if suits and (taken < 0 or reserve.home[c] > reserve.home[taken]):
+                        taken = c
+            fine = taken >= 0
         for y in range(present):
             held[seen[y]] = 0
         if not fine:
             break
-    return fine, h, n, borrowed
+    return fine, h, n, taken
 
 
 @njit(**LEAN_INNER)
 def _dispensable(required, cells, stock, scratch, n):
     """How many rows of values that are not common a class of n rows can do without: one stays, and k rows do."""
-    sensitive, left, common = stock.sensitive, stock.left, stock.loans.common
+    sensitive, left, common = stock.sensitive, stock.left, stock.reserve.common
     k, distinct = required.k, required.distinct
     held, seen = scratch.held, scratch.seen
     rare = np.int64(0)
@@ -282,17 +282,17 @@ def _dispensable(required, cells, stock, scratch, n):
 def _whole(required, cells, stock, scratch, limits, group, out, written):
     """Publish what a class may; limits are (least rows of a group, the class's rows and those held back); returns the
     triples written now."""
-    fine, h, n, borrowed = _allowed(required, cells, stock, scratch, limits[0], limits[1])
+    fine, h, n, taken = _allowed(required, cells, stock, scratch, limits[0], limits[1])
     if not fine:
         return written
-    sensitive, left, loans = stock
+    sensitive, left, reserve = stock
     frequency = required.frequency
     back = np.int64(0)
-    if borrowed >= 0:
-        loans.spare[borrowed] -= 1
-        out.cell[written], out.group[written], out.count[written] = borrowed, group, 1
+    if taken >= 0:
+        reserve.spare[taken] -= 1
+        out.cell[written], out.group[written], out.count[written] = taken, group, 1
         written += 1
-    elif loans.common.size > 0:
+    elif reserve.common.size > 0:
         back = _dispensable(required, cells, stock, scratch, n)
     held = scratch.held
     capped = frequency.size == 1 and frequency[0] > 1
@@ -305,12 +305,12 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
             w = sensitive[c, 0]
             give = min(give, h - held[w])
             held[w] += give
-        elif back > 0 and not loans.common[sensitive[c, 0]]:
+        elif back > 0 and not reserve.common[sensitive[c, 0]]:
             keep = max(give - back, 0)
-            loans.spare[c] = give - keep
-            loans.home[c] = group
-            back -= loans.spare[c]
-            left[c] -= loans.spare[c]
+            reserve.spare[c] = give - keep
+            reserve.home[c] = group
+            back -= reserve.spare[c]
+            left[c] -= reserve.spare[c]
             give = keep
         if give > 0:
             left[c] -= give
@@ -356,11 +356,11 @@ def publish(raised, levels, stock, required, values, group, out):
 @njit(**INNER)
 def _published(rules, raised, levels, stock, required, values, group, out):
     """``publish``; rules by themselves, for what an argument that is None asks for is not compiled."""
-    sensitive, left, loans = stock
+    sensitive, left, reserve = stock
     k, frequency, distinct, _ = required
     m, s = left.size, frequency.size
     active = in_order_of_persons(rules, sensitive, m)
-    active = active[: still(active, left, loans.spare)]
+    active = active[: still(active, left, reserve.spare)]
     numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64))
     widest = 1
@@ -380,7 +380,7 @@ def _published(rules, raised, levels, stock, required, values, group, out):
             break
         found = classes(raised, levels[v], active, numbering, of)
         v += 1
-        if not by_class(active, of, found, left, loans.spare, smallest, by):
+        if not by_class(active, of, found, left, reserve.spare, smallest, by):
             continue
         end = 0
         before = written
@@ -392,12 +392,12 @@ def _published(rules, raised, levels, stock, required, values, group, out):
             if rules is not None:
                 now = _ruled(required, cells, stock, scratch, group, out, written)
             else:
-                limits = (smallest, (by.rows[x], by.lent[x]))
+                limits = (smallest, (by.rows[x], by.reserved[x]))
                 now = _whole(required, cells, stock, scratch, limits, group, out, written)
             group += now > written
             written = now
         if written > before:
-            here = still(active, left, loans.spare)
+            here = still(active, left, reserve.spare)
             active = active[:here]
             of = of[:here]
             width = numbering.slots.size
@@ -460,7 +460,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
 
     left int64[m] updated
     floor float64[v]   out: loss per row above the prices of the class that came nearest to them, published or not
-    out ``Triples``, written as by ``publish``;  returns (nodes done, triples written, next group).
+    out ``GroupTriples``, written as by ``publish``;  returns (nodes done, triples written, next group).
     O(cells left * (d + K)) per node.
     """
     quasi, _, at, size, _ = raised

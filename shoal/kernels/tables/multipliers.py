@@ -312,7 +312,7 @@ class Types(NamedTuple):
     kind: np.ndarray
 
 
-class Prices(NamedTuple):
+class ColumnPrices(NamedTuple):
     """What a column pays for.
 
     fine   int64         losses are multiplied by this before prices are taken off

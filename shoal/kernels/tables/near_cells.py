@@ -19,7 +19,7 @@ AT_ONCE = 2048  # cells whose losses stay in the nearest memory
 AT_FIRST = 64  # of the dearest cells, which mostly suffice
 
 
-class Cells(NamedTuple):
+class CellTable(NamedTuple):
     """A table of m cells and d columns, what two of its rows lose together, and what a group of them needs.
 
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at

@@ -89,7 +89,7 @@ def to_a_local_optimum(slots, near, groups):
         x = x + 1 if x + 1 < r else 0
 
 
-class Rows(NamedTuple):
+class RowsByCell(NamedTuple):
     """The rows of the table, cell after cell.
 
     leaf int64[n, t]; cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
@@ -128,7 +128,7 @@ class SearchWorkspace(NamedTuple):
 
 def improve(
     slots: Slots,
-    rows: Rows,
+    rows: RowsByCell,
     asked: GroupRequirement,
     group: np.ndarray,
     groups: int,

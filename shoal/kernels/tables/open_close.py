@@ -16,7 +16,7 @@ from shoal.kernels.tables.near_groups import draw
 ONE, TWO, FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
 
 
-class Table(NamedTuple):
+class PublishedTable(NamedTuple):
     """What does not change.
 
     slots, leaf int64[m, t]   trees alone; the cells
@@ -58,7 +58,7 @@ class Open(NamedTuple):
     frees: np.ndarray
 
 
-class Plan(NamedTuple):
+class OpeningPlan(NamedTuple):
     """What opening a tuple would do.
 
     inside bool[m], cells int64[m]   cells it covers
@@ -383,7 +383,7 @@ def _try(table, open_, plan, state, seed, bar, turn):
 
 
 @njit(**INNER)
-def _settle(table, open_, plan, s):
+def _move_to_cheaper(table, open_, plan, s):
     """Rows that tuple s can spare go to cheaper tuples; returns the change of the loss."""
     change = 0.0
     x = open_.head[s]
@@ -457,7 +457,7 @@ def _drawn(table, open_, x, kind, random, new):
             _step_down(table, new, t, leaf[i, t])
 
 
-class Tried(NamedTuple):
+class TuplesToTry(NamedTuple):
     """Tuples worth a try, the likeliest first: pool int64[p, t], seat int64[p] a cell that each covers; may be none."""
 
     pool: np.ndarray
@@ -477,7 +477,7 @@ class Annealing(NamedTuple):
 def open_close(table, of, state, cover, tried, annealing):
     """Open tuples near those there are, close others, move rows; keep what lowers the loss.
 
-    table, tried, annealing   ``Table``, ``Tried``, ``Annealing``
+    table, tried, annealing   ``PublishedTable``, ``TuplesToTry``, ``Annealing``
     of int64[n]   tuple of each row, in and out; state int64[v, t] the tuples, in and out, v more than n / k
     cover int32[m, c]   room for the open tuples that cover a cell
     returns the change of the loss, steps done and tuples opened; it ends early where ``cover`` has no room.
@@ -503,7 +503,7 @@ def open_close(table, of, state, cover, tried, annealing):
     none, chain, empty = np.full(n, -1, np.int64), np.empty((2, n), np.int64), np.zeros((2, v), np.int64)
     open_ = Open(none, chain[0], chain[1], np.full(v, -1, np.int64), state, np.zeros(v), empty[0], cover,
                  np.zeros(m, np.int64), empty[1], np.zeros(1, np.int64))  # fmt: skip
-    plan = Plan(np.zeros(m, np.bool_), np.empty(m, np.int64), np.empty(v, np.int64), np.zeros(v, np.int64),
+    plan = OpeningPlan(np.zeros(m, np.bool_), np.empty(m, np.int64), np.empty(v, np.int64), np.zeros(v, np.int64),
                 np.zeros(v, np.int64), np.zeros(v, np.bool_), np.zeros(v, np.bool_), np.full(v, np.nan))  # fmt: skip
     for x in range(n):
         move(open_, x, of[x])
@@ -532,7 +532,7 @@ def open_close(table, of, state, cover, tried, annealing):
         if heat > 0.0:
             bar -= heat * np.log(1.0 - draw(random))
         if open_.size[s] > k:
-            gained += _settle(table, open_, plan, s)
+            gained += _move_to_cheaper(table, open_, plan, s)
             s = open_.of[x]
         if seat.size and draw(random) < POOLED:
             c = int(draw(random) ** 2 * seat.size)

@@ -15,7 +15,7 @@ from shoal.kernels import INNER, njit
 from shoal.kernels.tables.eligible import Slots, join, joined
 
 
-class Rows(NamedTuple):
+class ValuedRows(NamedTuple):
     """n rows with t slots and s sensitive columns, and what a group of them needs; every group meets it.
 
     slots, leaf int64[n, t]   as in ``slots``, one line per row
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     distinct: np.ndarray
 
 
-class Groups(NamedTuple):
+class GroupMembers(NamedTuple):
     """group int64[n] label of each row; member[start[g] : start[g + 1]] the rows of g, int64[g + 1] and int64[n];
     price float64[g] what each group costs one row; free bool[n] rows their group can do without (``spare``)."""
 
@@ -57,7 +57,7 @@ class Chained(NamedTuple):
     price: np.ndarray
 
 
-class Look(NamedTuple):
+class SeedNeighborhood(NamedTuple):
     """How the rows around a seed are looked at.
 
     pull  float64    what share of its present cost makes a row preferred
@@ -447,7 +447,7 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
 
 
 @njit(cache=True, nogil=True)
-def settle(slots, leaf, rows, candidates, group, state, size, price):
+def place(slots, leaf, rows, candidates, group, state, size, price):
     """Put rows, one by one, into the candidate where the loss rises least now; group, state, size, price updated.
 
     Only for requirements that a group goes on to meet whatever joins it.  O(r c t).

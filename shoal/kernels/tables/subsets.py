@@ -40,14 +40,14 @@ class GroupLimits(NamedTuple):
     once: bool
 
 
-class Places(NamedTuple):
+class CodePlaces(NamedTuple):
     """Place of each kind in the packed word and in the state's number, int64[m] each."""
 
     shift: np.ndarray
     radix: np.ndarray
 
 
-class Found(NamedTuple):
+class GroupsFound(NamedTuple):
     """Groups by their first kind.
 
     word, number, cost   int64[keep]   the group in its two names, and the cost of all its rows

@@ -12,7 +12,7 @@ from shoal.kernels.tables.multipliers import BoundedRows, Tight, take
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
 
 
-class Lattice(NamedTuple):
+class CellsInLattice(NamedTuple):
     """A table of m cells and d columns in the lattice of its columns' levels.
 
     quasi    int32[m, d]   codes
@@ -48,15 +48,19 @@ class Need(NamedTuple):
     per_value: bool
 
 
-class Prices(NamedTuple):
-    """price float64[m], order int64[m] the cells by falling price (any order in mode 0), active bool[m]."""
+# what a pass over the lattice looks for; see ``sweep``
+CHEAPEST, LEAST_SLACK, SHARED_SLACK, LEAST_AT_NODE, TIGHT_CLASSES, SLACK_WITH_VALUES, EXCESS = range(7)
+
+
+class CellPrices(NamedTuple):
+    """price float64[m], order int64[m] the cells by falling price (any order for CHEAPEST), active bool[m]."""
 
     price: np.ndarray
     order: np.ndarray
     active: np.ndarray
 
 
-class Least(NamedTuple):
+class SweepResult(NamedTuple):
     """What a pass over the lattice lowers or writes down: out float64[m], at_node float64[nodes] or a sum float64[1],
     and classes."""
 
@@ -321,20 +325,22 @@ def _lower(inside, b, e, need, prices, asleep, dearest, out):
 def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
-    lattice, need, prices, least_of  ``Lattice``, ``Need``, ``Prices``, ``Least``
+    lattice, need, prices, least_of  ``CellsInLattice``, ``Need``, ``CellPrices``, ``SweepResult``
     fixed int64[f]  levels of the first f columns
     budget int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
-    mode 0: out = cost c of the cheapest class that counts
-    mode 1: out = least slack K c - (price + prices of the K - 1 dearest others)
-    mode 2: the same for active cells, divided by min(K, active rows of the class)
-    mode 3: out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of ``columns``, is
-            lowered to the least K c - (K dearest prices) of the node's classes that count and have one below some out
-    mode 4: out stays as it is; every class that counts, once, and has K c - K (the dearest mean) below some out is
-            written to ``tight``, with its dearest cells; -1 when there is no room in it
-    mode 5: out = least K c - K (the dearest mean of K rows or more, the cell's among them, with distinct[0] values of
-            column 0), but of a class without any that is below some out
-    mode 6: out stays as it is, at 0; at_node[0] rises, for every class that counts, once, by the most by which K rows
-            or more, with distinct[0] values of column 0, are above its cost, where that is above 0
+    mode  CHEAPEST            out = cost c of the cheapest class that counts
+          LEAST_SLACK         out = least slack K c - (price + prices of the K - 1 dearest others)
+          SHARED_SLACK        the same for active cells, divided by min(K, active rows of the class)
+          LEAST_AT_NODE       out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of
+                              ``columns``, is lowered to the least K c - (K dearest prices) of the node's classes that
+                              count and have one below some out
+          TIGHT_CLASSES       out stays as it is; every class that counts, once, and has K c - K (the dearest mean)
+                              below some out is written to ``tight``, with its dearest cells; -1 when there is no room
+          SLACK_WITH_VALUES   out = least K c - K (the dearest mean of K rows or more, the cell's among them, with
+                              distinct[0] values of column 0), but of a class without any that is below some out
+          EXCESS              out stays as it is, at 0; at_node[0] rises, for every class that counts, once, by the most
+                              by which K rows or more, with distinct[0] values of column 0, are above its cost, where
+                              that is above 0
 
     A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
     level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
@@ -364,7 +370,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     seen, high = np.empty(max(group, 1), np.int64), np.empty(max(group, 1))
     mixes = s > 0 and not per_value and distinct[0] > 1
     value, none = np.zeros(m, np.int64), np.empty(0, np.int64)
-    if mode == 6 and mixes:
+    if mode == EXCESS and mixes:
         for i in range(m):
             value[i] = sensitive[i, 0]
     asked = BoundedRows(count, value, np.int64(distinct[0]) if mixes else 1, group)
@@ -384,8 +390,8 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
         turn[p] += 1
         inside = cells[p + 1]
         dear, kth, share, bar = 0.0, 0.0, 1.0, here_cost
-        if mode:
-            if mode == 2:
+        if mode != CHEAPEST:
+            if mode == SHARED_SLACK:
                 share = _awake(inside, b, e, active, count, group)
                 if share == 0.0:
                     continue
@@ -394,7 +400,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
             bar = bar / share if bar > 0 else bar
         lowers = False
         for i in range(b, e):
-            if out[inside[i]] > bar and (mode != 2 or active[inside[i]]):
+            if out[inside[i]] > bar and (mode != SHARED_SLACK or active[inside[i]]):
                 lowers = True
                 break
         if not lowers:
@@ -407,26 +413,26 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
             p += 1
             first[p], last[p], spent[p], level[p], parts[p], turn[p] = b, e, here_cost, -1, 0, 0
             continue
-        if mode == 0:
+        if mode == CHEAPEST:
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
             continue
-        if (mode == 4 or mode == 6) and not _lowest(inside, b, e, lattice, level):
+        if mode in (TIGHT_CLASSES, EXCESS) and not _lowest(inside, b, e, lattice, level):
             continue
-        if mode == 6:
+        if mode == EXCESS:
             at_node[0] += max(take(inside, b, e, here_cost, asked, price, seen, none), 0.0)
             continue
-        if mode >= 4 and mixes:
+        if mode >= TIGHT_CLASSES and mixes:
             _tops(inside, b, e, sensitive, distinct[0], seen)
             bar = group * (here_cost - _mean(inside, b, e, need, price, seen, seen[0], 0))
-        if mode == 5 and mixes:
+        if mode == SLACK_WITH_VALUES and mixes:
             _of_each_value(inside, b, e, need, price, here_cost, seen, out)
             continue
-        if mode == 3 or mode == 4:
+        if mode in (LEAST_AT_NODE, TIGHT_CLASSES):
             node = np.int64(0)
             for y in range(d):
                 node = node * height[columns[y]] + level[y]
-            if mode == 3:
+            if mode == LEAST_AT_NODE:
                 at_node[node] = min(at_node[node], bar)
                 continue
             lowers = False
@@ -435,5 +441,5 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
             if lowers and not _noted(tight, inside, b, e, node, here_cost, need, distinct[0] if mixes else 1):
                 return -1
             continue
-        _lower(inside, b, e, need, prices, mode == 2, (here_cost, dear, kth, share, seen, high), out)
+        _lower(inside, b, e, need, prices, mode == SHARED_SLACK, (here_cost, dear, kth, share, seen, high), out)
     return budget

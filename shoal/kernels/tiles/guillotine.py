@@ -21,7 +21,7 @@ WIDEST, MEDIAN, MONDRIAN, PROPORTIONAL = 0, 1, 2, 3
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 
 
-class Points(NamedTuple):
+class OrderedPoints(NamedTuple):
     """n points and their two orders.
 
     x, y        float64[n]  coordinates
@@ -229,7 +229,7 @@ TILES, MAX, PERIMETER = 0, 1, 2
 IMPOSSIBLE = -1e300
 
 
-class Program(NamedTuple):
+class RectangleProgram(NamedTuple):
     """What the dynamic program over one cell of n points writes, along nx and ny lines, at most ``most`` each.
 
     bx, by  int64[n]          bin of each point
@@ -247,7 +247,7 @@ class Program(NamedTuple):
     rects: np.ndarray
 
     @classmethod
-    def of(cls, n: int, nx: int, ny: int) -> Program:
+    def of(cls, n: int, nx: int, ny: int) -> RectangleProgram:
         """Room for n points along at most nx and ny lines."""
         size = nx * (nx + 1) * ny * (ny + 1) // 4
         return cls(
@@ -361,11 +361,11 @@ def _carved(choice, most, rows, sums, box, scale, stack, rects):
 def guillotine(points, lo, hi, k, cap, objective, most, program):
     """Best value over the guillotine partitions of the points in slice [lo, hi), along at most ``most`` lines per axis.
 
-    points       ``Points``;  lo, hi int64 the cell's slice of both orders
+    points       ``OrderedPoints``;  lo, hi int64 the cell's slice of both orders
     k, cap       least weight of a tile, and the weight above which a tile is penalized (TILES) by its excess
     objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile;
                  PERIMETER: least half perimeter times weight
-    program         ``Program``, written
+    program         ``RectangleProgram``, written
     returns      number of tiles (0: not even the whole cell weighs k), number of bins nx, ny, weight of the heaviest
                  tile, sum of weight times half perimeter (km if geographic)
 

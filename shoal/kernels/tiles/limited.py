@@ -38,7 +38,7 @@ class ValueColumns(NamedTuple):
     unit: np.ndarray
 
 
-class Required(NamedTuple):
+class TileRequirement(NamedTuple):
     """What a tile must hold: weight k, and the values of places as the columns ask for them."""
 
     k: int
@@ -235,7 +235,7 @@ def limited(points, k, rules, columns, rule, lam, sides):
         stack[0, e] = -1
     sp, m, cuts = 1, 0, 0
     limit = _longest(sides)
-    required, ranking = Required(k, rules, columns), Ranking(rule, lam, limit)
+    required, ranking = TileRequirement(k, rules, columns), Ranking(rule, lam, limit)
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]

@@ -142,16 +142,16 @@ def said(level: float, *, up: bool) -> str:
     return f"{float(text) + (last if up else -last):.6g}"
 
 
-def at_least(model: Any, name: str, low: float, *, whole: bool = False) -> None:
-    """PolicyError unless a parameter is a finite number of at least low; numpy's whole numbers become Python's."""
+def at_least_one(model: Any, name: str, *, whole: bool = False) -> None:
+    """PolicyError unless a parameter is a finite number of at least 1; numpy's whole numbers become Python's."""
     value = getattr(model, name)
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = int(value)
         object.__setattr__(model, name, value)
     wrong_kind = isinstance(value, bool) or not isinstance(value, int if whole else (int, float))
-    if wrong_kind or not value >= low or value == math.inf:
+    if wrong_kind or not value >= 1 or value == math.inf:
         kind = "a whole number" if whole else "a number"
-        raise PolicyError(f"{model.name}: {name} is {value!r}, and it has to be {kind}, at least {low}")
+        raise PolicyError(f"{model.name}: {name} is {value!r}, and it has to be {kind}, at least 1")
 
 
 def above_zero(model: Any, name: str, most: float = math.inf, says: str = "a number above 0") -> None:

@@ -8,7 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, said, whole_share
+from shoal.model.privacy.base import (
+    CLOSE,
+    Implied,
+    Measure,
+    Model,
+    above_zero,
+    at_least_one,
+    least_size,
+    said,
+    whole_share,
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +34,7 @@ class LDiversity(Model):
     simple: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        at_least(self, "l", 1, whole=True)
+        at_least_one(self, "l", whole=True)
 
     @property
     def most(self) -> float:
@@ -56,7 +66,7 @@ class DistinctLDiversity(Model):
     simple: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        at_least(self, "l", 1, whole=True)
+        at_least_one(self, "l", whole=True)
 
     def words(self) -> str:
         return f"every group has at least {self.l} different values"
@@ -83,7 +93,7 @@ class EntropyLDiversity(Model):
     source: ClassVar[str] = "Machanavajjhala et al. 2007"
 
     def __post_init__(self) -> None:
-        at_least(self, "l", 1)
+        at_least_one(self, "l")
 
     def words(self) -> str:
         return f"the entropy of every group is at least log {self.l:g}"
@@ -143,7 +153,7 @@ class RecursiveLDiversity(Model):
     weaker = max
 
     def __post_init__(self) -> None:
-        at_least(self, "l", 1, whole=True)
+        at_least_one(self, "l", whole=True)
         above_zero(self, "c")
 
     def words(self) -> str:
@@ -200,7 +210,7 @@ class SimultaneousLDiversity(Model):
     speaks: ClassVar[str] = "tuples"
 
     def __post_init__(self) -> None:
-        at_least(self, "l", 1, whole=True)
+        at_least_one(self, "l", whole=True)
 
     def words(self) -> str:
         return f"every row lies in {self.l} rows of its group that differ pairwise in every sensitive column"

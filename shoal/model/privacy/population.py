@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least, named, said
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least_one, named, said
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class KMap(Model):
     speaks: ClassVar[str] = "population"
 
     def __post_init__(self) -> None:
-        at_least(self, "k", 1, whole=True)
+        at_least_one(self, "k", whole=True)
 
     def words(self) -> str:
         return f"what every group publishes fits at least {self.k} rows of the population"

@@ -8,7 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model.cards import several
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero, at_least, least_size, said, whole_share
+from shoal.model.privacy.base import (
+    CLOSE,
+    Implied,
+    Measure,
+    Model,
+    above_zero,
+    at_least_one,
+    least_size,
+    said,
+    whole_share,
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +34,7 @@ class KAnonymity(Model):
     simple: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        at_least(self, "k", 1, whole=True)
+        at_least_one(self, "k", whole=True)
 
     def words(self) -> str:
         return f"every group has at least {self.k} rows" if self.k > 1 else "no size of a group is asked"
@@ -53,7 +63,7 @@ class AlphaKAnonymity(Model):
     weaker = max
 
     def __post_init__(self) -> None:
-        at_least(self, "k", 1, whole=True)
+        at_least_one(self, "k", whole=True)
         above_zero(self, "alpha", 1, "a share, above 0 and at most 1")
 
     @property

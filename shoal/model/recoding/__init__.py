@@ -14,30 +14,30 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+from shoal.model.recoding.column import ColumnRecoding, Labels, PublishedColumn, Slot
 from shoal.model.recoding.levels import FORBIDDEN, Levels
-from shoal.model.recoding.ranges import Grid, Ranges, Sets
+from shoal.model.recoding.ranges import RangeGrid, Ranges, Sets
 from shoal.model.recoding.regions import AREAS, Regions
 
 __all__ = [
     "AREAS",
     "FORBIDDEN",
     "ColumnRecoding",
-    "Grid",
     "Labels",
     "Levels",
-    "Published",
+    "PublishedCodes",
+    "PublishedColumn",
+    "RangeGrid",
     "Ranges",
     "Recoding",
     "Regions",
     "Sets",
-    "Shown",
     "Slot",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedCodes:
     """What each group publishes: int32[g, d] twice.
 
     levels columns: ``first`` the level, ``second`` the class at that level.
@@ -69,7 +69,7 @@ class Recoding:
         found = tuple(c for c in self.columns if isinstance(c, Levels))
         return found if len(found) == len(self.columns) else None
 
-    def publish(self, histogram: Histogram, partition: Partition) -> Published:
+    def publish(self, histogram: Histogram, partition: Partition) -> PublishedCodes:
         """The published value of every group in every column.  O(p d h) for p triples."""
         g, d = partition.groups, len(self.columns)
         first, second = np.zeros((g, d), np.int32), np.zeros((g, d), np.int32)
@@ -79,11 +79,11 @@ class Recoding:
                 name = histogram.quasi_names[j]
                 raise PolicyError(f"the hierarchy of {name!r} has no common root, so some groups cannot be published")
             first[:, j], second[:, j] = found
-        return Published(first, second)
+        return PublishedCodes(first, second)
 
     def at_levels(
         self, histogram: Histogram, partition: Partition, levels: Mapping[str, int], starred: bool = False
-    ) -> Published:
+    ) -> PublishedCodes:
         """Every group at its column's level, at the top where its rows have different classes there.
 
         levels   of every column, by name; starred  the last group is a block of rows starred whole
@@ -97,14 +97,14 @@ class Recoding:
             agree[-1] &= not starred
             first[:, j] = np.where(agree, level, column.levels - 1)
             second[:, j] = column.node[first[:, j], code[partition.start]]
-        return Published(first, second)
+        return PublishedCodes(first, second)
 
-    def shown(self, histogram: Histogram, partition: Partition, published: Published, j: int) -> Shown:
+    def shown(self, histogram: Histogram, partition: Partition, published: PublishedCodes, j: int) -> PublishedColumn:
         """What the groups publish in one column."""
         first, second = published.first[:, j], published.second[:, j]
-        return Shown(first, second, partition.group, partition.cell, histogram.quasi[:, j])
+        return PublishedColumn(first, second, partition.group, partition.cell, histogram.quasi[:, j])
 
-    def losses(self, histogram: Histogram, partition: Partition, published: Published | None = None) -> np.ndarray:
+    def losses(self, histogram: Histogram, partition: Partition, published: PublishedCodes | None = None) -> np.ndarray:
         """float64[g, d]: weighted loss of one row of each group in each column."""
         published = published or self.publish(histogram, partition)
         out = np.zeros(published.first.shape)
@@ -127,7 +127,7 @@ class Recoding:
         )
         return total * (1 - 1e-12) / max(histogram.rows * len(self.columns), 1)
 
-    def cost(self, histogram: Histogram, partition: Partition, published: Published | None = None) -> float:
+    def cost(self, histogram: Histogram, partition: Partition, published: PublishedCodes | None = None) -> float:
         """The loss of a partition in this recoding's unit: int for stars, mean over rows and columns for ncp."""
         total = float((self.losses(histogram, partition, published).sum(axis=1) * partition.sizes).sum())
         if self.unit == "stars":

@@ -18,7 +18,7 @@ Line = Callable[[], np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class PublishedColumn:
     """What the groups of a partition publish in one column.
 
     first, second  int[g]  levels: the level, and the class there; ranges: lowest and highest end; sets: number of
@@ -160,37 +160,37 @@ class ColumnRecoding(ABC):
 
     @abstractmethod
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """(first, second) of ``Shown`` for every group; None where some group has no common root.
+        """(first, second) of ``PublishedColumn`` for every group; None where some group has no common root.
 
         group, code int[p] sorted by group; start int[g] where each group begins
         """
 
     @abstractmethod
-    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+    def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
         """float64[g]: loss of one row of each group; someone int[g] a code that each holds."""
 
     @abstractmethod
-    def exact(self, shown: Shown) -> np.ndarray:
+    def exact(self, shown: PublishedColumn) -> np.ndarray:
         """bool[g]: published as the value itself."""
 
-    def starred(self, shown: Shown) -> np.ndarray:
+    def starred(self, shown: PublishedColumn) -> np.ndarray:
         """bool[g]: published as a star."""
         return np.zeros(shown.groups, bool)
 
-    def height(self, shown: Shown) -> np.ndarray:
+    def height(self, shown: PublishedColumn) -> np.ndarray:
         """float64[g]: share of the way up from the value to the star."""
         return (~self.exact(shown)).astype(float)
 
     @abstractmethod
-    def numbers(self, shown: Shown) -> np.ndarray:
+    def numbers(self, shown: PublishedColumn) -> np.ndarray:
         """int64[g]: equal exactly where what is published is equal."""
 
     @abstractmethod
-    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+    def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
         """float64[g]: rows of the table that lie in what each group publishes; held float64[size] rows of each code."""
 
     @abstractmethod
-    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+    def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
         """bool[size, x]: which codes lie in what the groups ``of`` int[x] publish."""
 
     @abstractmethod
@@ -232,7 +232,7 @@ class ColumnRecoding(ABC):
 
     @abstractmethod
     def texts(
-        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+        self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
         """(int64[g] text of each group, the texts, the code that each publishes unchanged or -1).
 

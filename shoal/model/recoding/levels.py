@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.notation import Members
-from shoal.model.recoding.column import ColumnRecoding, Labels, Line, Shown, Slot
+from shoal.model.recoding.column import ColumnRecoding, Labels, Line, PublishedColumn, Slot
 
 FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise
 
@@ -147,28 +147,28 @@ class Levels(ColumnRecoding):
             done |= now
         return (first, second) if done.all() else None
 
-    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+    def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
         """Loss of the class."""
         out: np.ndarray = self.loss[shown.first, someone]
         return out
 
-    def exact(self, shown: Shown) -> np.ndarray:
+    def exact(self, shown: PublishedColumn) -> np.ndarray:
         """Level 0."""
         return np.asarray(shown.first == 0)
 
-    def starred(self, shown: Shown) -> np.ndarray:
+    def starred(self, shown: PublishedColumn) -> np.ndarray:
         """The last level, where there is one above the values."""
         return np.asarray(shown.first == self.levels - 1) & (self.levels > 1)
 
-    def height(self, shown: Shown) -> np.ndarray:
+    def height(self, shown: PublishedColumn) -> np.ndarray:
         """The level, over the number of levels above the values."""
         return np.asarray(shown.first / max(self.levels - 1, 1))
 
-    def numbers(self, shown: Shown) -> np.ndarray:
+    def numbers(self, shown: PublishedColumn) -> np.ndarray:
         """Level and class."""
         return shown.first.astype(np.int64) * max(self.size, 1) + shown.second
 
-    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+    def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
         """Rows of the class."""
         out = np.zeros(shown.groups)
         for level in range(self.levels):
@@ -176,7 +176,7 @@ class Levels(ColumnRecoding):
             out[here] = np.bincount(self.node[level], weights=held)[shown.second[here]]
         return out
 
-    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+    def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
         """Codes of the class."""
         out = np.zeros((self.size, of.size), bool)
         for level in range(self.levels):
@@ -260,7 +260,7 @@ class Levels(ColumnRecoding):
         return [Slot("tree", of, loss, parent)]
 
     def texts(
-        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+        self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
         """Values as they are, classes by their labels, the root a star."""
         width = max(self.size, int(shown.second.max(initial=0)) + 1)

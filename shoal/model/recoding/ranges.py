@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.model.notation import Members, of_ranges, range_text, set_text, single
-from shoal.model.recoding.column import ColumnRecoding, Labels, Line, Shown, Slot
+from shoal.model.recoding.column import ColumnRecoding, Labels, Line, PublishedColumn, Slot
 
 BITS = 60  # of a slot
 
@@ -42,19 +42,19 @@ class Sets(ColumnRecoding):
         first = np.bincount(pair // max(self.size, 1), minlength=start.size)
         return first, np.full(start.size, -1)
 
-    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+    def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
         """Values beyond the first."""
         return np.asarray((shown.first - 1) / max(self.size - 1, 1))
 
-    def exact(self, shown: Shown) -> np.ndarray:
+    def exact(self, shown: PublishedColumn) -> np.ndarray:
         """One value."""
         return np.asarray(shown.first == 1)
 
-    def starred(self, shown: Shown) -> np.ndarray:
+    def starred(self, shown: PublishedColumn) -> np.ndarray:
         """The full set, which is published as a star."""
         return np.asarray((shown.first == self.size) & (self.size > 1))
 
-    def numbers(self, shown: Shown) -> np.ndarray:
+    def numbers(self, shown: PublishedColumn) -> np.ndarray:
         """Equal exactly for equal sets.  Refined by one element at a time; O(total size log groups)."""
         group, code = shown.present
         groups = shown.groups
@@ -68,12 +68,12 @@ class Sets(ColumnRecoding):
             number[longer] = groups + fresh + int(number.max()) + 1
         return np.unique(number, return_inverse=True)[1].reshape(-1)
 
-    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+    def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
         """Rows of the values of the set."""
         group, code = shown.present
         return np.bincount(group, weights=held[code], minlength=shown.groups)
 
-    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+    def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
         """Values of the set."""
         out = np.zeros((self.size, of.size), bool)
         groups, code = shown.present
@@ -125,7 +125,7 @@ class Sets(ColumnRecoding):
         return [Slot("set", leaf, unit=unit) for leaf in leaves]
 
     def texts(
-        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+        self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
         """Each group's set, as ``model.notation`` writes it; the full set is a star."""
         group, code = shown.present
@@ -148,7 +148,7 @@ class Sets(ColumnRecoding):
         return index, texts, plain
 
 
-class Grid(NamedTuple):
+class RangeGrid(NamedTuple):
     """Ends to which ranges are widened outwards.
 
     ends       float64[e], rising;  low, high int32[size]: the last end not above a code's position, the first not below
@@ -178,11 +178,11 @@ class Ranges(ColumnRecoding):
     high: np.ndarray
 
     @classmethod
-    def of(cls, position: np.ndarray, weight: float = 1.0, grid: Grid | None = None) -> Ranges:
+    def of(cls, position: np.ndarray, weight: float = 1.0, grid: RangeGrid | None = None) -> Ranges:
         """Positions float[size], rising; grid None: ranges end at the positions themselves."""
         position = np.asarray(position, dtype=np.float64)
         codes = np.arange(position.size, dtype=np.int32)
-        ends, low, high = grid or Grid(position, codes, codes)
+        ends, low, high = grid or RangeGrid(position, codes, codes)
         return cls(size=position.size, weight=weight, position=position, ends=ends, low=low, high=high)
 
     @classmethod
@@ -225,25 +225,25 @@ class Ranges(ColumnRecoding):
         """The ends around the lowest and the highest."""
         return self.low[np.minimum.reduceat(code, start)], self.high[np.maximum.reduceat(code, start)]
 
-    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+    def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
         """Width."""
         return self.between(shown.first, shown.second)
 
-    def exact(self, shown: Shown) -> np.ndarray:
+    def exact(self, shown: PublishedColumn) -> np.ndarray:
         """Both ends are one."""
         return np.asarray(shown.first == shown.second)
 
-    def numbers(self, shown: Shown) -> np.ndarray:
+    def numbers(self, shown: PublishedColumn) -> np.ndarray:
         """Both ends."""
         return shown.first.astype(np.int64) * max(self.ends.size, 1) + shown.second
 
-    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+    def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
         """Rows of the codes from end to end."""
         upto = np.concatenate([[0.0], np.cumsum(held)])
         low, high = self.codes(shown.first, shown.second)
         return np.asarray(upto[high + 1] - upto[low])
 
-    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+    def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
         """Codes from end to end."""
         code = np.arange(self.size)[:, None]
         low, high = self.codes(shown.first[of], shown.second[of])
@@ -311,7 +311,7 @@ class Ranges(ColumnRecoding):
         return [Slot("line", leaf, ends, unit=self.weight / self.span)]
 
     def texts(
-        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+        self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
         """``model.notation`` of both ends, a value by itself where they are one."""
         width = max(self.size, int(shown.second.max(initial=0)) + 1)

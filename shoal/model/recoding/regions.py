@@ -13,7 +13,7 @@ import numpy as np
 from shoal.model.connected import Network
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import set_text
-from shoal.model.recoding.column import ColumnRecoding, Labels, Shown, Slot
+from shoal.model.recoding.column import ColumnRecoding, Labels, PublishedColumn, Slot
 from shoal.model.recoding.levels import Levels
 from shoal.model.recoding.ranges import BITS
 
@@ -21,7 +21,7 @@ AREAS = 1000  # of a graph for which the cheapest sets are sought; beyond, group
 NONE = 2**60  # weight of a set that is not connected
 
 
-class Cover(NamedTuple):
+class AreaSet(NamedTuple):
     """What a group publishes: areas, none for a star, and what a row of the group loses."""
 
     loss: float
@@ -35,7 +35,7 @@ class Covers:
     """
 
     def __init__(self, network: Network, place: np.ndarray) -> None:
-        self.found: list[Cover] = []
+        self.found: list[AreaSet] = []
         self._network, self._place, self._lock = network, place, Lock()
         self._whole = max(float(network.weight.sum()) - 1, 1)
         self._of_codes: dict[bytes, int] = {}
@@ -58,7 +58,7 @@ class Covers:
                 name = int(codes[0]) if codes.size == 1 else areas
                 self._of_codes[key] = self._numbers.setdefault(name, len(self.found))
                 if self._of_codes[key] == len(self.found):
-                    self.found.append(Cover(0.0 if codes.size == 1 else own, areas))
+                    self.found.append(AreaSet(0.0 if codes.size == 1 else own, areas))
             return self._of_codes[key]
 
     def ends(self, number: int) -> frozenset[int]:
@@ -126,15 +126,15 @@ class Regions(ColumnRecoding):
         first = [self.covers.number(codes) for codes in np.split(pair % max(self.size, 1), at[1:])]
         return np.array(first, np.int32), np.full(start.size, -1)
 
-    def lost(self, shown: Shown, someone: np.ndarray) -> np.ndarray:
+    def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
         """Of the set."""
         return np.array([cover.loss for cover in self.covers.found])[shown.first]
 
-    def exact(self, shown: Shown) -> np.ndarray:
+    def exact(self, shown: PublishedColumn) -> np.ndarray:
         """One code."""
         return self._counts(shown) == 1
 
-    def starred(self, shown: Shown) -> np.ndarray:
+    def starred(self, shown: PublishedColumn) -> np.ndarray:
         """No set has them all, or only the set of all areas."""
         return np.array([not cover.areas for cover in self.covers.found])[shown.first] & ~self.exact(shown)
 
@@ -146,18 +146,18 @@ class Regions(ColumnRecoding):
             out[first:last] = [area in ends for area in self.place[code[first:last]].tolist()]
         return out
 
-    def _counts(self, shown: Shown) -> np.ndarray:
+    def _counts(self, shown: PublishedColumn) -> np.ndarray:
         return np.bincount(shown.present[0], minlength=shown.groups)
 
-    def numbers(self, shown: Shown) -> np.ndarray:
+    def numbers(self, shown: PublishedColumn) -> np.ndarray:
         """Of the sets."""
         return shown.first.astype(np.int64)
 
-    def inside(self, shown: Shown, held: np.ndarray) -> np.ndarray:
+    def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
         """Rows of the areas of the set."""
         return np.asarray(held @ self.members(shown, np.arange(shown.groups)))
 
-    def members(self, shown: Shown, of: np.ndarray) -> np.ndarray:
+    def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
         """Codes whose areas are in the set."""
         used, inverse = np.unique(shown.first[of], return_inverse=True)
         areas = np.zeros((len(self.names) + 1, used.size), bool)  # the last line: a missing value
@@ -222,7 +222,7 @@ class Regions(ColumnRecoding):
         return [first, *(Slot("further areas", leaf) for leaf in leaves[1:])]
 
     def texts(
-        self, shown: Shown, values: Sequence[str | None], labels: Labels | None, star: str
+        self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
         """The set of areas; a value by itself as it is; a star."""
         distinct, at, index = np.unique(shown.first, return_index=True, return_inverse=True)

@@ -19,7 +19,7 @@ from shoal.problems.gathering import exact, search
 from shoal.problems.gathering import search as prices
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
 from shoal.problems.gathering.result import SECONDS, Gathering, check, setup_of
-from shoal.problems.gathering.search import Distances, Problem, procedure_one, three_step, tight
+from shoal.problems.gathering.search import Distances, GatherProblem, procedure_one, three_step, tight
 from shoal.problems.gathering.space import Space, space_of
 from shoal.problems.gathering.threshold import Clusters
 from shoal.problems.threads import heard
@@ -44,7 +44,7 @@ class CellularAsk:
     until    clock reading at which no further round of the search begins; None: one round
     """
 
-    problem: Problem
+    problem: GatherProblem
     left_out: int
     effort: str
     improve: bool
@@ -153,7 +153,7 @@ METHODS: dict[str, Callable[[CellularAsk], CellularAnswer]] = {
 }
 
 
-def _plain(ask: CellularAsk, name: str) -> Problem:
+def _plain(ask: CellularAsk, name: str) -> GatherProblem:
     p = ask.problem
     if p.r > 1 or ask.left_out or p.max_diameter is not None or p.diversity is not None:
         raise PolicyError(f"method {name!r} takes set-up costs alone; use 'search' or 'three_step' with r and the rest")
@@ -183,17 +183,20 @@ def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
     return best
 
 
-def _exchange(ask: CellularAsk, found: Clusters, rounds: int = 3) -> Clusters:
+EXCHANGES = 3  # times that points left out and others may change places
+
+
+def _exchange(ask: CellularAsk, found: Clusters) -> Clusters:
     """Left-out points come back and others go, while that pays."""
     p = ask.problem
     best = found
-    for i in range(rounds if ask.improve else 1):
+    for i in range(EXCHANGES if ask.improve else 1):
         back = search.admit(p.space, best.labels.copy(), best.center, np.flatnonzero(best.labels < 0))
         if p.diversity is not None:
             return best
         trial = search.leave_out(p, back, ask.left_out)
         if ask.improve:
-            with within(0.4 + 0.6 * i / rounds, 0.4 + 0.6 * (i + 1) / rounds):
+            with within(0.4 + 0.6 * i / EXCHANGES, 0.4 + 0.6 * (i + 1) / EXCHANGES):
                 trial = search.improve(p, trial, ask.effort, ask.seed)
         if search.penalized(p, trial) >= search.penalized(p, best):
             break
@@ -270,7 +273,7 @@ def cellular(
 
 def _problem(
     space: Space, r: int, setup_costs: Any, max_diameter: Any, diversity: Diversity | None, left_out: int, effort: str
-) -> Problem:
+) -> GatherProblem:
     """The request as the methods take it; InfeasibleError where no clusters of that size or width exist."""
     least = max(r, diversity.smallest) if diversity is not None else r
     if space.n < least:
@@ -282,7 +285,7 @@ def _problem(
     if max_diameter is not None:
         max_diameter = number("max_diameter", max_diameter, "a distance, at least 0", lambda x: x >= 0)
         _feasible_cap(max_diameter, far, least, left_out)
-    return Problem(space, least, setup, near, far, max_diameter, diversity)
+    return GatherProblem(space, least, setup, near, far, max_diameter, diversity)
 
 
 def _paid(setup: np.ndarray) -> float | str:
@@ -350,7 +353,7 @@ def _searched(ask: CellularAsk) -> tuple[str, CellularAnswer]:
     return "search", answer
 
 
-def _cap_met(p: Problem, found: Clusters) -> bool:
+def _cap_met(p: GatherProblem, found: Clusters) -> bool:
     return p.max_diameter is None or float(search.diameters(p.space, found).max(initial=0.0)) <= p.max_diameter
 
 

@@ -19,7 +19,7 @@ from shoal.kernels.gathering import clusters as kernels
 from shoal.model.arguments import array_of, keywords, whole_number
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters, Lists
-from shoal.problems.programs import Constraints, solve
+from shoal.problems.programs import LinearConstraints, solve
 
 LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
 
@@ -210,7 +210,7 @@ def most_kept(
     matrix = csr_array((value, (where, which)), shape=(line, column))
     goal = np.zeros(column)
     goal[t] = -1.0
-    limits = Constraints(matrix, np.array(low), np.array(high))
+    limits = LinearConstraints(matrix, np.array(low), np.array(high))
     found = solve(goal, limits, np.zeros(column), np.concatenate(upper), whole=True)
     return None if found.x is None else np.rint(found.x[:t]).astype(np.int64)
 

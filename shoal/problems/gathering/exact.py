@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from shoal.errors import InputError, PolicyError
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters
-from shoal.problems.programs import Constraints, solve
+from shoal.problems.programs import LinearConstraints, solve
 
 MOST = 200  # points, centers at points
 MOST_ANYWHERE = 30
@@ -22,7 +22,7 @@ SLACK = 1e-9  # of the span of the points
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class BinaryProgram:
     """min cost x, subject to rows with lower and upper limits; all variables 0/1."""
 
     cost: np.ndarray
@@ -40,7 +40,7 @@ class Program:
         matrix = csr_array((values, (which, columns)), shape=(len(self.rows), self.cost.size))
         low, high = (np.array([row[i] for row in self.rows]) for i in (2, 3))
         none, one = np.zeros(self.cost.size), np.ones(self.cost.size)
-        found = solve(self.cost / unit, Constraints(matrix, low, high), none, one, whole=True, seconds=seconds)
+        found = solve(self.cost / unit, LinearConstraints(matrix, low, high), none, one, whole=True, seconds=seconds)
         return (None if found.x is None else np.round(found.x)), found.bound * unit, found.finished
 
 
@@ -92,7 +92,7 @@ def _cover(
         rows += [(np.array([k, j]), np.array([1.0, -1.0]), -np.inf, 0.0) for k in own]
     if most is not None:
         rows.append((np.arange(m), np.ones(m), 0.0, most))
-    found, _, finished = Program(np.zeros(m + x.size), rows).solve(seconds)
+    found, _, finished = BinaryProgram(np.zeros(m + x.size), rows).solve(seconds)
     if found is None:
         return None, finished
     chosen = found[x] > 0.5
@@ -204,7 +204,7 @@ def cellular_exact(
     rows = offers.rows + [(np.array(x), np.ones(len(x)), 0.0, 1.0) for x in offers.by_point if x]
     every = np.array([k for x in offers.by_point for k in x])
     rows.append((every, np.ones(every.size), n - left_out, n))
-    found, bound, finished = Program(np.array(offers.cost), rows).solve(seconds)
+    found, bound, finished = BinaryProgram(np.array(offers.cost), rows).solve(seconds)
     if found is None:
         return None, np.inf if finished else max(bound, 0.0)
     return _clusters(*offers.clusters(found, n), distances), max(bound, 0.0)

@@ -13,9 +13,9 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import Effort, recorded, renamed
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.metric import Metric
-from shoal.problems.gathering import exact, remote
+from shoal.problems.gathering import exact, local_search
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, cores, repair
-from shoal.problems.gathering.remote import better, local, nearer, rejoin, trimmed
+from shoal.problems.gathering.local_search import better, local, nearer, rejoin, trimmed
 from shoal.problems.gathering.result import SECONDS, Gathering, check
 from shoal.problems.gathering.space import SAFE, Space, space_of
 from shoal.problems.gathering.threshold import (
@@ -131,7 +131,7 @@ def by_exact(ask: GatherAsk) -> GatherAnswer:
     radius = np.zeros(len(center))
     np.maximum.at(radius, labels[kept], np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1)))
     rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
-    middle, other = remote.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
+    middle, other = local_search.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
     center = np.where((other < radius)[:, None], middle, center)
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
@@ -294,12 +294,12 @@ def _bound(ask: GatherAsk, answer: GatherAnswer) -> tuple[float, str]:
 
 def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, float]:
     """Free centers: the widest balls made smaller, from this answer and from one that starts at the best discs."""
-    bound, discs = remote.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
+    bound, discs = local_search.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
     goal = bound * (1 + 1e-9)
-    best, middle = remote.polish(ask.space, found, ask.r, goal)
+    best, middle = local_search.polish(ask.space, found, ask.r, goal)
     if discs and name == "local" and best.radius > goal * 1.0001:
-        again = local(ask.space, ask.r, ask.left_out, ask.lists, preset=remote.preset(ask.space, ask.r, discs))
-        other, other_middle = remote.polish(ask.space, again, ask.r, goal)
+        again = local(ask.space, ask.r, ask.left_out, ask.lists, preset=local_search.preset(ask.space, ask.r, discs))
+        other, other_middle = local_search.polish(ask.space, again, ask.r, goal)
         allowed = ask.most is None or other.center.size <= ask.most
         if allowed and other.radius < best.radius:
             best, middle = other, other_middle
@@ -331,7 +331,7 @@ def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gat
     if not ask.at_points:
         x = space.coordinates
         assert x is not None
-        middle, _ = remote.recenter(x, best.labels, best.center.size, best.center)
+        middle, _ = local_search.recenter(x, best.labels, best.center.size, best.center)
     return _result(ask, best, name, bound, why, middle, proved=proved, extra={"r": asked, "repaired": missing})
 
 

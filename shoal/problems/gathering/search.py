@@ -46,7 +46,7 @@ EXCESS = 1e3  # cost of a point per unit of diameter above the cap
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class GatherProblem:
     """Everything the search needs, made once.
 
     near, far  int64[n, w], float64[n, w]: nearest points
@@ -61,7 +61,7 @@ class Problem:
     diversity: Diversity | None = None
 
     @property
-    def rules(self) -> pairs.Rules:
+    def rules(self) -> pairs.ClusterRules:
         """The constraints as the kernels take them."""
         d = self.diversity
         n = self.space.n
@@ -69,7 +69,7 @@ class Problem:
         share = np.zeros(0) if d is None else np.array([1 / l for l in d.frequency])
         distinct = np.zeros(0, np.int64) if d is None else np.array(d.distinct, np.int64)
         limit = np.inf if self.max_diameter is None else self.max_diameter
-        return pairs.Rules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
+        return pairs.ClusterRules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
 
     def largest(self, found: Clusters) -> int:
         """How many points two clusters that are searched together may have."""
@@ -77,7 +77,7 @@ class Problem:
         return int(min(max(6 * self.r, 5 * usual, 48), max(LARGEST, 3 * self.r), self.space.n))
 
 
-def greedy(problem: Problem, out: np.ndarray) -> Clusters:
+def greedy(problem: GatherProblem, out: np.ndarray) -> Clusters:
     """Clusters where they are cheapest a point, again and again; who remains joins where that costs least.
 
     out  bool[n]  points left out
@@ -128,7 +128,7 @@ def finish(space: Space, owner: np.ndarray, center: np.ndarray) -> Clusters:
     return Clusters(labels, center, away)
 
 
-def halve(problem: Problem, found: Clusters) -> Clusters:
+def halve(problem: GatherProblem, found: Clusters) -> Clusters:
     """Clusters of more points than the search takes, cut by distance from their center; free without set-up costs."""
     limit = max(problem.largest(found) // 2, 2 * problem.r)
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
@@ -144,7 +144,7 @@ def halve(problem: Problem, found: Clusters) -> Clusters:
     return finish(problem.space, labels, np.array(center, np.int64))
 
 
-def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: int | None = None) -> Clusters:
+def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> Clusters:
     """The search from a given start; never worse than it.  O(pairs looked at * largest^2) time."""
     space = problem.space
     start = found
@@ -155,17 +155,16 @@ def improve(problem: Problem, found: Clusters, effort: str, seed: int, steps: in
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
     near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
-    pairs.search(space.coded, near, problem.rules, pairs.Budget(largest, 2, LOOKS[effort], 0), owner, center)
+    pairs.search(space.coded, near, problem.rules, pairs.CutBudget(largest, 2, LOOKS[effort], 0), owner, center)
     done(0.5)
-    per = STEPS[effort] if steps is None else steps
-    if per:
+    if STEPS[effort]:
         clusters = max(1, np.unique(owner[owner >= 0]).size)
-        budget = pairs.Budget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, per * clusters, seed)
+        budget = pairs.CutBudget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, STEPS[effort] * clusters, seed)
         pairs.recut(space.coded, problem.near, problem.rules, budget, owner, center)
     return min((start, nearby(problem, finish(space, owner, center))), key=lambda c: penalized(problem, c))
 
 
-def nearby(problem: Problem, found: Clusters) -> Clusters:
+def nearby(problem: GatherProblem, found: Clusters) -> Clusters:
     """Every center moved to the point nearby that makes its cluster cheapest, a member or not, but none left out."""
     space = problem.space
     order = np.argsort(found.labels, kind="stable")
@@ -186,13 +185,13 @@ def radii(found: Clusters) -> np.ndarray:
     return radius
 
 
-def cost(problem: Problem, found: Clusters) -> float:
+def cost(problem: GatherProblem, found: Clusters) -> float:
     """Sum of size times radius, plus set-up costs."""
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
     return float((size * radii(found)).sum() + problem.setup[found.center].sum())
 
 
-def penalized(problem: Problem, found: Clusters) -> float:
+def penalized(problem: GatherProblem, found: Clusters) -> float:
     """The cost, plus the price of diameters above the cap; inf for a cluster that is not eligible."""
     d = problem.diversity
     total = cost(problem, found)
@@ -214,7 +213,7 @@ def diameters(space: Space, found: Clusters) -> np.ndarray:
     return out
 
 
-def leave_out(problem: Problem, found: Clusters, spare: int) -> Clusters:
+def leave_out(problem: GatherProblem, found: Clusters, spare: int) -> Clusters:
     """Drop up to ``spare`` points: the farthest of some clusters, or whole clusters, where that saves most a point."""
     space, r = problem.space, problem.r
     labels = found.labels.copy()

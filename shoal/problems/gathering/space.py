@@ -324,7 +324,7 @@ class Space:
                 far = found[a:b] if in_place else np.empty((todo.size, k))
                 nearest = quick(clusters.nearest_records, self.steps(todo.size * (q + k)))
                 reached = np.full(reached.size, np.inf) if self.exact else reached
-                candidates = clusters.Candidates(which, at, reached)
+                candidates = clusters.PlacesNearby(which, at, reached)
                 sure = nearest(self.coded, rows[todo], candidates, copies, k, part, far)
                 if sure.all():
                     if not in_place:

@@ -41,17 +41,17 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
-from shoal.problems.labels.instance import Cover, Instance, distinct, finish, lower_bound, most_bins, up
+from shoal.problems.labels.instance import BinCoveringInstance, Cover, distinct, finish, lower_bound, most_bins, up
 
 FACTOR_3 = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 7: at most max(k - 1 + largest item, 3k - 3)"
 
 
-def bound_of_theorem_7(given: Instance) -> int:
+def bound_of_theorem_7(given: BinCoveringInstance) -> int:
     """max(k - 1 + largest item, 3k - 3)."""
     return max(given.k - 1 + int(given.sizes.max()), 3 * given.k - 3)
 
 
-def cover_greedily(given: Instance) -> tuple[np.ndarray, int, int]:
+def cover_greedily(given: BinCoveringInstance) -> tuple[np.ndarray, int, int]:
     """Next Fit for covering: (bin of each item, bins closed, bins begun); the bin left open is the last."""
     from shoal.kernels.labels import next_fit
 
@@ -60,7 +60,7 @@ def cover_greedily(given: Instance) -> tuple[np.ndarray, int, int]:
     return label, closed, begun
 
 
-def poured(given: Instance, label: np.ndarray, level: np.ndarray, most: int = -1) -> None:
+def poured(given: BinCoveringInstance, label: np.ndarray, level: np.ndarray, most: int = -1) -> None:
     """The items of the bin left open go one by one to the least loaded of those closed, whose loads are ``level``.
 
     most  once the least load would pass it, the rest go to the bins in turn; -1: never.  Writes label, and level
@@ -74,7 +74,7 @@ def poured(given: Instance, label: np.ndarray, level: np.ndarray, most: int = -1
     label[left] = place
 
 
-def fold_labels(given: Instance) -> np.ndarray:
+def fold_labels(given: BinCoveringInstance) -> np.ndarray:
     """Greedy covering; the leftover joins the least loaded bin as a whole."""
     label, closed, begun = cover_greedily(given)
     if begun > closed:
@@ -82,7 +82,7 @@ def fold_labels(given: Instance) -> np.ndarray:
     return label
 
 
-def spread_labels(given: Instance) -> np.ndarray:
+def spread_labels(given: BinCoveringInstance) -> np.ndarray:
     """Greedy covering; the leftover items go one by one into the least loaded bin while the largest load
     does not grow, and after that to the bins in turn."""
     label, closed, begun = cover_greedily(given)
@@ -92,12 +92,12 @@ def spread_labels(given: Instance) -> np.ndarray:
     return label
 
 
-def fold(given: Instance) -> Cover:
+def fold(given: BinCoveringInstance) -> Cover:
     """Theorem 7: at most max(k - 1 + largest item, 3k - 3), hence 3 times the optimum; O(n) after ordering."""
     return _finish(given, fold_labels(given), "fold", FACTOR_3)
 
 
-def spread(given: Instance) -> Cover:
+def spread(given: BinCoveringInstance) -> Cover:
     """The simplified Spread of section 5; O(n log n).
 
     Every bin gains at most the leftover, which is below k, so Fold's bound holds for it word by word.
@@ -105,7 +105,7 @@ def spread(given: Instance) -> Cover:
     return _finish(given, spread_labels(given), "spread", f"{FACTOR_3}, whose proof covers Spread")
 
 
-def _finish(given: Instance, label: np.ndarray, method: str, theorem: str) -> Cover:
+def _finish(given: BinCoveringInstance, label: np.ndarray, method: str, theorem: str) -> Cover:
     bound = lower_bound(given.sizes, given.k)
     promise = Guarantee(factor=3, additive=0, theorem=theorem)
     details = {"theorem_at_most": bound_of_theorem_7(given)}
@@ -136,7 +136,7 @@ def three_parts(sizes: Sequence[int], k: int) -> list[int]:
     return parts
 
 
-def five_halves_labels(given: Instance, leftover: str = "least loaded") -> np.ndarray:
+def five_halves_labels(given: BinCoveringInstance, leftover: str = "least loaded") -> np.ndarray:
     """The better of Fold and the completed Theorem 9, for an instance in decreasing order.
 
     leftover  "least loaded": one by one;  "thirds": by Lemma 8 to the first three bins, as in the paper
@@ -165,7 +165,7 @@ def five_halves_labels(given: Instance, leftover: str = "least loaded") -> np.nd
     return min(label, folded, key=given.cost)
 
 
-def five_halves(given: Instance) -> Cover:
+def five_halves(given: BinCoveringInstance) -> Cover:
     """Theorem 9, every case: at most 5/2 times the optimum; O(n log n)."""
     bound = lower_bound(given.sizes, given.k)
     promise = Guarantee(factor=2.5, additive=0, theorem=FACTOR_5_2)
@@ -178,13 +178,13 @@ CONFIGURATIONS = 3_000
 COUNTING = 1_000_000  # steps that counting the types may take; beyond, they are estimated from above
 
 
-def scheme(given: Instance, epsilon: float) -> Cover:
+def scheme(given: BinCoveringInstance, epsilon: float) -> Cover:
     """Theorem 10: at most (1 + epsilon)(Opt + k).
 
     Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
     """
     eps = _fraction(epsilon)
-    label = _settled(given)
+    label = _preprocessed(given)
     if label is None:
         label = min(_packings(given, eps, given.k, merge=True), key=lambda found: found[0])[1]
     bound = lower_bound(given.sizes, given.k)
@@ -194,7 +194,7 @@ def scheme(given: Instance, epsilon: float) -> Cover:
     return finish(given, label, "scheme", promise, bound.value, bound.argument, {"epsilon": float(eps)})
 
 
-def bicriteria(given: Instance, epsilon: float) -> Cover:
+def bicriteria(given: BinCoveringInstance, epsilon: float) -> Cover:
     """Theorem 11: at most (1 + epsilon) times the optimum, with bins of (1 - epsilon) k: NOT k-anonymous.
 
     The lower bound is that for bins of (1 - epsilon) k, the promise is against the optimum for bins of k.
@@ -204,7 +204,7 @@ def bicriteria(given: Instance, epsilon: float) -> Cover:
     if eps == 1:
         raise PolicyError("epsilon = 1 would allow empty groups; method 'bicriteria' needs it below 1")
     short = up(given.k * (eps.denominator - eps.numerator), eps.denominator)
-    label = _settled(given)
+    label = _preprocessed(given)
     if label is None:
         found = (p for p in _packings(given, eps / 2, short, merge=False) if p[2] >= short)
         label = min(found, key=lambda p: p[0])[1]
@@ -232,7 +232,7 @@ def _fraction(epsilon: float) -> Fraction:
     return eps
 
 
-def _settled(given: Instance) -> np.ndarray | None:
+def _preprocessed(given: BinCoveringInstance) -> np.ndarray | None:
     """Theorem 10's preprocessing where it gives an optimum at once, else None; sizes are in decreasing order.
 
     Items below k reach k together and some item reaches 3k: Fold, whose other bins stay below 3k, costs that item.
@@ -249,7 +249,9 @@ def _settled(given: Instance) -> np.ndarray | None:
     return None
 
 
-def _packings(given: Instance, eps: Fraction, least: int, merge: bool) -> Iterator[tuple[int, np.ndarray, int]]:
+def _packings(
+    given: BinCoveringInstance, eps: Fraction, least: int, merge: bool
+) -> Iterator[tuple[int, np.ndarray, int]]:
     """(largest load, bin of each item, least load) for the greedy completion of every type.
 
     A type may have as many bins as could hold ``least`` each.

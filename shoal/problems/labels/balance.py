@@ -27,9 +27,9 @@ from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
 from shoal.problems.labels.approximations import FACTOR_5_2, five_halves_labels, poured, spread_labels
 from shoal.problems.labels.instance import (
+    BinCoveringInstance,
     Bound,
     Cover,
-    Instance,
     distinct,
     finish,
     instance,
@@ -79,7 +79,9 @@ class Fillings:
     loads: np.ndarray
 
 
-def list_fillings(given: Instance, values: np.ndarray, counts: np.ndarray, high: int, most: int) -> Fillings | None:
+def list_fillings(
+    given: BinCoveringInstance, values: np.ndarray, counts: np.ndarray, high: int, most: int
+) -> Fillings | None:
     """Every way to fill a bin to k..high, or None when there are more than ``most``."""
     from shoal.kernels.labels import fillings
 
@@ -140,19 +142,21 @@ def _integer_program(
     """How often each filling is used, False when nothing fits, None when undecided."""
     from scipy.sparse import csc_array, csr_array
 
-    from shoal.problems.programs import Constraints, solve
+    from shoal.problems.programs import LinearConstraints, solve
 
     n = len(start) - 1
     matrix = csr_array(csc_array((times.astype(float), kind, start), shape=(len(counts), n)))
     most = np.minimum.reduceat(counts[kind] // times, start[:-1])
-    nothing, rows = np.zeros(n), Constraints(matrix, counts, counts)
+    nothing, rows = np.zeros(n), LinearConstraints(matrix, counts, counts)
     found = solve(nothing, rows, nothing, most, whole=True, seconds=seconds, nodes=nodes)
     if not found.finished:
         return None
     return False if found.x is None else np.rint(found.x).astype(np.int64)
 
 
-def search(given: Instance, label: np.ndarray, bound: Bound, limits: Budget) -> tuple[np.ndarray, Bound, str | None]:
+def search(
+    given: BinCoveringInstance, label: np.ndarray, bound: Bound, limits: Budget
+) -> tuple[np.ndarray, Bound, str | None]:
     """A packing no worse than ``label``, a bound no lower than ``bound``, and what stopped the search (None: nothing).
 
     (1) proved <= optimum <= cost.  (2) proved <= low: an undecided U raises only low, a refuted one both, for a
@@ -202,7 +206,7 @@ def search(given: Instance, label: np.ndarray, bound: Bound, limits: Budget) -> 
 
 
 def _decide(
-    given: Instance,
+    given: BinCoveringInstance,
     values: np.ndarray,
     counts: np.ndarray,
     high: int,
@@ -262,7 +266,9 @@ AUTO = Budget(
 )  # counted, not timed: the same answer every time
 
 
-def balanced(given: Instance, m: int, low: int, high: int, budget: int = VISITS) -> tuple[np.ndarray, int, int, int]:
+def balanced(
+    given: BinCoveringInstance, m: int, low: int, high: int, budget: int = VISITS
+) -> tuple[np.ndarray, int, int, int]:
     """Decreasing sizes into m bins with loads in low..high if that succeeds.
 
     returns  (bin of each item, least load, largest load, budget left)
@@ -277,7 +283,7 @@ def balanced(given: Instance, m: int, low: int, high: int, budget: int = VISITS)
     return label, min(level.tolist()), max(level.tolist()), budget
 
 
-def filled(given: Instance, high: int, target: int, budget: int) -> tuple[np.ndarray, int]:
+def filled(given: BinCoveringInstance, high: int, target: int, budget: int) -> tuple[np.ndarray, int]:
     """Bins filled one by one up to ``high``, the last one shared out, loads then repaired towards ``target``.
 
     returns  (bin of each item, budget left); every bin holds k, since some bin always does
@@ -295,7 +301,7 @@ def filled(given: Instance, high: int, target: int, budget: int) -> tuple[np.nda
     return label, budget
 
 
-def auto_labels(given: Instance, bound: Bound) -> np.ndarray:
+def auto_labels(given: BinCoveringInstance, bound: Bound) -> np.ndarray:
     """The least cost, then the most bins, among Theorem 9, Spread, balanced and filled packings.
 
     Ends as soon as the cost is the bound and the bins are as many as there can be.
@@ -355,7 +361,7 @@ def auto_labels(given: Instance, bound: Bound) -> np.ndarray:
     return best
 
 
-def auto(given: Instance, effort: Effort = Effort()) -> Cover:
+def auto(given: BinCoveringInstance, effort: Effort = Effort()) -> Cover:
     """Never worse than Theorem 9 and Spread; proved optimal wherever the certificate says so.
 
     O(n log n) per number of bins tried, at most 40 of them; small instances that stay open get a counted share of
@@ -428,7 +434,7 @@ def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
     return Sweep(asked, costs, bounds, which, packings)
 
 
-def exact(given: Instance, effort: Effort = Effort()) -> Cover:
+def exact(given: BinCoveringInstance, effort: Effort = Effort()) -> Cover:
     """The optimum, unless the seconds of the effort pass first; then the best packing found, with the bound reached.
 
     Exponential time.  ``certificate.details["stopped"]`` names the limit that ended the search, if one did.

@@ -31,8 +31,8 @@ from shoal.problems.labels.balance import VISITS, auto, auto_labels, balanced
 from shoal.problems.labels.instance import (
     ORDERS,
     UNITS,
+    BinCoveringInstance,
     Cover,
-    Instance,
     distinct,
     finish,
     instance,
@@ -48,7 +48,7 @@ SMALL = 12  # labels up to which every grouping is looked at
 TRIES = 40  # numbers of groups tried
 
 
-def cover_sum(given: Instance, objective: str, method: str) -> Cover:
+def cover_sum(given: BinCoveringInstance, objective: str, method: str) -> Cover:
     """Groups with a small sum of squared sizes, or as many groups as are found; the optimum for up to 12 labels.
 
     method  "auto" or "exact"; PolicyError for others, which lower the largest group, and for "exact" beyond 12 labels
@@ -70,13 +70,13 @@ def cover_sum(given: Instance, objective: str, method: str) -> Cover:
     return finish(given, label, method, Guarantee(), low, why, objective=objective)
 
 
-def cost(given: Instance, label: np.ndarray, objective: str) -> int:
+def cost(given: BinCoveringInstance, label: np.ndarray, objective: str) -> int:
     """What a grouping costs, in whole numbers of any length."""
     loads = [load for load in given.loads(label, int(label.max()) + 1).tolist() if load]
     return paid(loads, given.k, objective)
 
 
-def least_sum(given: Instance, objective: str) -> tuple[int, str]:
+def least_sum(given: BinCoveringInstance, objective: str) -> tuple[int, str]:
     """(no grouping costs less, because of this).
 
     At most M groups reach k.  So there are at least total - k M records above k.  And the loads, in falling order,
@@ -97,7 +97,7 @@ def least_sum(given: Instance, objective: str) -> tuple[int, str]:
     return low, f"at most {most} groups reach {given.k}, and none is smaller than its largest label"
 
 
-def _tried(given: Instance, objective: str, low: int) -> np.ndarray:
+def _tried(given: BinCoveringInstance, objective: str, low: int) -> np.ndarray:
     """The best of the packings made for the least largest group, and of level ones with as many groups as work.
 
     low  what none costs less than: the first that costs it is the answer
@@ -124,7 +124,7 @@ def _tried(given: Instance, objective: str, low: int) -> np.ndarray:
     return min(found, key=lambda label: (cost(given, label, objective), cost(given, label, "squares")))
 
 
-def _best_of_all(given: Instance, objective: str) -> np.ndarray:
+def _best_of_all(given: BinCoveringInstance, objective: str) -> np.ndarray:
     """An optimum by dynamic programming over subsets of the labels; O(3^n)."""
     sizes, k = given.sizes.tolist(), given.k
     n = len(sizes)

@@ -26,7 +26,7 @@ UNITS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Instance:
+class BinCoveringInstance:
     """Positive counts in the order in which they are to be packed.
 
     sizes   int64[n], or Python integers in object[n] where the total reaches 2**62
@@ -109,7 +109,7 @@ class Cover(Shown):
         return np.split(order, np.cumsum(np.bincount(self.labels, minlength=len(self.loads)))[:-1])
 
 
-def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | None = None) -> Instance:
+def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | None = None) -> BinCoveringInstance:
     """Checked input, ordered "sorted" (decreasing), "given" or "random" (by ``seed``).
 
     Raises InfeasibleError when all sizes together stay below k, InputError and PolicyError for unusable values.
@@ -130,11 +130,11 @@ def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | No
         item = item[np.argsort(-given[item], kind="stable")]
     elif order != "given":
         raise PolicyError.unknown("order", order, ORDERS)
-    return Instance(given[item], item, np.flatnonzero(~positive), k, total)
+    return BinCoveringInstance(given[item], item, np.flatnonzero(~positive), k, total)
 
 
 def finish(
-    given: Instance,
+    given: BinCoveringInstance,
     label: np.ndarray,
     method: str,
     guarantee: Guarantee,

@@ -35,16 +35,28 @@ from shoal.problems.regions.bounds import (
     separated,
     squares_bound,
 )
-from shoal.problems.regions.limits import Limits, limited, placed
+from shoal.problems.regions.limits import RegionLimits, limited, placed
 from shoal.problems.regions.search import POOLED, improve, search
-from shoal.problems.regions.sets import Pool, Sets
-from shoal.problems.regions.task import CHAINS, Clock, Contiguity, Districting, Found, Regions, one, relabelled, value
+from shoal.problems.regions.sets import ConnectedSets, Pool
+from shoal.problems.regions.task import (
+    CHAINS,
+    Contiguity,
+    Districting,
+    Regions,
+    RegionsFound,
+    SearchClock,
+    one,
+    relabelled,
+    value,
+)
 from shoal.watching import within
 
 OTHERS = ("sumsq", "excess", "max")
 
 
-def most_regions(solve: Callable[[Districting, CountBound], Found], task: Districting, bound: CountBound) -> Found:
+def most_regions(
+    solve: Callable[[Districting, CountBound], RegionsFound], task: Districting, bound: CountBound
+) -> RegionsFound:
     """The method's answer for the task's objectives, "count" first, or that for another objective with more regions.
 
     Not asked by ``auto`` on large graphs, whose search is led by prices.  Every objective is asked with the same
@@ -73,16 +85,16 @@ def most_regions(solve: Callable[[Districting, CountBound], Found], task: Distri
 LISTED = Guarantee(factor=1, additive=0, theorem="every connected set listed, then integer programs")
 
 
-def exact(task: Districting, bound: CountBound) -> Found:
+def exact(task: Districting, bound: CountBound) -> RegionsFound:
     """Optimal where every component is small enough; else the search's answer with what could be proved.
 
     Exponential time; components to about 25 areas, and the number of regions alone to a few hundred.
     """
-    clock = Clock.of(task.seconds)
+    clock = SearchClock.of(task.seconds)
     found = search(task, bound)
-    label, settled = optimal_components(task, bound, found.label, task.n, clock)
+    label, solved = optimal_components(task, bound, found.label, task.n, clock)
     details = dict(found.details)
-    left = ~settled
+    left = ~solved
     if not left.any():
         return _proved(task, bound, label, details)
     details["stopped"] = f"{int(left.sum())} areas lie in components too large to list all their regions"
@@ -91,13 +103,13 @@ def exact(task: Districting, bound: CountBound) -> Found:
         better = best_packing(task, bound, label)
         if better is not None:
             label = improve(task, bound, better, clock, _after_count(task.objective))
-    return Found(label, found.guarantee, details=details)
+    return RegionsFound(label, found.guarantee, details=details)
 
 
 def optimal_components(
-    task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: Clock
+    task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: SearchClock
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The partition with every component of at most ``size`` areas made optimal; and which areas are settled, bool[n].
+    """The partition with every component of at most ``size`` areas made optimal; and which areas are solved, bool[n].
 
     A component is optimal when no partition of it is better in the objectives' order, given how the others stand.
     """
@@ -106,15 +118,15 @@ def optimal_components(
     cap = one(task, label, "max") if task.objective[0] == "max" else 2**62  # what is heavier cannot be in the answer
     lists = {}
     for c in np.flatnonzero(count <= size):
-        listed = Sets.of(task, np.flatnonzero(bound.component == c), clock, cap)
+        listed = ConnectedSets.of(task, np.flatnonzero(bound.component == c), clock, cap)
         if listed is not None:
             lists[int(c)] = listed
-    settled = np.isin(bound.component, list(lists))
+    solved = np.isin(bound.component, list(lists))
     if not lists:
-        return label, settled
+        return label, solved
     for i, name in enumerate(task.objective):
         if name in ("max", "excess"):
-            level = _component_level(task, label, ~settled, name)
+            level = _component_level(task, label, ~solved, name)
             for listed in lists.values():
                 level = max(level, listed.bisect(name))
             for listed in lists.values():
@@ -127,7 +139,7 @@ def optimal_components(
         for members in listed.partition():
             label[members] = fresh
             fresh += 1
-    return relabelled(label), settled
+    return relabelled(label), solved
 
 
 def _component_level(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
@@ -148,11 +160,11 @@ def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in objective if name != "count") if objective[0] == "count" else objective
 
 
-def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> Found:
+def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> RegionsFound:
     """Bounds for the objective that comes first, which is optimal; those after it are so given the ones before."""
     first = task.objective[0]
     regions = int(label.max()) + 1
-    return Found(
+    return RegionsFound(
         label,
         LISTED,
         most=regions if first == "count" else None,
@@ -172,8 +184,8 @@ _NO_CAP = 2**62
 
 
 def so_many(
-    solve: Callable[[Districting, CountBound], Found], task: Districting, bound: CountBound, method: str
-) -> Found:
+    solve: Callable[[Districting, CountBound], RegionsFound], task: Districting, bound: CountBound, method: str
+) -> RegionsFound:
     """Exactly ``task.regions`` regions: the method's answer with most regions, merged down, then searched.
 
     Method "tree" ends there; "exact" lists all connected sets and is optimal where they can be listed.
@@ -189,7 +201,7 @@ def so_many(
     if asked > bound.value:
         raise InfeasibleError(f"at most {bound.value} regions reach the thresholds, so {asked} cannot be; lower k")
     if method == "exact":
-        listed = Sets.of(task, np.arange(task.n), Clock.of(task.seconds), _NO_CAP)
+        listed = ConnectedSets.of(task, np.arange(task.n), SearchClock.of(task.seconds), _NO_CAP)
         if listed is not None:
             return _listed(task, listed)
     found = solve(replace(task, objective=CHAINS["count"], regions=None), bound)
@@ -205,10 +217,10 @@ def so_many(
     if method != "tree":
         label = improve(replace(task, start=None), bound, label)
     details = {**found.details, "stopped": "too many connected sets to list"} if method == "exact" else found.details
-    return Found(label, details=details)
+    return RegionsFound(label, details=details)
 
 
-def _listed(task: Districting, listed: Sets) -> Found:
+def _listed(task: Districting, listed: ConnectedSets) -> RegionsFound:
     """The optimum over all partitions into so many of the sets."""
     listed.number(task.regions or 0)
     if listed.solve(np.zeros(len(listed.sets)), np.arange(len(listed.sets))) is None:
@@ -223,7 +235,7 @@ def _listed(task: Districting, listed: Sets) -> Found:
         label[members] = region
     first = task.objective[0]
     squares = one(task, label, "sumsq")
-    return Found(
+    return RegionsFound(
         relabelled(label),
         LISTED,
         least=one(task, label, "max") if first == "max" else None,
@@ -280,7 +292,7 @@ TOLERANCE = 2e-6  # of the cost: by as much a bound proved by an integer program
 
 
 def answer(
-    task: Districting, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: Limits | None = None
+    task: Districting, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: RegionLimits | None = None
 ) -> Regions:
     """Run the method, bound it, and put the answer back on all areas."""
     bound = count_bound(task, steps=0)
@@ -343,7 +355,7 @@ def answer(
     )
 
 
-def _found(task: Districting, bound: CountBound, method: str, limits: Limits | None) -> Found:
+def _found(task: Districting, bound: CountBound, method: str, limits: RegionLimits | None) -> RegionsFound:
     """The method's partition; under maxima one to begin with, for they are kept afterwards."""
     solve = algorithm("regions", method if limits is None else "tree")
     if task.regions is not None:
@@ -351,7 +363,7 @@ def _found(task: Districting, bound: CountBound, method: str, limits: Limits | N
     priced = method == "auto" and task.n > POOLED  # by prices, ahead of what the other objectives find
     if limits is None and task.objective[0] == "count" and method in ("auto", "search") and not priced:
         return most_regions(solve, task, bound)
-    found: Found = solve(task, bound)
+    found: RegionsFound = solve(task, bound)
     return found
 
 
@@ -363,7 +375,7 @@ class _Low(NamedTuple):
     squares: int
 
 
-def _low(task: Districting, bound: CountBound, found: Found, left_out: bool) -> _Low:
+def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _Low:
     if left_out:  # what may be left out bounds nothing
         return _Low(task.k, "a region weighs at least k", task.k**2)
     largest, why = largest_bound(task, bound)
@@ -379,7 +391,7 @@ def _low(task: Districting, bound: CountBound, found: Found, left_out: bool) -> 
 
 
 def _certificate(
-    task: Districting, cost: float, low: _Low, most: int, unit: str, found: Found, details: dict[str, Any]
+    task: Districting, cost: float, low: _Low, most: int, unit: str, found: RegionsFound, details: dict[str, Any]
 ) -> Certificate:
     """Cost and bound of the objective that comes first."""
     first, guarantee = task.objective[0], found.guarantee
@@ -406,17 +418,17 @@ def _certificate(
     return Certificate(cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details)
 
 
-_SMALL = 10  # components of so many areas are settled exactly,
+_SMALL = 10  # components of so many areas are solved exactly,
 _MANY = 40  # when there are at most so many of them
 
 
-def auto(task: Districting, bound: CountBound) -> Found:
+def auto(task: Districting, bound: CountBound) -> RegionsFound:
     """The search, with everything proved that can be proved in about the same time again.
 
     Prices of areas lead it on large graphs alone: on small ones it begins with the regions of the program that proves
     how many there can be.
     """
-    clock = Clock.of(task.seconds)
+    clock = SearchClock.of(task.seconds)
     pool = Pool()
     if task.n > POOLED:
         if bound.price is None:
@@ -428,8 +440,8 @@ def auto(task: Districting, bound: CountBound) -> Found:
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
     if 0 < small <= _MANY:
-        label, settled = optimal_components(task, bound, label, _SMALL, clock)
-        details["settled_exactly"] = int(settled.sum())
+        label, solved = optimal_components(task, bound, label, _SMALL, clock)
+        details["solved_exactly"] = int(solved.sum())
     if task.n <= POOLED and int(label.max()) + 1 < bound.value:
         separated(task, bound)
     if (
@@ -438,10 +450,10 @@ def auto(task: Districting, bound: CountBound) -> Found:
         and any(int(c) not in bound.packings for c in np.flatnonzero(bound.capacity >= 2))  # too large for the program
     ):
         price_areas(task, bound)
-    return Found(label, found.guarantee, details=details)
+    return RegionsFound(label, found.guarantee, details=details)
 
 
-def _many(task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: Clock) -> np.ndarray:
+def _many(task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: SearchClock) -> np.ndarray:
     """The partition with more regions: by a short search, and where more may exist by the program."""
     if int(label.max()) + 1 >= bound.value:
         return label

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.problems.regions.packing import UNIT, Packing, pack
-from shoal.problems.regions.task import Clock, Contiguity, Districting, components, graph, induced, sums
+from shoal.problems.regions.task import Contiguity, Districting, SearchClock, components, graph, induced, sums
 
 _PRICED = 400  # light components of so many areas at most are given to the linear program
 _VISITS = 10_000_000  # areas looked at by the annealing over separators
@@ -163,7 +163,7 @@ def price_out(
     label: np.ndarray,
     *,
     nodes: int,
-    clock: Clock,
+    clock: SearchClock,
     cuts: int = 0,
     rounding: bool = False,
     integer: bool = False,

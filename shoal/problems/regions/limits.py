@@ -29,12 +29,12 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import array_of, coordinates, whole_number
 from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.search import improve
-from shoal.problems.regions.sets import Pool, Sets
+from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
-    Clock,
     Contiguity,
     Districting,
     Regions,
+    SearchClock,
     coded,
     components,
     eligible_rows,
@@ -52,7 +52,7 @@ _NO_CAP = 2**62
 NO_DIAMETER = float("inf")
 
 
-class Limits(NamedTuple):
+class RegionLimits(NamedTuple):
     """What a region of several areas may not exceed.
 
     values    int64[n, c] of every area;  most int64[c], the largest sums
@@ -64,7 +64,7 @@ class Limits(NamedTuple):
     points: np.ndarray
     diameter: float
 
-    def of(self, nodes: np.ndarray) -> Limits:
+    def of(self, nodes: np.ndarray) -> RegionLimits:
         """Of some areas."""
         points = self.points[nodes] if len(self.points) else self.points
         return self._replace(values=np.ascontiguousarray(self.values[nodes]), points=points)
@@ -96,7 +96,7 @@ def maxima(
     points: np.ndarray,
     diameter: float,
     n: int,
-) -> Limits | None:
+) -> RegionLimits | None:
     """Largest sums by name, 1 for every value of ``apart`` that two areas have, and the largest distance."""
     values, most = [], []
     if at_most is not None and not isinstance(at_most, Mapping):
@@ -123,11 +123,13 @@ def maxima(
             most.append(1)
     if not values and diameter == NO_DIAMETER:
         return None
-    return Limits(np.column_stack([*values, np.zeros((n, 0), np.int64)]), np.array(most, np.int64), points, diameter)
+    return RegionLimits(
+        np.column_stack([*values, np.zeros((n, 0), np.int64)]), np.array(most, np.int64), points, diameter
+    )
 
 
 def limited(
-    task: Districting, bound: CountBound, label: np.ndarray, limits: Limits, whole: bool
+    task: Districting, bound: CountBound, label: np.ndarray, limits: RegionLimits, whole: bool
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Regions that keep the maxima, -1 for areas that none of them takes; and what is known about them.
 
@@ -135,12 +137,12 @@ def limited(
     whole  list the sets of every component, if that can be done, else of small ones
     """
     found = np.full(task.n, -1, np.int64)
-    clock = Clock.of(task.seconds)
+    clock = SearchClock.of(task.seconds)
     proved, fresh = 0, 0
     size = np.bincount(bound.component)
     for c in range(len(size)):
         nodes = np.flatnonzero(bound.component == c)
-        listed = Sets.of(task, nodes, clock, _NO_CAP) if whole or len(nodes) <= _LISTED else None
+        listed = ConnectedSets.of(task, nodes, clock, _NO_CAP) if whole or len(nodes) <= _LISTED else None
         if listed is not None:
             own = limits.of(nodes)
             kept = [s for s in listed.sets if own.allow(s)]
@@ -171,7 +173,7 @@ def choose(
     Every area may stay out as a set of its own that counts for nothing else.
     """
     real = len(sets)
-    listed = Sets(task, nodes, [*sets, *(np.array([i]) for i in range(len(nodes)))])
+    listed = ConnectedSets(task, nodes, [*sets, *(np.array([i]) for i in range(len(nodes)))])
     alone = np.zeros(real + len(nodes))
     alone[real:] = 1
     usable = np.arange(real + len(nodes))
@@ -227,7 +229,7 @@ def _chunks(g: Contiguity, label: np.ndarray, nodes: np.ndarray) -> list[np.ndar
     return chunks
 
 
-def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits: Limits) -> list[np.ndarray]:
+def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
     """Regions of some areas, chosen from those that the search meets there."""
     mask = np.zeros(task.n, np.bool_)
     mask[nodes] = True
@@ -252,7 +254,7 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
     return choose(task, nodes, list(met.values()), task.objective, _BRANCHES)
 
 
-def _cut_back(task: Districting, members: np.ndarray, limits: Limits) -> list[np.ndarray]:
+def _cut_back(task: Districting, members: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
     """An eligible connected rest of a region that is above a maximum, or nothing.
 
     Areas go one by one, the first whose loss leaves the rest connected and eligible, the heaviest of the broken sum
@@ -285,7 +287,7 @@ def _hangs_together(g: Contiguity, nodes: np.ndarray) -> bool:
     return not inside
 
 
-def _absorb(task: Districting, label: np.ndarray, limits: Limits) -> None:
+def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
     """Areas left out join a region beside them that has room, as long as one has; in place.
 
     A region of one area that is above a maximum has room for nothing, nor has one that an area would make less diverse
@@ -322,7 +324,7 @@ def placed(task: Districting, label: np.ndarray) -> tuple[Districting, np.ndarra
     return task.on(g, nodes), relabelled(label[held])
 
 
-class Fixed(NamedTuple):
+class FixedAreas(NamedTuple):
     """unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
     edges  int64[m, 2]  pairs of units
     """
@@ -353,7 +355,7 @@ class Fixed(NamedTuple):
 
 def contract(
     edges: np.ndarray, n: int, exclude: Any, fixed: Sequence[Any] | None, boundaries: Sequence[Any] | None
-) -> Fixed:
+) -> FixedAreas:
     """Areas with the same value of ``fixed`` as one, those where ``exclude`` holds gone.
 
     fixed  n labels, None or "" for an area that goes where it will
@@ -385,7 +387,7 @@ def contract(
     return _units(edges, together, gone)
 
 
-def refuse_torn(held: Fixed, apart: Sequence[Any]) -> None:
+def refuse_torn(held: FixedAreas, apart: Sequence[Any]) -> None:
     """PolicyError where two areas fixed together have the same value of ``apart``, None or "" aside."""
     own = [(u, a) for u, a in zip(held.unit.tolist(), apart, strict=True) if u >= 0 and a not in (None, "")]
     if len(set(own)) < len(own):
@@ -398,14 +400,14 @@ def refuse_torn(held: Fixed, apart: Sequence[Any]) -> None:
         raise PolicyError(f"{which} to be apart from; change fixed or apart")
 
 
-def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> Fixed:
+def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> FixedAreas:
     unit = relabelled(np.where(gone, -1, together))
     pairs = unit[np.asarray(edges, np.int64).reshape(-1, 2)]
     pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
-    return Fixed(unit, np.unique(np.sort(pairs, axis=1), axis=0).reshape(-1, 2))
+    return FixedAreas(unit, np.unique(np.sort(pairs, axis=1), axis=0).reshape(-1, 2))
 
 
-def soften(held: Fixed, soft: Sequence[Any], eligible: Any) -> Fixed:
+def soften(held: FixedAreas, soft: Sequence[Any], eligible: Any) -> FixedAreas:
     """Regions stay inside a soft boundary where that can be: edges across it remain only for sets of areas inside it
     that hold no region; such a set stays whole.
 
@@ -425,13 +427,13 @@ def soften(held: Fixed, soft: Sequence[Any], eligible: Any) -> Fixed:
     return _units(ends_of(held, ends[needed]), np.where(held.unit >= 0, merged[held.unit], -1), held.unit < 0)
 
 
-def ends_of(held: Fixed, pairs: np.ndarray) -> np.ndarray:
+def ends_of(held: FixedAreas, pairs: np.ndarray) -> np.ndarray:
     """Pairs of units as pairs of their first areas."""
     first = np.array(held.first(list(range(len(held.unit)))), np.int64)
     return first[pairs] if len(pairs) else np.empty((0, 2), np.int64)
 
 
-def expanded(found: Regions, held: Fixed, soft: Sequence[Any] | None, areas: int) -> Regions:
+def expanded(found: Regions, held: FixedAreas, soft: Sequence[Any] | None, areas: int) -> Regions:
     """The regions of the units as regions of the areas."""
     inside = held.unit >= 0
     labels = np.full(len(held.unit), -1, np.int64)
@@ -532,7 +534,7 @@ def water_of(
 
 
 def attached(
-    found: Regions, edges: Any, water: np.ndarray, limits: Limits | None, sides: Sequence[Sequence[Any] | None]
+    found: Regions, edges: Any, water: np.ndarray, limits: RegionLimits | None, sides: Sequence[Sequence[Any] | None]
 ) -> Regions:
     """Water in a region beside it, from the shores outwards; alone (label -1) where none has room, or none is there.
 

@@ -20,7 +20,7 @@ from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.limits import (
-    Limits,
+    RegionLimits,
     attached,
     contract,
     expanded,
@@ -31,8 +31,8 @@ from shoal.problems.regions.limits import (
 )
 from shoal.problems.regions.request import (
     Conditions,
+    RegionTerms,
     Request,
-    Terms,
     alike_of,
     begin_of,
     chain_of,
@@ -127,7 +127,7 @@ def merge(
     return replace(found, certificate=replace(found.certificate, details=_details(found, request, terms, conditions)))
 
 
-def _details(found: Regions, request: Request, terms: Terms, conditions: Conditions) -> dict[str, Any]:
+def _details(found: Regions, request: Request, terms: RegionTerms, conditions: Conditions) -> dict[str, Any]:
     """What is on record besides: the variance inside regions that are alike, and the ceilings asked for."""
     details = dict(found.certificate.details)
     if terms.similar is not None:
@@ -138,7 +138,7 @@ def _details(found: Regions, request: Request, terms: Terms, conditions: Conditi
     return details
 
 
-def _held(request: Request, method: str, terms: Terms) -> Regions:
+def _held(request: Request, method: str, terms: RegionTerms) -> Regions:
     """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
     n, soft = len(request.features), terms.soft_boundaries
     held = contract(graph(request.edges, n).edges(), n, terms.dry, terms.fixed, request.boundaries)
@@ -159,7 +159,7 @@ class _Posed(NamedTuple):
     task: Districting
     keep: np.ndarray
     joined: np.ndarray
-    limits: Limits | None
+    limits: RegionLimits | None
 
 
 def _solved(request: Request, method: str) -> Regions:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.task import Clock, Contiguity, graph
+from shoal.problems.regions.task import Contiguity, SearchClock, graph
 from shoal.problems.threads import BackgroundCalls
 
 _WHOLE = 1e-7  # how far from zero or one a set's share may lie
@@ -137,7 +137,7 @@ def pack(
     more: Sequence[np.ndarray] = (),
     bound: int,
     nodes: int = 3_000_000,
-    clock: Clock | None = None,
+    clock: SearchClock | None = None,
     cuts: int = 400,
     rounding: bool = False,
     integer: bool = False,
@@ -155,7 +155,9 @@ def pack(
 
     Exponential in the worst case; quick while sets have up to about 15 vertices.
     """
-    search = _Search.of(g, weights, need, nodes, clock or Clock.of(None), Packing(bound, [np.sort(s) for s in known]))
+    search = _Search.of(
+        g, weights, need, nodes, clock or SearchClock.of(None), Packing(bound, [np.sort(s) for s in known])
+    )
     search.take([np.sort(search.rank[found]) for found in (*known, *more)])
     price, cut_price = search.program(bool(known), cuts)
     left = search.clock.left > 0
@@ -177,13 +179,13 @@ class _Search(NamedTuple):
     order: np.ndarray
     rank: np.ndarray
     nodes: int
-    clock: Clock
+    clock: SearchClock
     master: _Master
     answer: Packing
 
     @classmethod
     def of(
-        cls, g: Contiguity, weights: np.ndarray, need: np.ndarray, nodes: int, clock: Clock, answer: Packing
+        cls, g: Contiguity, weights: np.ndarray, need: np.ndarray, nodes: int, clock: SearchClock, answer: Packing
     ) -> _Search:
         order = np.argsort(-weights[:, 0], kind="stable")
         rank = np.empty(g.n, np.int64)

@@ -14,7 +14,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, number, seed_of, whole_number
 from shoal.model.metric import KM_PER_DEGREE
-from shoal.problems.regions.limits import NO_DIAMETER, Fixed, Limits, maxima, water_of
+from shoal.problems.regions.limits import NO_DIAMETER, FixedAreas, RegionLimits, maxima, water_of
 from shoal.problems.regions.task import CHAINS, OBJECTIVES, Contiguity, connected_parts, eligible_rows, relabelled
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
@@ -46,14 +46,14 @@ class Request:
     alike: np.ndarray
     light: str
     start: Any
-    limits: Limits | None
+    limits: RegionLimits | None
     regions: int | None
     effort: float
     seconds: float | None
     state: np.ndarray
     unit: str
 
-    def of(self, held: Fixed) -> Request:
+    def of(self, held: FixedAreas) -> Request:
         """The same of units of areas."""
         limits = self.limits
         if limits is not None:
@@ -304,7 +304,7 @@ class Conditions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Terms:
+class RegionTerms:
     """The conditions of one call, checked: labels as lists, places float64[n, 2], maxima put together.
 
     wet  bool[n] areas of water or None;  dry  what stays out beside it: the areas excluded and the water, or None
@@ -317,7 +317,7 @@ class Terms:
     places: np.ndarray | None
     geographic: bool
     light: str
-    limits: Limits | None
+    limits: RegionLimits | None
     regions: Any
     similar: Any
     start: Any
@@ -356,7 +356,7 @@ def refuse_below(given: Conditions, features: np.ndarray, need: np.ndarray) -> N
                 )
 
 
-def terms_of(given: Conditions, features: np.ndarray) -> Terms:
+def terms_of(given: Conditions, features: np.ndarray) -> RegionTerms:
     """Checked conditions on areas with features int64[n, t + s]; InputError for arrays that do not fit them."""
     n, geographic = len(features), given.get("geographic", True)
     places, diameter = places_of(given.get("coordinates"), n), reach(given.get("max_diameter"), geographic)
@@ -370,7 +370,7 @@ def terms_of(given: Conditions, features: np.ndarray) -> Terms:
     if water is not None:
         wet = water_of(water, features, dry, {"fixed": fixed, "apart": apart})
         dry = wet if dry is None else wet | np.asarray(dry).astype(np.bool_)
-    return Terms(
+    return RegionTerms(
         boundaries, soft, fixed, apart, places, geographic, light, limits, given.get("regions"), given.get("similar"),
         given.get("start"), wet, dry,
     )  # fmt: skip

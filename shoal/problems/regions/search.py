@@ -38,7 +38,16 @@ from shoal.model.certificate import Guarantee
 from shoal.problems.regions.bounds import CountBound, largest_bound, squares_bound
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Clock, Contiguity, Districting, Found, Structure, one, structure, value
+from shoal.problems.regions.task import (
+    Contiguity,
+    Districting,
+    GraphStructure,
+    RegionsFound,
+    SearchClock,
+    one,
+    structure,
+    value,
+)
 from shoal.watching import done, within
 
 if TYPE_CHECKING:
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
 _STARTS = 20
 
 
-def tree(task: Districting, bound: CountBound) -> Found:
+def tree(task: Districting, bound: CountBound) -> RegionsFound:
     """The paper's algorithm from several spanning trees; the first of the best partitions.
 
     O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
@@ -94,7 +103,7 @@ def tree(task: Districting, bound: CountBound) -> Found:
         details["least_tree_degree"] = f"at least {least - 1}"
     if known is not None:
         details |= {"connectivity": f"{known.connectivity}{'+' * (known.connectivity == 4)}", "planar": known.planar}
-    return Found(label, promise(task, least), details=details)
+    return RegionsFound(label, promise(task, least), details=details)
 
 
 def promise(task: Districting, degree: int) -> Guarantee:
@@ -118,7 +127,7 @@ def _worth_asking(task: Districting, bound: CountBound) -> bool:
     return task.n > 3 and int(bound.component.max()) == 0 and int(np.diff(task.graph.indptr).min()) >= 3
 
 
-def _promised(known: Structure | None) -> int | None:
+def _promised(known: GraphStructure | None) -> int | None:
     """The degree that connectivity promises planar graphs: Tutte 1956 if 4-connected, Barnette 1966 if 3-connected."""
     if known is None or not known.planar or known.connectivity < 3:
         return None
@@ -145,7 +154,7 @@ def search(
     bound: CountBound,
     pool: Pool | None = None,
     more: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> Found:
+) -> RegionsFound:
     """Lower the objectives one after the other, each kept while the next is lowered.
 
     pool  gathers regions met, on small graphs
@@ -155,7 +164,7 @@ def search(
     A number of steps in proportion to the areas (at least 20, at most 4,000 an area; above 100,000 areas 4 for each
     more), each linear in the regions merged.
     """
-    clock, first = Clock.of(task.seconds), tree(task, bound)
+    clock, first = SearchClock.of(task.seconds), tree(task, bound)
     label = first.label if task.start is None else task.start.copy()
     degree = int(first.details["tree_degree"])
     if task.objective[0] == "max" and task.start is not None and first.label.size:
@@ -168,7 +177,7 @@ def search(
     label = min(found, key=lambda made: value(task, made, task.objective))
     kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
     guarantee = promise(task, degree) if kept and task.objective[0] == "max" else Guarantee()
-    return Found(label, guarantee, details=first.details)
+    return RegionsFound(label, guarantee, details=first.details)
 
 
 def _lowest(task: Districting, bound: CountBound, label: np.ndarray, name: str) -> bool:
@@ -188,7 +197,7 @@ def improve(
     task: Districting,
     bound: CountBound,
     label: np.ndarray,
-    clock: Clock | None = None,
+    clock: SearchClock | None = None,
     objective: tuple[str, ...] | None = None,
     pool: Pool | None = None,
 ) -> np.ndarray:
@@ -196,7 +205,7 @@ def improve(
 
     On small graphs the steps are shared among several runs, and the regions that these met are put together anew.
     """
-    clock = clock or Clock.of(task.seconds)
+    clock = clock or SearchClock.of(task.seconds)
     chain = objective or task.objective
     label = np.ascontiguousarray(label, dtype=np.int64).copy()
     if task.n > POOLED:
@@ -205,16 +214,16 @@ def improve(
     found = [label]
     spend = 1 - _PUT * (not {"compact", "similar"}.isdisjoint(chain))
 
-    def settled() -> bool:
+    def optimal() -> bool:
         return all(_lowest(task, bound, found[-1], name) for name in chain)
 
     for run in range(_RUNS):
-        if settled():
+        if optimal():
             return found[-1]
         share = 1 / (_RUNS - run)
         slot = clock.part(share * spend)
         found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
-    if settled():
+    if optimal():
         return found[-1]
     best = min(found, key=lambda one_of: value(task, one_of, chain))
     return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: value(task, one_of, chain))
@@ -224,7 +233,7 @@ def _improved(
     task: Districting,
     bound: CountBound,
     label: np.ndarray,
-    clock: Clock,
+    clock: SearchClock,
     chain: tuple[str, ...],
     part: float,
     pool: Pool | None,
@@ -372,7 +381,7 @@ def _run(
                 annealing.lower(label, share, 0.5 + 0.5 * i / _SNAPSHOTS, 0.5 + 0.5 * (i + 1) / _SNAPSHOTS)
                 pool.add(label)
         return annealing.polished(label, 4 * steps, pool)
-    clock = Clock.of(seconds)
+    clock = SearchClock.of(seconds)
     chunk, spent = 2_000, 0.0
     while spent < 1.0:
         done(spent)
@@ -394,7 +403,7 @@ def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     )
     if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
-    elif name == "count":  # led by prices: the number still rises where other objectives have long settled
+    elif name == "count":  # led by prices: the number still rises where other objectives have long stopped
         share, usual = 1.35, int(2.5 * usual)
     else:
         share = 0.25 if name == "max" else 0.3

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.task import Clock, Districting, eligible_rows, induced, one
+from shoal.problems.regions.task import Districting, SearchClock, eligible_rows, induced, one
 
 _ROUNDS = 40
 _TRIED = 600  # regions in a round whose neighbors are looked at, those of least reduced worth
@@ -34,7 +34,7 @@ def grown(
     name: str,
     label: np.ndarray,
     number: tuple[int, int],
-    clock: Clock,
+    clock: SearchClock,
 ) -> list[np.ndarray]:
     """Further connected eligible sets, rising, none of them in ``sets``.
 
@@ -51,7 +51,7 @@ def grown(
     ends = np.split(task.graph.indices, task.graph.indptr[1:-1])
     near = [set(found.tolist()) for found in ends]
     known = {members.tobytes() for members in sets}
-    program = _Program(task.n, number, clock)
+    program = _SetProgram(task.n, number, clock)
     every = list(sets)
     program.add(every, [float(inertia(moments[members].sum(axis=0))) / unit for members in every])
     seen: set[int] = set()  # at these prices
@@ -133,10 +133,10 @@ def _connected(near: list[set[int]], members: np.ndarray) -> bool:
     return not left
 
 
-class _Program:
+class _SetProgram:
     """The cheapest fractional partition into the sets so far, of so many of them."""
 
-    def __init__(self, n: int, number: tuple[int, int], clock: Clock) -> None:
+    def __init__(self, n: int, number: tuple[int, int], clock: SearchClock) -> None:
         from shoal.problems.programs import Solver
 
         self.n, self.highs = n, Solver(time_limit=max(0.1, clock.left))
@@ -165,7 +165,7 @@ _CHOSEN = 1_000  # of them in the integer program at most,
 _GROWN = 3_000  # and where neighbors of those met are among them
 
 
-class Sets:
+class ConnectedSets:
     """Connected eligible sets of some areas, and an integer program that partitions the areas into them.
 
     task   the graph and what is asked
@@ -175,14 +175,14 @@ class Sets:
     """
 
     def __init__(
-        self, task: Districting, nodes: np.ndarray, sets: list[np.ndarray], clock: Clock | None = None
+        self, task: Districting, nodes: np.ndarray, sets: list[np.ndarray], clock: SearchClock | None = None
     ) -> None:
-        self.task, self.nodes, self.sets, self.clock = task, nodes, sets, clock or Clock.of(None)
+        self.task, self.nodes, self.sets, self.clock = task, nodes, sets, clock or SearchClock.of(None)
         self.rows: list[tuple[np.ndarray, float]] = []  # coefficients over the sets, and the most their sum may be
         self.answer: list[int] = []
 
     @classmethod
-    def of(cls, task: Districting, nodes: np.ndarray, clock: Clock, cap: int) -> Sets | None:
+    def of(cls, task: Districting, nodes: np.ndarray, clock: SearchClock, cap: int) -> ConnectedSets | None:
         """List those of weight at most ``cap``; None when there are too many."""
         from shoal.kernels.regions.areas import Areas
         from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
@@ -326,7 +326,7 @@ class Pool:
                 self.sets.setdefault(members.tobytes(), members)
 
     def partition(
-        self, task: Districting, label: np.ndarray, objective: tuple[str, ...], clock: Clock | None = None
+        self, task: Districting, label: np.ndarray, objective: tuple[str, ...], clock: SearchClock | None = None
     ) -> np.ndarray:
         """A partition into regions of the pool, no heavier than those of ``label`` where that counts; else ``label``.
 
@@ -337,14 +337,14 @@ class Pool:
         last = next((name for name in objective if name in ("sumsq", "compact", "similar")), None)
         if last is None:
             return label
-        clock = clock or Clock.of(None)
+        clock = clock or SearchClock.of(None)
         grows = last != "sumsq" and not {"max", "excess"} & set(objective)
         sets = list(self.sets.values())
         if grows:
             sets = list({members.tobytes(): members for members in (*_parts(label), *sets[-_GROWN:])}.values())
             least = int(label.max()) + 1 if task.regions or "count" in objective else 1
             sets += grown(task, sets, last, label, (least, task.regions or task.n), clock.part(0.5))
-        listed = Sets(task, np.arange(task.n), sets, clock)
+        listed = ConnectedSets(task, np.arange(task.n), sets, clock)
         for name in objective:
             if name in ("max", "excess"):
                 listed.keep(name, one(task, label, name))

@@ -147,7 +147,7 @@ def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Structure:
+class GraphStructure:
     """What a connected graph is known to be.
 
     connectivity  vertices that must go before the rest falls apart: 0, 1, 2, 3, or 4 for four and more
@@ -158,7 +158,7 @@ class Structure:
     planar: bool
 
 
-def structure(g: Contiguity) -> Structure | None:
+def structure(g: Contiguity) -> GraphStructure | None:
     """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask, or
     networkx is not installed.
 
@@ -187,15 +187,15 @@ def structure(g: Contiguity) -> Structure | None:
     least = int(np.diff(g.indptr).min())
     whole = _cut(g, gone)
     if whole < 2 or least < 2 or g.n < 3:
-        return Structure(min(whole, 1), planar)
+        return GraphStructure(min(whole, 1), planar)
     if least < 3 or g.n < 4 or any(disconnects(v) for v in range(g.n)):
-        return Structure(2, planar)
+        return GraphStructure(2, planar)
     if not planar or least < 4 or g.n < 6:
-        return Structure(3, planar)
+        return GraphStructure(3, planar)
     pairs = {
         (min(u, v), max(u, v)) for face in _faces(embedding) for i, u in enumerate(face) for v in face[:i] if u != v
     }
-    return Structure(3 if any(disconnects(*pair) for pair in sorted(pairs)) else 4, planar)
+    return GraphStructure(3 if any(disconnects(*pair) for pair in sorted(pairs)) else 4, planar)
 
 
 def _cut(g: Contiguity, gone: np.ndarray) -> int:
@@ -295,7 +295,7 @@ class Districting:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class RegionsFound:
     """A partition and what is known about it.
 
     label      int64[n]   region of every area, 0..q-1
@@ -315,13 +315,13 @@ class Found:
 
 
 @dataclass(slots=True)
-class Clock:
+class SearchClock:
     """Time left of a search that was given seconds."""
 
     end: float | None
 
     @classmethod
-    def of(cls, seconds: float | None) -> Clock:
+    def of(cls, seconds: float | None) -> SearchClock:
         """Starts now; None never ends."""
         return cls(None if seconds is None else clock() + seconds)
 
@@ -330,9 +330,9 @@ class Clock:
         """Seconds left; infinite when there is no limit."""
         return float("inf") if self.end is None else self.end - clock()
 
-    def part(self, share: float) -> Clock:
+    def part(self, share: float) -> SearchClock:
         """A clock that ends after a share of what is left of this one."""
-        return self if self.end is None else Clock.of(max(0.0, self.left) * share)
+        return self if self.end is None else SearchClock.of(max(0.0, self.left) * share)
 
 
 def sums(task: Districting, label: np.ndarray) -> np.ndarray:

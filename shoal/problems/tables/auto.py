@@ -25,13 +25,13 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
-from shoal.problems.tables.search.close_classes import approach, close_rule
+from shoal.problems.tables.search.close_classes import anneal_and_search, close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
 from shoal.problems.tables.search.open_close import Candidates, applies, flow_start, open_close
-from shoal.problems.tables.search.scarce_values import alternate, scarce_start
+from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues, three_phase
-from shoal.problems.threads import Workers
+from shoal.problems.threads import SearchThreads
 
 CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
 EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
@@ -63,7 +63,7 @@ def decidable(task: Task) -> bool:
 def decide_small(task: Task, start: Partition) -> Proof:
     """The optimum, or the best found with its bound where time or size ends it (``pattern_program``)."""
     from shoal.problems.tables.exact.pattern_model import row_classes_of
-    from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
+    from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
     from shoal.problems.tables.exact.two_anonymity import seconds_left
     from shoal.problems.tables.losses import Costs
     from shoal.problems.tables.methods.pattern_cover import whole_cost
@@ -77,7 +77,7 @@ def decide_small(task: Task, start: Partition) -> Proof:
     seconds = max(whole - spent, 0.5 * whole) if task.effort.seconds is None else seconds_left(task)
     need = task.requirement
     easy = need.k <= max(need.frequency, default=1) > 1
-    limits = Limits(seconds, EASY if easy else PLACES, HOPELESS[effort])
+    limits = ProgramLimits(seconds, EASY if easy else PLACES, HOPELESS[effort])
     kinds = row_classes_of(task.histogram, need)
     partition, lower, stopped = pattern_program(task, costs, kinds, start, limits)
     _, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
@@ -148,7 +148,7 @@ def auto(task: Task) -> Grouping:
     return race.end(bounds)
 
 
-class _Found(NamedTuple):
+class _Contender(NamedTuple):
     """A partition, its rank, and what found it."""
 
     order: tuple[int, float]
@@ -171,7 +171,7 @@ class _Race:
         self.small = task
         self.rows = Rows.of(task)
         self.attempts: list[dict[str, Any]] = []
-        self.found: list[_Found] = []
+        self.found: list[_Contender] = []
         self.common = scarcity(task)
         self.long = task.effort.name in ("seconds", "thorough")
         self.deadline: float | None = None
@@ -198,7 +198,7 @@ class _Race:
     def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
         """Put on record what the end may choose; its rank."""
         order = self.attempt(method, partition, began)
-        self.found.append(_Found(order, method, partition))
+        self.found.append(_Contender(order, method, partition))
         return order
 
     def offer(self, method: str, partition: Partition, began: float) -> bool:
@@ -236,7 +236,7 @@ class _Race:
         beside = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
         if not beside:
             return timed()
-        with Workers(1) as pool:
+        with SearchThreads(1) as pool:
             found = pool.submit(timed)
             self.bounds = self.bound()
             return found.result()
@@ -252,17 +252,17 @@ class _Race:
         made = certify(self.task, chosen.partition, chosen.method, Bounds({"nothing": 0}))
         return replace(made, attempts=tuple(self.attempts))
 
-    def chosen(self) -> _Found:
+    def chosen(self) -> _Contender:
         """The cheapest of all, of equals the first found, three-phase last.
 
         Where a union of good groups may be a bad one, groups that publish alike are merged first, and the cheapest
         afterwards counts: what a long search saves, merging can cost again.
         """
-        offered = [*self.found, _Found(self.first, "three_phase", self.three)]
+        offered = [*self.found, _Contender(self.first, "three_phase", self.three)]
         if not self.task.requirement.closed:
             offered.sort(key=lambda one: one.order)  # where the time is over, only the cheapest is merged
             merged = holding(self.task, [(one.method, one.partition) for one in offered])
-            offered = [_Found(rank(self.task, made), method, made) for method, made in merged]
+            offered = [_Contender(rank(self.task, made), method, made) for method, made in merged]
         cheapest = min(offered, key=lambda one: one.order)
         within_ceilings(self.task, cheapest.partition)
         return cheapest
@@ -417,7 +417,7 @@ class _Race:
             done = np.array_equal(self.group, plain) and not self.common.size and rule is None
         if not done:
             began = clock()
-            finish = alternate if self.common.size else approach if rule is not None else search
+            finish = open_and_search if self.common.size else anneal_and_search if rule is not None else search
             seeded = replace(small, seed=self.task.seed + 1)
             given = {"steps": self.steps} if finish is search else {}
             self.group, self.report = finish(

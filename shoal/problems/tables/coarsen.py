@@ -132,7 +132,7 @@ def _column(column: Levels, level: int, someone: np.ndarray) -> Levels:
 
 
 @dataclass(frozen=True)
-class Point:
+class LevelChoice:
     """What a choice of levels was found to lose.
 
     over   rows above a column's ceiling
@@ -155,7 +155,7 @@ class Point:
         return {"levels": levels, "stars": self.stars, "width": round(self.width, 12), "loss": self.loss}
 
 
-def measured(task: Task, coarse: Coarse, levels: tuple[int, ...], partition: Partition) -> Point:
+def measured(task: Task, coarse: Coarse, levels: tuple[int, ...], partition: Partition) -> LevelChoice:
     """A partition of a coarser table as a point."""
     shows = coarse.task.recoding.publish(coarse.task.histogram, partition)
     losses = coarse.task.recoding.losses(coarse.task.histogram, partition, shows)
@@ -166,12 +166,12 @@ def measured(task: Task, coarse: Coarse, levels: tuple[int, ...], partition: Par
     shown = int((~starred * rows).sum())
     width = float((np.where(starred, 0.0, losses / weight) * rows).sum()) / max(shown, 1)
     over, loss = rank(coarse.task, partition)
-    return Point(levels, over, loss, int((starred * rows).sum()), width)
+    return LevelChoice(levels, over, loss, int((starred * rows).sum()), width)
 
 
-def curve(points: Any, chosen: Point) -> list[Point]:
+def curve(points: Any, chosen: LevelChoice) -> list[LevelChoice]:
     """The points that no other beats in stars and in width, from fewest stars on; the chosen one always."""
-    out: list[Point] = []
+    out: list[LevelChoice] = []
     held = [p for p in points if not p.over and p.levels != chosen.levels]
     for p in sorted([chosen, *held], key=lambda p: (p.stars, p.width)):
         if p is chosen or not out or p.width < min(x.width for x in out):
@@ -188,7 +188,7 @@ class _Walk:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.top = tuple(c.ceiling for c in task.recoding.hierarchies or ())
-        self.seen: dict[tuple[int, ...], Point] = {}
+        self.seen: dict[tuple[int, ...], LevelChoice] = {}
         self.lowest: dict[tuple[int, ...], float] = {}
         seconds = task.effort.seconds
         self.until = None if seconds is None else clock() + SHARE * (
@@ -196,7 +196,7 @@ class _Walk:
         )  # fmt: skip
 
     @property
-    def best(self) -> Point:
+    def best(self) -> LevelChoice:
         return min(self.seen.values(), key=lambda p: p.order)
 
     def done(self) -> bool:
@@ -227,7 +227,7 @@ class _Walk:
             return None
         return tuple(int(x) for x in found)
 
-    def near(self, levels: tuple[int, ...]) -> Iterator[Point]:
+    def near(self, levels: tuple[int, ...]) -> Iterator[LevelChoice]:
         """Levels one step away, then those with one column up and another down; those that might be better."""
         d = len(levels)
         single = [_moved(levels, {j: s}) for j in range(d) for s in (-1, 1)]
@@ -240,7 +240,7 @@ class _Walk:
                 if self.best.over or self.lower(new) < self.best.loss:
                     yield self.look(new)
 
-    def look(self, levels: tuple[int, ...]) -> Point:
+    def look(self, levels: tuple[int, ...]) -> LevelChoice:
         """What the cascade loses there."""
         if levels not in self.seen:
             coarse = Coarse.of(self.task, levels)
@@ -255,7 +255,7 @@ class _Walk:
             self.lowest[levels] = least(Coarse.of(self.task, levels).task)
         return self.lowest[levels]
 
-    def solve(self) -> tuple[Point, Partition, float]:
+    def solve(self) -> tuple[LevelChoice, Partition, float]:
         """The best levels with a partition of the whole table, and what no partition at these levels goes below."""
         seconds = self.task.effort.seconds
         finals = FINALS[self.task.effort.name] if seconds is None else 1 + int(seconds / FINAL)
@@ -272,7 +272,7 @@ class _Walk:
         self.seen[chosen.levels] = chosen
         return chosen, partition, bound
 
-    def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[Point, Partition, float]:
+    def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[LevelChoice, Partition, float]:
         coarse = Coarse.of(self.task, levels)
         found = auto(replace(coarse.task, effort=effort, started=clock()))
         self.seen[levels] = measured(self.task, coarse, levels, found.partition)

@@ -37,7 +37,7 @@ from shoal.model.certificate import Guarantee, tight
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.privacy import DeltaPresence, KMap
 from shoal.model.privacy.base import CLOSE, said
-from shoal.model.recoding import Published, Recoding
+from shoal.model.recoding import PublishedCodes, Recoding
 from shoal.model.task import Constraints, Grouping, Population, Task, refuse_infeasible, uncovered
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import total
@@ -45,9 +45,9 @@ from shoal.problems.tables.bounds.certify import certified as without
 from shoal.problems.tables.bounds.certify import refuse_ceiling
 from shoal.problems.tables.generalizations import SECONDS, Forms, enough, least_forms, raised, shared
 from shoal.problems.tables.groups import good_groups
-from shoal.problems.tables.losses import settled
-from shoal.problems.tables.methods.decoys import protected
+from shoal.problems.tables.losses import bound_raised_to_step
 from shoal.problems.tables.methods.global_recoding import at_levels
+from shoal.problems.tables.methods.minimality_merge import protected
 from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
 
@@ -94,7 +94,7 @@ def _one(task: Task, method: str) -> Grouping:
             "shoal: please report it"
         )
     refuse_ceiling(task, grouping.partition, grouping.method, grouping.starred)
-    return replace(grouping, certificate=settled(task, grouping.certificate))
+    return replace(grouping, certificate=bound_raised_to_step(task, grouping.certificate))
 
 
 Admits = Callable[[np.ndarray], np.ndarray]
@@ -228,7 +228,7 @@ class _Wide(NamedTuple):
     """
 
     grouping: Grouping
-    shows: Published | None = None
+    shows: PublishedCodes | None = None
     loss: float = np.inf
     bound: float = 0.0
 
@@ -241,11 +241,11 @@ def with_population(task: Task, population: Population, method: str) -> Grouping
     rest = replace(task, constraints=replace(task.constraints, population=None))
     if not task.histogram.rows:
         return solve(rest, method)
-    asked = _Asked(rest, population, method)
+    asked = _PopulationQuestion(rest, population, method)
     return asked.certified(asked.solved())
 
 
-class _Asked:
+class _PopulationQuestion:
     """One question beside a population.
 
     task   the table without its people;  strict: asked for the stricter thing that its own rows can say

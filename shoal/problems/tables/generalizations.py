@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from shoal.model.histogram import Histogram, Partition, merged, mixed_radix
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Levels, Published, Recoding
+from shoal.model.recoding import Levels, PublishedCodes, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.coarsen import Coarse
 
@@ -110,11 +110,11 @@ class Forms:
                 best[enough], levels[enough] = loss[enough], node
         return best, levels
 
-    def published(self, codes: np.ndarray, levels: np.ndarray) -> Published:
+    def published(self, codes: np.ndarray, levels: np.ndarray) -> PublishedCodes:
         """Groups of somebody's codes int[g, d] at levels int[g, d]."""
         second = [c.node[levels[:, j], codes[:, j]] for j, c in enumerate(self.columns)]
         wide = np.stack(second, axis=1) if second else np.zeros(levels.shape)
-        return Published(levels.astype(np.int32), wide.astype(np.int32))
+        return PublishedCodes(levels.astype(np.int32), wide.astype(np.int32))
 
 
 def raised(task: Task, levels: np.ndarray) -> Coarse:
@@ -146,7 +146,7 @@ CELLS, PLACES = 60, 20_000  # cells; pairs of a form with a cell or with a tuple
 SECONDS = {"balanced": 3.0, "thorough": 60.0}
 
 
-class Least(NamedTuple):
+class LeastLoss(NamedTuple):
     """A partition, int64[g, d] levels of its groups, its loss and what no release undercuts, both summed over rows."""
 
     partition: Partition
@@ -155,7 +155,7 @@ class Least(NamedTuple):
     bound: float
 
 
-class _Program(NamedTuple):
+class _FormProgram(NamedTuple):
     """Forms int64[f, d] of levels; pairs (cell, form) and (tuple of the population, form)."""
 
     levels: np.ndarray
@@ -167,7 +167,7 @@ class _Program(NamedTuple):
 
 def least_forms(
     forms: Forms, histogram: Histogram, need: Requirement, k: int, high: float | None, seconds: float
-) -> Least | None:
+) -> LeastLoss | None:
     """The release of least loss within some seconds; None where the table is large, or more is asked than this knows.
 
     k     people that every form has to cover; high: the share of people that rows may be, None where none is asked
@@ -180,7 +180,7 @@ def least_forms(
         return None
     from scipy.sparse import coo_array
 
-    from shoal.problems.programs import Constraints, solve  # takes as long to import as many a table takes
+    from shoal.problems.programs import LinearConstraints, solve  # takes as long to import as many a table takes
 
     codes, count, f = histogram.quasi.astype(np.int64), histogram.count, len(held.levels)
     x, y, shared = held.cell.size, f, held.person.size if high is not None else 0
@@ -208,7 +208,7 @@ def least_forms(
     top = np.concatenate([count[held.cell], np.ones(y), np.full(shared, np.inf)])
     price = np.concatenate([paid, np.zeros(y + shared)])
     row, column, factor = (np.concatenate([part[i] for part in entries]) for i in range(3))
-    rows = Constraints(coo_array((factor, (row, column)), shape=(lows.size, price.size)).tocsr(), lows, tops)
+    rows = LinearConstraints(coo_array((factor, (row, column)), shape=(lows.size, price.size)).tocsr(), lows, tops)
     whole = np.arange(price.size) < x + y
     found = solve(price, rows, np.zeros(price.size), top, whole=whole, seconds=seconds)
     if found.x is None:
@@ -217,10 +217,10 @@ def least_forms(
     kept = taken > 0
     used, group = np.unique(held.form[kept], return_inverse=True)
     partition = Partition.of(held.cell[kept], group.reshape(-1), taken[kept])
-    return Least(partition, held.levels[used], float(paid @ taken), max(found.bound, 0.0))
+    return LeastLoss(partition, held.levels[used], float(paid @ taken), max(found.bound, 0.0))
 
 
-def _program(forms: Forms, histogram: Histogram, k: int) -> _Program | None:
+def _program(forms: Forms, histogram: Histogram, k: int) -> _FormProgram | None:
     """The forms of the cells that cover k people; None where they are too many."""
     codes = histogram.quasi.astype(np.int64)
     parts: list[tuple[np.ndarray, ...]] = []
@@ -236,7 +236,7 @@ def _program(forms: Forms, histogram: Histogram, k: int) -> _Program | None:
         count, places = count + names.size, places + cell.size + person.size
         if places > PLACES:
             return None
-    return _Program(*(np.concatenate(p) for p in zip(*parts, strict=True)))
+    return _FormProgram(*(np.concatenate(p) for p in zip(*parts, strict=True)))
 
 
 EDGES = 5_000_000  # pairs of a form and a tuple of the population in a flow

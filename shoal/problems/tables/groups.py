@@ -14,7 +14,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
-from shoal.kernels.tables.insertion import Hosts, RowModels, Unassigned, insert
+from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
@@ -337,12 +337,12 @@ class Rows:
             hosts, models = Hosts(head, following, size, state, order), RowModels(sensitive, self.frequency, self.rules)
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             if begin.size:
-                some = Unassigned(waiting, begin, candidate)
+                some = UngroupedRows(waiting, begin, candidate)
                 waiting = waiting[~insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)]
             waiting = self._anywhere(hosts, models, waiting, steps)
             if waiting.size and clock() > self.until:
                 begin, candidate = self._near(waiting, member[start], kinds, 0)
-                some = Unassigned(waiting, begin, candidate)
+                some = UngroupedRows(waiting, begin, candidate)
                 waiting = waiting[~insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)]
             for_head = head.copy()
             while (for_head >= 0).any():
@@ -366,7 +366,7 @@ class Rows:
             if first:
                 hosts = hosts._replace(order=self._rising(hosts.size, hosts.state))
             part, first = waiting[first : first + each], first + each
-            some = Unassigned(part, none, none)
+            some = UngroupedRows(part, none, none)
             left.append(part[~insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)])
         return np.concatenate([*left, waiting[first:]])
 

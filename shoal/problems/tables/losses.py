@@ -245,7 +245,7 @@ class Costs:
         return Grouping(partition, certificate, method)
 
 
-def settled(task: Task, certificate: Certificate) -> Certificate:
+def bound_raised_to_step(task: Task, certificate: Certificate) -> Certificate:
     """The certificate with its bound raised to the cost if no loss lies between: all are whole multiples of a step.
 
     A bound of floats is lowered by their rounding, so without this the proof would not be stated.

@@ -17,7 +17,7 @@ from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy.population import OfPersons
-from shoal.model.recoding import Published
+from shoal.model.recoding import PublishedCodes
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.three_phase import TUPLES
@@ -104,7 +104,7 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
             return Partition.of(made.cell, name[made.group], made.count)
         if classes == 1:
             raise none_found(task)
-        made = _Classes(task, made, name).mended(np.flatnonzero(~good).tolist())
+        made = _ClassesOfGroups(task, made, name).mended(np.flatnonzero(~good).tolist())
 
 
 def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
@@ -127,14 +127,14 @@ def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[st
     return held
 
 
-def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) -> Published:
+def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) -> PublishedCodes:
     """What the groups publish."""
     if levels is None:
         return task.recoding.publish(task.histogram, made)
     return task.recoding.at_levels(task.histogram, made, levels)
 
 
-def _alike(task: Task, made: Partition, shows: Published) -> np.ndarray:
+def _alike(task: Task, made: Partition, shows: PublishedCodes) -> np.ndarray:
     """The class of every group, int64[groups]: groups that are published alike are of one."""
     h, columns = task.histogram, task.recoding.columns
     key = [c.numbers(task.recoding.shown(h, made, shows, j)) for j, c in enumerate(columns)]
@@ -143,7 +143,7 @@ def _alike(task: Task, made: Partition, shows: Published) -> np.ndarray:
     return np.unique(np.stack(key, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
 
 
-class _Classes:
+class _ClassesOfGroups:
     """The classes of a partition while groups leave them and join others.
 
     shown    int64[groups, d]  a row of each group

@@ -19,7 +19,7 @@ LOW, HIGH, WEIGHT, EDGES = 0, 1, 2, slice(3, 7)  # columns of Cells.cells
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class TileCells:
     """A partition of the places into cells.
 
     by_x, by_y  int64[p]     the places by x and by y, cell after cell
@@ -54,14 +54,14 @@ class Cells:
         return found[0], found[1]
 
     @classmethod
-    def whole(cls, places: Places) -> Cells:
+    def whole(cls, places: Places) -> TileCells:
         """One cell with all places; they are sorted by x already."""
         p = places.x.size
         cell = np.array([[0, p, places.total, -1, -1, -1, -1]], dtype=np.int64)
         return cls(np.arange(p), np.argsort(places.y, kind="stable"), cell, np.zeros((0, 3)))
 
     @classmethod
-    def sides(cls, places: Places) -> Cells:
+    def sides(cls, places: Places) -> TileCells:
         """A cell for each side of the boundary, the whole plane where there is none."""
         if places.side is None:
             return cls.whole(places)
@@ -69,7 +69,7 @@ class Cells:
         return cls.of(places, places.side, np.full((q, 4), -1), np.zeros((0, 3)))
 
     @classmethod
-    def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> Cells:
+    def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> TileCells:
         """Cells from the places' labels 0 .. m - 1, and the cells' edges int64[m, 4]."""
         m = edges.shape[0]
         by_x = np.argsort(labels, kind="stable")  # places come sorted by x
@@ -106,7 +106,7 @@ def round_cuts(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     return found
 
 
-def boxes_of(places: Places, cells: Cells) -> np.ndarray:
+def boxes_of(places: Places, cells: TileCells) -> np.ndarray:
     """float64[m, 4]: the tight box of each cell's places."""
     low, high = cells.cells[:, LOW], cells.cells[:, HIGH] - 1
     x, y = places.x[cells.by_x], places.y[cells.by_y]
@@ -114,14 +114,14 @@ def boxes_of(places: Places, cells: Cells) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class TilePartition:
     """A finished partition: what every algorithm returns.
 
     labels  int64[p]       part of each place
     weight  int64[m]       records in each part
     boxes   float64[m, 4]  tight box of its places: x low, y low, x high, y high
     edges   int64[m, 4]    its bounding cuts in the same order, -1 where unbounded
-    cuts    float64[c, 3]  as in ``Cells``
+    cuts    float64[c, 3]  as in ``TileCells``
     """
 
     labels: np.ndarray
@@ -131,7 +131,7 @@ class Parts:
     cuts: np.ndarray
 
     @classmethod
-    def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> Parts:
+    def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> TilePartition:
         """Parts from the places' labels 0 .. m - 1, -1 where a place is in none.  O(p)."""
         weight = np.zeros(edges.shape[0], np.int64)
         held = labels >= 0
@@ -141,7 +141,7 @@ class Parts:
     @classmethod
     def of_bins(
         cls, places: Places, rects: np.ndarray, bins: tuple[np.ndarray, np.ndarray], ends: Sequence[np.ndarray]
-    ) -> Parts:
+    ) -> TilePartition:
         """Parts from rectangles int64[m, 4] of bins: x low, x high, y low, y high, both ends inside.
 
         bins  int64[p] twice: bin of each place by x, by y;  ends  first and last coordinate of every bin by x, then y
@@ -174,7 +174,7 @@ class Parts:
         return np.where(self.edges < 0, unbounded, lines[self.edges])
 
     @classmethod
-    def together(cls, places: Places, parts: list[Parts], which: list[np.ndarray]) -> Parts:
+    def together(cls, places: Places, parts: list[TilePartition], which: list[np.ndarray]) -> TilePartition:
         """The parts of several sides of a boundary as those of all places."""
         labels, m, c = np.full(places.x.size, -1), 0, 0
         edges = []

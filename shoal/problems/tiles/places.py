@@ -42,7 +42,7 @@ class Places:
     side: np.ndarray | None = None
     grid: Fraction | None = None
     own: np.ndarray | None = None
-    held: Held | None = None
+    held: PlaceContents | None = None
 
     @property
     def step(self) -> float:
@@ -119,7 +119,7 @@ def as_places(
     )  # fmt: skip
 
 
-class Held(NamedTuple):
+class PlaceContents(NamedTuple):
     """What places hold in the columns that tiles are judged by.
 
     start, code, amount  int64[p + 1], int64[i], int64[i]: the values of each place and their weights
@@ -136,7 +136,7 @@ class Held(NamedTuple):
     share: np.ndarray
     unit: np.ndarray
 
-    def some(self, which: np.ndarray) -> Held:
+    def some(self, which: np.ndarray) -> PlaceContents:
         """Of these places only; values numbered anew."""
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
@@ -160,7 +160,9 @@ class Held(NamedTuple):
         return bool((seen >= self.need).all() and (most * self.share <= weight * (1 + 1e-12)).all())
 
 
-def holding(places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[tuple[int, float, bool]]) -> Held:
+def holding(
+    places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[tuple[int, float, bool]]
+) -> PlaceContents:
     """What places hold of columns int64[n] of codes, given weights int64[n]; need, share and unit of each column."""
     found, column, base = [], [], 0
     for c, code in enumerate(codes):
@@ -175,7 +177,7 @@ def holding(places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[
     order = np.argsort(place, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=places.x.size))])
     need, share, unit = zip(*asked, strict=True)
-    return Held(
+    return PlaceContents(
         start.astype(np.int64), np.ascontiguousarray(code[order]), np.ascontiguousarray(amount[order]),
         np.concatenate(column), np.array(need, np.int64), np.array(share, np.float64), np.array(unit, np.bool_),
     )  # fmt: skip

@@ -58,7 +58,7 @@ class Conditions(TypedDict, total=False):
     seed: int | None
 
 
-class Terms(NamedTuple):
+class TileTerms(NamedTuple):
     """The settings of ``split`` other than k, checked.
 
     l, distinct_l        diversity of the sensitive values, None if not requested
@@ -95,7 +95,7 @@ class Terms(NamedTuple):
         return [name for name, given in own.items() if given] + [unit.removesuffix("s") for unit in self.units]
 
 
-def terms_of(given: Conditions, weights: Any, n: int) -> tuple[Terms, np.ndarray | None]:
+def terms_of(given: Conditions, weights: Any, n: int) -> tuple[TileTerms, np.ndarray | None]:
     """Checked settings, and the side of the boundary of each of n points; PolicyError for what contradicts itself."""
     keywords("condition of tiles", given, Conditions)
     side, values = (None, None) if (boundary := given.get("boundary")) is None else coded(boundary, n, "boundary")
@@ -131,7 +131,7 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[Terms, np.ndarray
         raise PolicyError(f"{which} needs tiles with ends; leave ⟨extent=⟩ out, or say ⟨extent='data'⟩")
     extent = extent or ("data" if max_width is not None or center == "draw" else "plane")
     seed = seed_of(given.get("seed"))
-    return Terms(l, distinct_l, units, max_width, extent, center, seed, sparse == "leave-out", values), side
+    return TileTerms(l, distinct_l, units, max_width, extent, center, seed, sparse == "leave-out", values), side
 
 
 def coded(values: Any, n: int, name: str) -> tuple[np.ndarray, tuple[Any, ...]]:
@@ -150,7 +150,7 @@ def coded(values: Any, n: int, name: str) -> tuple[np.ndarray, tuple[Any, ...]]:
     return np.array([number[v] for v in given], np.int64), tuple(known)
 
 
-def judged_by(places: Places, asked: Terms, k: int, columns: list[tuple[str, Any]], w: np.ndarray) -> Places:
+def judged_by(places: Places, asked: TileTerms, k: int, columns: list[tuple[str, Any]], w: np.ndarray) -> Places:
     """Places with what they hold in the sensitive column, and in those that name persons."""
     codes, rules = [], []
     for name, values in columns:
@@ -164,7 +164,7 @@ def judged_by(places: Places, asked: Terms, k: int, columns: list[tuple[str, Any
     return replace(places, held=holding(places, codes, w, rules)) if codes and places.x.size else places
 
 
-def require_able(places: Places, asked: Terms, k: int) -> None:
+def require_able(places: Places, asked: TileTerms, k: int) -> None:
     """InfeasibleError unless every side of the boundary can be one tile by itself, but for its width."""
     if asked.leave_out:
         return
@@ -191,7 +191,7 @@ def require_able(places: Places, asked: Terms, k: int) -> None:
         )
 
 
-PLAIN = Terms()
+PLAIN = TileTerms()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,7 +230,7 @@ class Tiles(Shown):
     seam: float | None
     certificate: Certificate
     boundary: tuple[Any, ...] | None = None
-    asked: Terms = PLAIN
+    asked: TileTerms = PLAIN
     grid: float | None = None
     units: Mapping[str, np.ndarray] = field(default_factory=dict)
 

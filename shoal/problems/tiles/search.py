@@ -22,9 +22,19 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.metric import KM_PER_DEGREE
-from shoal.problems.tiles.cells import EDGES, LOW, WEIGHT, Cells, Parts, boxes_of, least_of_all, most_of_all, spans
-from shoal.problems.tiles.places import Held, Places
-from shoal.problems.tiles.result import Terms
+from shoal.problems.tiles.cells import (
+    EDGES,
+    LOW,
+    WEIGHT,
+    TileCells,
+    TilePartition,
+    boxes_of,
+    least_of_all,
+    most_of_all,
+    spans,
+)
+from shoal.problems.tiles.places import PlaceContents, Places
+from shoal.problems.tiles.result import TileTerms
 from shoal.watching import done
 
 MOST, LEAST_HEAVIEST, PERIMETER, MOST_UNDER = 0, 1, 2, 3  # as in the kernels
@@ -65,29 +75,29 @@ class _Outcome:
     """What a strategy made of the blocks it tried: its cells, and per block tiles, heaviest, size (inf: not tried)."""
 
     strategy: Strategy
-    cells: Cells
+    cells: TileCells
     block: np.ndarray
     tiles: np.ndarray
     heaviest: np.ndarray
     size: np.ndarray
 
 
-def plain(places: Places, k: int) -> Parts:
+def plain(places: Places, k: int) -> TilePartition:
     """The rule of least waste by itself."""
-    cells = _cut(places, Cells.sides(places), k, Strategy())
-    return Parts.of(places, cells.labels, cells.cells[:, EDGES], cells.cuts)
+    cells = _cut(places, TileCells.sides(places), k, Strategy())
+    return TilePartition.of(places, cells.labels, cells.cells[:, EDGES], cells.cuts)
 
 
 def least_waste(
-    places: Places, k: int, objective: str, *, effort: float = 4.0, start: Cells | None = None, **_: object
-) -> tuple[Parts, dict]:
+    places: Places, k: int, objective: str, *, effort: float = 4.0, start: TileCells | None = None, **_: object
+) -> tuple[TilePartition, dict]:
     """The best of several strategies in each block.
 
     effort  seconds that the dynamic programs may take, by estimate: the work is fixed beforehand, not by the clock
     start   cells to cut further, none across; the whole plane by default
     """
     good = least_of_all(places, k)[0]
-    blocks = _cut(places, start or Cells.sides(places), k, Strategy(cap=good), BLOCK * k)
+    blocks = _cut(places, start or TileCells.sides(places), k, Strategy(cap=good), BLOCK * k)
     best = Tournament(places, blocks, k, objective, good, {"max": 20, "perimeter": 8}.get(objective, 5))
     for balance in (0.0, 1.0):
         best.enter(Strategy(balance=balance, cap=good))
@@ -102,14 +112,14 @@ def least_waste(
     return best.result(), {"blocks": len(blocks.cells), "strategies": best.entered}
 
 
-def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
+def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
     """Cut so that both sides hold a whole number of tiles of weight k..U, U as small as counting allows.
 
     Where all places weigh 1 and no two share an x (or no two a y) every such number can be cut off, and the heaviest
     tile reaches the bound.
     """
     good = least_of_all(places, k)[0]
-    best = Tournament(places, Cells.sides(places), k, "max", good, 12)
+    best = Tournament(places, TileCells.sides(places), k, "max", good, 12)
     for cap in (good, -(-21 * k // 20), -(-6 * k // 5)):
         for balance in (1.0, 0.0, 0.3, 3.0):
             best.enter(Strategy(balance=balance, cap=max(cap, good)))
@@ -164,7 +174,7 @@ def _lower(best: Tournament, effort: float) -> None:
 class Tournament:
     """Strategies, about so many as are expected, compete in every block; the better one keeps it."""
 
-    def __init__(self, places: Places, blocks: Cells, k: int, objective: str, good: int, expected: int) -> None:
+    def __init__(self, places: Places, blocks: TileCells, k: int, objective: str, good: int, expected: int) -> None:
         self.expected = expected
         self.places, self.blocks, self.k, self.objective, self.good = places, blocks, k, objective, good
         self.outcomes: list[_Outcome] = []
@@ -199,7 +209,7 @@ class Tournament:
         """The heaviest tile so far."""
         return int(self.heavy.max())
 
-    def result(self) -> Parts:
+    def result(self) -> TilePartition:
         """The winners' parts put together."""
         labels = np.empty(self.places.x.size, np.int64)
         edges, cuts, m, offset = [], [self.blocks.cuts], 0, len(self.blocks.cuts)
@@ -217,11 +227,11 @@ class Tournament:
             cuts.append(one.cells.cuts[base:])
             offset += len(one.cells.cuts) - base
             m += int(mine.sum())
-        return Parts.of(self.places, labels, np.concatenate(edges), np.concatenate(cuts))
+        return TilePartition.of(self.places, labels, np.concatenate(edges), np.concatenate(cuts))
 
     def _outcome(self, strategy: Strategy, only: np.ndarray | None) -> _Outcome:
         which = np.arange(len(self.blocks.cells)) if only is None else only
-        blocks = Cells(self.blocks.by_x, self.blocks.by_y, self.blocks.cells[which], self.blocks.cuts)
+        blocks = TileCells(self.blocks.by_x, self.blocks.by_y, self.blocks.cells[which], self.blocks.cuts)
         made = _cut(self.places, blocks, self.k, strategy, 0, self.good)
         block = which[np.searchsorted(blocks.cells[:, LOW], made.cells[:, LOW], side="right") - 1]
         q = len(self.blocks.cells)
@@ -234,7 +244,7 @@ class Tournament:
         return _Outcome(strategy, made, block, np.bincount(block, minlength=q), heaviest, size)
 
 
-def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[str, int]:
+def _affordable(places: Places, blocks: TileCells, k: int, seconds: float) -> dict[str, int]:
     """The largest cells and finest lines whose dynamic programs take no longer, by estimate; empty if none."""
     tiles = max(int(blocks.cells[:, WEIGHT].sum()) // k, 1)
     per_tile = places.x.size / tiles
@@ -249,26 +259,26 @@ def _affordable(places: Places, blocks: Cells, k: int, seconds: float) -> dict[s
     return {}
 
 
-def _cut(places: Places, cells: Cells, k: int, s: Strategy, whole_weight: int = 0, good: int = 0) -> Cells:
+def _cut(places: Places, cells: TileCells, k: int, s: Strategy, whole_weight: int = 0, good: int = 0) -> TileCells:
     from shoal.kernels.tiles.cells import CutRule, finish_cells, least_waste
-    from shoal.kernels.tiles.guillotine import Points, Program
+    from shoal.kernels.tiles.guillotine import OrderedPoints, RectangleProgram
 
     by_x, by_y = cells.by_x.copy(), cells.by_y.copy()
-    points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
+    points = OrderedPoints(places.x, places.y, places.weight, by_x, by_y, places.geographic)
     limits = CutRule(k, k * (1 + s.slack), int(s.cap), float(s.balance), max(whole_weight, s.cell * k))
     ended, gaps = least_waste(points, cells.cells, limits, len(cells.cuts))
     cuts = np.concatenate([cells.cuts, gaps])
     if s.cell and s.lines:
-        program = Program.of(places.x.size, s.lines, s.lines)
+        program = RectangleProgram.of(places.x.size, s.lines, s.lines)
         ended, gaps = finish_cells(points, ended, limits, program, s.program, max(good, k), len(cuts))
         cuts = np.concatenate([cuts, gaps])
-    return Cells(by_x, by_y, ended, cuts)
+    return TileCells(by_x, by_y, ended, cuts)
 
 
 RULES = ("widest", "median", "least_waste")
 
 
-def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_: object) -> tuple[Parts, dict]:
+def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_: object) -> tuple[TilePartition, dict]:
     """Cut every cell that can be cut, nearest its weighted median.
 
     rule  "widest": the wider side first, the other if no cut leaves k on both sides; "median": the side whose cut
@@ -287,7 +297,7 @@ def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_
     return _select(places, k, WIDEST if rule == "widest" else MEDIAN), {"rule": rule}
 
 
-def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
+def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
     """LeFevre, DeWitt, Ramakrishnan 2006, for comparison: only the cut right above the median, wider side first.
 
     Stops at cells that other cuts could still divide, so Theorem 4 says nothing about it.
@@ -297,14 +307,14 @@ def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[Parts
     return _select(places, k, MONDRIAN), {}
 
 
-def proportional_tree(places: Places, k: int) -> Parts:
+def proportional_tree(places: Places, k: int) -> TilePartition:
     """The kd-tree whose cuts aim at a whole number of k on each side."""
     from shoal.kernels.tiles.guillotine import PROPORTIONAL
 
     return _select(places, k, PROPORTIONAL)
 
 
-def _select(places: Places, k: int, rule: int) -> Parts:
+def _select(places: Places, k: int, rule: int) -> TilePartition:
     from shoal.kernels.tiles.guillotine import select_tree
 
     x, y, w = places.x.copy(), places.y.copy(), places.weight.copy()
@@ -314,7 +324,7 @@ def _select(places: Places, k: int, rule: int) -> Parts:
     at = starts[:-1]
     boxes = np.stack([f.reduceat(c, at) for f in (np.minimum, np.maximum) for c in (x, y)], axis=1)
     cuts = np.stack([axis.astype(np.float64), below, above], axis=1)
-    return Parts(labels, np.add.reduceat(w, at), boxes, edges, cuts)
+    return TilePartition(labels, np.add.reduceat(w, at), boxes, edges, cuts)
 
 
 RECTANGLES = 12_000_000  # 18 bytes each
@@ -326,7 +336,7 @@ def rectangles(places: Places) -> int:
     return nx * (nx + 1) // 2 * (ny * (ny + 1) // 2)
 
 
-def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Parts, dict]:
+def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
     """The best of all guillotine partitions: those that cut straight across, then each part again, and so on.
 
     objective  "tiles": most tiles, then least size; "max": least heaviest tile, then most tiles, then least size;
@@ -350,29 +360,31 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Part
     return found, {"exact_among": "guillotine partitions"}
 
 
-def _program(places: Places, k: int, objective: int, cap: int) -> tuple[Parts, int]:
-    from shoal.kernels.tiles.guillotine import Points, Program, guillotine
+def _program(places: Places, k: int, objective: int, cap: int) -> tuple[TilePartition, int]:
+    from shoal.kernels.tiles.guillotine import OrderedPoints, RectangleProgram, guillotine
 
     n = places.x.size
     nx, ny = (np.unique(c).size for c in (places.x, places.y))
-    program = Program.of(n, nx, ny)
-    points = Points(
+    program = RectangleProgram.of(n, nx, ny)
+    points = OrderedPoints(
         places.x, places.y, places.weight, np.arange(n), np.argsort(places.y, kind="stable"), places.geographic
     )
     m, nx, ny, heaviest, _ = guillotine(points, 0, n, k, cap, objective, max(nx, ny), program)
     ends = [program.ends[0, :nx], program.ends[1, :nx], program.ends[2, :ny], program.ends[3, :ny]]
-    return Parts.of_bins(places, program.rects[:m], (program.bx, program.by), ends), int(heaviest)
+    return TilePartition.of_bins(places, program.rects[:m], (program.bx, program.by), ends), int(heaviest)
 
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at
 NEIGHBORS = 64
-NOTHING = Held(
+NOTHING = PlaceContents(
     np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
     np.zeros(0), np.zeros(0, np.bool_),
 )  # fmt: skip
 
 
-def limited(places: Places, k: int, objective: str, method: str, rule: str, asked: Terms) -> tuple[Parts, dict, str]:
+def limited(
+    places: Places, k: int, objective: str, method: str, rule: str, asked: TileTerms
+) -> tuple[TilePartition, dict, str]:
     """Eligible tiles of the places of one side of a boundary by one of the methods, its facts and its name.
 
     PolicyError for a method that does not know these limits; InfeasibleError where it finds no tiles.
@@ -392,13 +404,15 @@ def limited(places: Places, k: int, objective: str, method: str, rule: str, aske
             keep = np.flatnonzero(~unfit)
             if not keep.size:
                 empty = np.zeros((0, 4), np.int64)
-                return Parts.of(places, np.full(places.x.size, -1), empty, np.zeros((0, 3))), {}, method
+                return TilePartition.of(places, np.full(places.x.size, -1), empty, np.zeros((0, 3))), {}, method
             rest, details, method = _solved(places.some(keep), k, objective, method, rule, asked)
-            return Parts.together(places, [rest], [keep]), details, method
+            return TilePartition.together(places, [rest], [keep]), details, method
     return _solved(places, k, objective, method, rule, asked)
 
 
-def _solved(places: Places, k: int, objective: str, method: str, rule: str, asked: Terms) -> tuple[Parts, dict, str]:
+def _solved(
+    places: Places, k: int, objective: str, method: str, rule: str, asked: TileTerms
+) -> tuple[TilePartition, dict, str]:
     size = rectangles(places) * (1 + (0 if places.held is None else places.held.column.size))
     if method == "auto":
         method = "best_cuts" if size <= WORK // 40 and rectangles(places) <= 300_000 else "least_waste"
@@ -443,7 +457,9 @@ def alone(places: Places, k: int, width: float) -> np.ndarray:
     return out
 
 
-def _cut_within_limits(places: Places, k: int, objective: str, method: str, rule: str, asked: Terms) -> Parts:
+def _cut_within_limits(
+    places: Places, k: int, objective: str, method: str, rule: str, asked: TileTerms
+) -> TilePartition:
     """Cuts by the rule of the method; least waste tries several and keeps the best."""
     from shoal.kernels.tiles import limited as kernel
 
@@ -456,7 +472,7 @@ def _cut_within_limits(places: Places, k: int, objective: str, method: str, rule
     else:
         ways = [(kernel.WASTE, 0.0), (kernel.WASTE, 1.0), (kernel.WASTE, 0.3), (kernel.WIDEST, 0.0)]
         ways += [(kernel.WASTE, 3.0), (kernel.MEDIAN, 0.0)] if objective == "max" else []
-    best: tuple[tuple[float, ...], Parts] | None = None
+    best: tuple[tuple[float, ...], TilePartition] | None = None
     for number, lam in ways:
         parts = _run(places, k, number, lam, asked)
         lost = int(places.weight[parts.labels < 0].sum())
@@ -475,41 +491,41 @@ def _cut_within_limits(places: Places, k: int, objective: str, method: str, rule
     return best[1]
 
 
-def _run(places: Places, k: int, number: int, lam: float, asked: Terms) -> Parts:
-    from shoal.kernels.tiles.guillotine import Points
+def _run(places: Places, k: int, number: int, lam: float, asked: TileTerms) -> TilePartition:
+    from shoal.kernels.tiles.guillotine import OrderedPoints
     from shoal.kernels.tiles.limited import PlaceValues
     from shoal.kernels.tiles.limited import limited as kernel
 
     held = _held(places)
-    whole = Cells.whole(places)
+    whole = TileCells.whole(places)
     by_x, by_y = whole.by_x.copy(), whole.by_y.copy()
-    points = Points(places.x, places.y, places.weight, by_x, by_y, places.geographic)
+    points = OrderedPoints(places.x, places.y, places.weight, by_x, by_y, places.geographic)
     values = PlaceValues(held.start, held.code, held.amount)
     cells, gaps = kernel(points, k, values, _columns(held), number, lam, _sides(places, asked))
     kept = cells[:, 7] == 1
     number_of = np.where(kept, np.cumsum(kept) - 1, -1)
-    return Parts.of(places, number_of[Cells(by_x, by_y, cells, gaps).labels], cells[kept][:, EDGES], gaps)
+    return TilePartition.of(places, number_of[TileCells(by_x, by_y, cells, gaps).labels], cells[kept][:, EDGES], gaps)
 
 
-def _columns(held: Held) -> Any:
+def _columns(held: PlaceContents) -> Any:
     from shoal.kernels.tiles.limited import ValueColumns
 
     return ValueColumns(held.column, held.need, held.share, held.unit)
 
 
-def _sides(places: Places, asked: Terms) -> Any:
+def _sides(places: Places, asked: TileTerms) -> Any:
     from shoal.kernels.tiles.limited import Sides
 
     return Sides(asked.max_width or 0.0, places.step, places.geographic, asked.leave_out)
 
 
-def _held(places: Places) -> Held:
+def _held(places: Places) -> PlaceContents:
     if places.held is not None:
         return places.held
     return NOTHING._replace(start=np.zeros(places.x.size + 1, np.int64))
 
 
-def _every_rectangle(places: Places, k: int, objective: str, asked: Terms) -> Parts:
+def _every_rectangle(places: Places, k: int, objective: str, asked: TileTerms) -> TilePartition:
     from shoal.kernels.tiles.limited import MAX, NEVER, PERIMETER, TILES, Corners, limited_guillotine
 
     held = _held(places)
@@ -540,4 +556,4 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: Terms) -> Pa
             f"no guillotine partition into such tiles exists for {places.total:,} records; raise ⟨max_width⟩, lower k, "
             "or leave records out with ⟨sparse='leave-out'⟩"
         )
-    return Parts.of_bins(places, rects[rects[:, 4] == 1][:, :4], (bx, by), (xs, xs, ys, ys))
+    return TilePartition.of_bins(places, rects[rects[:, 4] == 1][:, :4], (bx, by), (xs, xs, ys, ys))

@@ -22,8 +22,8 @@ from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.threads import heard
 from shoal.problems.tiles.cells import (
-    Cells,
-    Parts,
+    TileCells,
+    TilePartition,
     boxes_around,
     least_half_perimeter,
     least_of_all,
@@ -34,8 +34,8 @@ from shoal.problems.tiles.places import Places, as_places, index_of, require
 from shoal.problems.tiles.result import (
     PLAIN,
     Conditions,
-    Terms,
     Tiles,
+    TileTerms,
     drawn,
     judged_by,
     names_of,
@@ -119,8 +119,8 @@ def split(
 
 
 def solve(
-    places: Places, k: int, objective: str, method: str, rule: str, seconds: float, asked: Terms
-) -> tuple[Parts, dict, str]:
+    places: Places, k: int, objective: str, method: str, rule: str, seconds: float, asked: TileTerms
+) -> tuple[TilePartition, dict, str]:
     """The parts that a method finds, its facts, and the method that "auto" chose."""
     sides = places.sides()
     if asked.leave_out and not asked.limited:
@@ -132,10 +132,10 @@ def solve(
             side = np.zeros(0) if places.side is None else places.side[keep]  # only sides of a boundary are light
             some = replace(places.some(keep), side=np.unique(side, return_inverse=True)[1].reshape(-1))
             parts, details, method = solve(some, k, objective, method, rule, seconds, asked)
-            return Parts.together(places, [parts], [keep]), details, method
+            return TilePartition.together(places, [parts], [keep]), details, method
     if asked.limited:
         found = [limited(places.some(which), k, objective, method, rule, asked) for which in sides]
-        parts = Parts.together(places, [part for part, _, _ in found], sides)
+        parts = TilePartition.together(places, [part for part, _, _ in found], sides)
         if not len(parts.weight):
             raise InfeasibleError(NOTHING_LEFT)
         return parts, found[0][1], "least_waste" if len({name for _, _, name in found}) > 1 else found[0][2]
@@ -155,7 +155,7 @@ def solve(
         method = "kd_tree" if proportional else method
         if places.side is None:
             return *runs[0], method
-        return Parts.together(places, [part for part, _ in runs], sides), runs[0][1], method
+        return TilePartition.together(places, [part for part, _ in runs], sides), runs[0][1], method
     return *algorithm("tiles", method)(places, k, objective, effort=seconds), method
 
 
@@ -171,7 +171,7 @@ def _auto(places: Places) -> str:
 
 
 def finish(
-    places: Places, parts: Parts, k: int, method: str, objective: str, details: dict, asked: Terms = PLAIN
+    places: Places, parts: TilePartition, k: int, method: str, objective: str, details: dict, asked: TileTerms = PLAIN
 ) -> Tiles:
     """Labels of the points, bounds in the user's coordinates, and the certificate."""
     sides = None
@@ -225,7 +225,7 @@ def finish(
     )
 
 
-def _units(places: Places, labels: np.ndarray, m: int, asked: Terms) -> dict[str, np.ndarray]:
+def _units(places: Places, labels: np.ndarray, m: int, asked: TileTerms) -> dict[str, np.ndarray]:
     """How many different persons, or households, each tile holds."""
     if places.held is None or not asked.units:
         return {}
@@ -239,8 +239,8 @@ def _units(places: Places, labels: np.ndarray, m: int, asked: Terms) -> dict[str
 
 
 def _certificate(
-    places: Places, found: tuple[Parts, np.ndarray, np.ndarray], k: int, ran: tuple[str, str], details: dict,
-    asked: Terms,
+    places: Places, found: tuple[TilePartition, np.ndarray, np.ndarray], k: int, ran: tuple[str, str], details: dict,
+    asked: TileTerms,
 ) -> Certificate:  # fmt: skip
     (parts, weight, boxes), (method, objective) = found, ran
     size = spans(boxes, places.geographic).sum(axis=1)
@@ -355,7 +355,7 @@ def levels(
         with within(i / len(wanted), (i + 1) / len(wanted)):
             parts, details = least_waste(places, k, objective, effort=seconds / len(wanted), start=cells)
         found.append(finish(places, parts, k, "least_waste", objective, details))
-        cells = Cells.of(places, parts.labels, parts.edges, parts.cuts)
+        cells = TileCells.of(places, parts.labels, parts.edges, parts.cuts)
     found.reverse()
     first = np.zeros(places.x.size, np.int64)
     first[places.inverse] = np.arange(places.inverse.size)

@@ -133,13 +133,13 @@ SAME = "same"
 Pairs = dict[str, tuple[Certificate, Certificate]]  # finding -> what is certified, what was found again
 
 
-class Run(NamedTuple):
+class RunSettings(NamedTuple):
     """The method, effort and seed that an answer was made with, as the function that made it takes them."""
 
     how: dict[str, Any]
 
 
-How = Effort | Run
+How = Effort | RunSettings
 
 
 def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
@@ -158,13 +158,13 @@ def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort:
         raise InputError("the certificate file does not hold the whole question, so it cannot be put again") from None
 
 
-def _as_made(record: Mapping[str, Any]) -> Run:
+def _as_made(record: Mapping[str, Any]) -> RunSettings:
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
     limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # as certificates called it before
     kept = {name: value for name, value in how.items() if name not in ("time_limit", "seconds")}
-    return Run(kept if "effort" in kept or not limits else {**kept, "effort": limits[0]})
+    return RunSettings(kept if "effort" in kept or not limits else {**kept, "effort": limits[0]})
 
 
 def _frame(sources: Sources) -> pl.DataFrame:
@@ -177,7 +177,7 @@ def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
 
     asked = record["parameters"]
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
-    own = how.how if isinstance(how, Run) else {"effort": how.recorded}
+    own = how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
     return {"bound": (stated, cover(counts, **_plain(asked, LABEL_CONDITIONS), **own).certificate)}
 
 
@@ -215,7 +215,7 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
         "coordinates": asked["coordinates"],
         **as_split(_stated(asked, TILE_CONDITIONS), frame),
     }
-    own = how.how if isinstance(how, Run) else {"effort": how.recorded}
+    own = how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
     found = split(places, asked["k"], weights, **own, **more)
     return {"bound": (stated, found.certificate)}
 
@@ -236,9 +236,11 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
         same |= {"l": None, "distinct_l": None}
     if farthest:
         same["centers"] = stated.details["centers"]
-        same |= how.how if isinstance(how, Run) else {"effort": how.recorded, "improve": how.seconds is not None}
+        same |= (
+            how.how if isinstance(how, RunSettings) else {"effort": how.recorded, "improve": how.seconds is not None}
+        )
     else:
-        same |= how.how if isinstance(how, Run) else {"effort": how.recorded}
+        same |= how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
     again = (gather if farthest else cellular)(tuple(features.values), **same)
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
@@ -284,7 +286,9 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     order = [rows[name] for name in given.ids]
     held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
-    own = _asked_of_areas(asked, given, sources) | (how.how if isinstance(how, Run) else {"effort": how.recorded})
+    own = _asked_of_areas(asked, given, sources) | (
+        how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
+    )
     levels = [asked, *asked.get("levels", ())]
     wet, below = own["water"], np.zeros(0, np.int64)
     place = {name: i for i, name in enumerate(given.ids)}

@@ -18,7 +18,7 @@ from shoal.model.certificate import digest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
 from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
-from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, Rows
+from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, GroupedRecords
 from shoal.publishing.judging import Sources
 from shoal.publishing.opening import opened
 
@@ -121,15 +121,15 @@ def _rows(
     held: Mapping[str, pl.Series],
     keep_order: bool,
     secret: bytes | str | Path | None,
-) -> Rows:
+) -> GroupedRecords:
     """A row per record that is kept: its cluster's line and its own sensitive values; nothing else of it."""
     kept = np.flatnonzero(labels >= 0)
     own = pl.DataFrame([pl.Series(name, texts)[kept] for name, texts in held.items()])
     rows = pl.concat([lines[labels[kept]], own], how="horizontal")
     if keep_order:
-        return Rows(rows, "as in the table")
+        return GroupedRecords(rows, "as in the table")
     shuffle_key = ShuffleKey.given(secret)
-    return Rows(rows[shuffled(rows.get_columns(), shuffle_key)], shuffle_key.words)
+    return GroupedRecords(rows[shuffled(rows.get_columns(), shuffle_key)], shuffle_key.words)
 
 
 def _feature_columns(

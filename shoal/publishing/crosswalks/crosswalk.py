@@ -52,7 +52,7 @@ class Drawing:
     fill: Callable[[Path], object]
 
 
-class Rows(NamedTuple):
+class GroupedRecords(NamedTuple):
     """A row per record, its group in place of its values.
 
     order  where the order of the rows comes from: a secret, or "as in the table"
@@ -100,7 +100,7 @@ class Crosswalk(Shown):
     drawn_map: Drawing | None = field(default=None, repr=False)
     outlines: Drawing | None = field(default=None, repr=False)
     companions: Mapping[str, Drawing] = field(default_factory=dict, repr=False)
-    rows: Rows | None = field(default=None, repr=False)
+    rows: GroupedRecords | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
     native: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame, repr=False)
     written: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -127,7 +127,7 @@ class Crosswalk(Shown):
         """
         return self.native(self._rows().table)
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> GroupedRecords:
         if self.rows is None:
             raise PolicyError(f"there are no assignments of {self.kind} apart from the crosswalk itself")
         return self.rows

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import InputError, VerificationError
-from shoal.judge.tables.large import Held, hash_of
+from shoal.judge.tables.large import ReleaseContents, hash_of
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
@@ -30,7 +30,7 @@ from shoal.publishing.verifying.verify import verify
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class NewPart:
     """A part ready to be added: the file of its table, the bytes of its certificate, and what is said of it.
 
     made_up  rows without a person;  waiting: rows that wait for the next part;  held_back: rows of groups held back
@@ -54,7 +54,7 @@ class Part:
         return {name: getattr(self, name) for name in names}
 
 
-class _Paper:
+class _CertificateContent:
     """What ``certificate_file`` asks of a release."""
 
     def __init__(self, policy: Policy, audit: Audit, carried: Unassigned) -> None:
@@ -75,7 +75,7 @@ def make_part(
     made_up: int = 0,
     waiting: int = 0,
     held_back: int = 0,
-) -> Part:
+) -> NewPart:
     """Write a published table, audit it, and make its certificate.
 
     frame    columns of text, rows in a secret order;  scratch: the folder that the table is written into
@@ -93,13 +93,13 @@ def make_part(
         raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")
     release = scratch / RELEASE
     frame.sink_csv(release)
-    paper: Any = _Paper(policy, audit, carried or Unassigned())
+    paper: Any = _CertificateContent(policy, audit, carried or Unassigned())
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
     written = {"sha256": hash_of(release), "bytes": release.stat().st_size}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
     proof = {**content["certificate"], "guarantee": Guarantee().as_dict()}  # the theorems speak of a release by itself
     text = sealed({**content, "certificate": proof, "series": dict(series)}, sign)
-    return Part(
+    return NewPart(
         release=release, certificate=text.encode(), rows=audit.rows, groups=audit.classes,
         smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),
         made_up=made_up, waiting=waiting, held_back=held_back,
@@ -111,9 +111,9 @@ def shuffled(frame: pl.DataFrame) -> pl.LazyFrame:
     return frame[permutation(frame.height, ShuffleKey.of(None).order)].lazy()
 
 
-def _held(frame: pl.LazyFrame, names: list[str]) -> Held:
+def _held(frame: pl.LazyFrame, names: list[str]) -> ReleaseContents:
     counted = frame.group_by(names).agg(pl.len().alias("shoal rows")).collect(engine="streaming")
-    return Held(counted.select(names), counted["shoal rows"].to_numpy(), tuple(frame.collect_schema()))
+    return ReleaseContents(counted.select(names), counted["shoal rows"].to_numpy(), tuple(frame.collect_schema()))
 
 
 def judged_bytes(policy: Policy) -> Any:

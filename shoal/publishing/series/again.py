@@ -27,7 +27,7 @@ from shoal.engines.order import ShuffleKey, permutation
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.policy import Policy
 from shoal.publishing.series.increment import Added, Search, Text, refuse_twice
-from shoal.publishing.series.seating import Hand, People, Seating, Signature, Tuple
+from shoal.publishing.series.seating import Hand, HashedRows, Seating, Signature, Tuple
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
 Shown = Callable[[int], pl.DataFrame]
@@ -66,7 +66,7 @@ def add(
             f"column {extra[0]!r} is insensitive, and a made-up row could have no value there; leave it out with "
             f"⟨identifiers={extra}⟩"
         )
-    people = People(frame, persons.to_list(), policy, keyed)
+    people = HashedRows(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)
     fresh = _seated(people, seating, ledger, keyed, policy, shown)
     seating.tighten()
@@ -104,7 +104,9 @@ def add(
     return _written(people, seating, ledger, keyed, policy, waited)._replace(held=len(held))
 
 
-def _seated(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, shown: Shown) -> list[int]:
+def _seated(
+    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, shown: Shown
+) -> list[int]:
     """Seat who stays in the class of the part before, who must move alone in a class to be dissolved; the newcomers."""
     last = ledger.persons
     texts = _read(people, last, ledger.number, keyed, policy, shown)
@@ -129,7 +131,7 @@ def _seated(people: People, seating: Seating, ledger: Ledger, keyed: Keyed, poli
 
 
 def _read(
-    people: People, last: pl.DataFrame, parts: int, keyed: Keyed, policy: Policy, shown: Shown
+    people: HashedRows, last: pl.DataFrame, parts: int, keyed: Keyed, policy: Policy, shown: Shown
 ) -> dict[str, Tuple]:
     """Hash -> tuple published last; and the words of the values that are possible for somebody, for made-up rows."""
     texts: dict[str, Tuple] = {}
@@ -146,7 +148,7 @@ def _read(
     return texts
 
 
-def _hold_back(fresh: list[int], people: People, seating: Seating) -> list[int]:
+def _hold_back(fresh: list[int], people: HashedRows, seating: Seating) -> list[int]:
     """Take hands with a gap out: newcomers go on looking, those published before are held back."""
     held: list[int] = []
     for hand in seating.take_gaps():
@@ -155,7 +157,7 @@ def _hold_back(fresh: list[int], people: People, seating: Seating) -> list[int]:
     return held
 
 
-def _eligible(fresh: list[int], people: People) -> tuple[list[int], list[int]]:
+def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int]]:
     """The most newcomers that can be hands of their own, and the others: too many of one value, or too few in all."""
     counts = Counter(people.value[i] for i in fresh)
     if not counts:
@@ -175,7 +177,9 @@ def _eligible(fresh: list[int], people: People) -> tuple[list[int], list[int]]:
     return rest, hard
 
 
-def _new_classes(rest: list[int], people: People, published: pl.DataFrame, policy: Policy, seating: Seating) -> None:
+def _new_classes(
+    rest: list[int], people: HashedRows, published: pl.DataFrame, policy: Policy, seating: Seating
+) -> None:
     """Newcomers in classes of their own, each dealt out into hands of l or more different values."""
     rows: dict[Tuple, list[int]] = defaultdict(list)
     for i, texts in zip(rest, published.select(policy.grouped).rows(), strict=True):
@@ -186,7 +190,7 @@ def _new_classes(rest: list[int], people: People, published: pl.DataFrame, polic
 
 
 def _written(
-    people: People, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
+    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
 ) -> Added:
     """The published rows, and the ledger after them; waiting: person -> parts they have waited for."""
     rows: list[tuple[Text, ...]] = []

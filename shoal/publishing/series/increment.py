@@ -4,8 +4,8 @@ Each part meets the models by itself.  A class of the union of parts is a union 
 published tuple, so by monotony of the models everything together meets them too; an intruder who knows the part that
 somebody came in with is left with that part's class, which meets them.
 
-``Column`` knows the published texts of a column in a series: which values they take in, what they lose, and how they
-are widened.
+``ReleasedColumn`` knows the published texts of a column in a series: which values they take in, what they lose, and how
+they are widened.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from shoal.model.notation import RangeOf, SetOf, of_ranges, parse, range_text, s
 from shoal.model.policy import Policy
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
-__all__ = ["Column", "Text", "Widening", "columns_of", "losses_of", "tuple_loss", "widened"]
+__all__ = ["ReleasedColumn", "Text", "Widening", "columns_of", "losses_of", "tuple_loss", "widened"]
 
 
 Text = str | None
 
 
-class Column:
+class ReleasedColumn:
     """How one quasi-identifier is published.
 
     star    text of a suppressed value;  values: the values of the table at hand, which ranges are measured by
@@ -155,7 +155,7 @@ class Widening:
     texts, loss  of every text by its number;  values: of the table at hand
     """
 
-    def __init__(self, column: Column, values: Sequence[Text]) -> None:
+    def __init__(self, column: ReleasedColumn, values: Sequence[Text]) -> None:
         self.column = column
         self.values = list(dict.fromkeys(values))
         self._value = {v: i for i, v in enumerate(self.values)}
@@ -210,22 +210,22 @@ class Widening:
         return found
 
 
-def columns_of(policy: Policy, values: Mapping[str, Sequence[Text]]) -> tuple[Column, ...]:
-    """A ``Column`` for each quasi-identifier; values: of the table at hand, by column."""
-    return tuple(Column(name, policy, values[name]) for name in policy.grouped)
+def columns_of(policy: Policy, values: Mapping[str, Sequence[Text]]) -> tuple[ReleasedColumn, ...]:
+    """A ``ReleasedColumn`` for each quasi-identifier; values: of the table at hand, by column."""
+    return tuple(ReleasedColumn(name, policy, values[name]) for name in policy.grouped)
 
 
-def tuple_loss(columns: Sequence[Column], texts: Sequence[Text]) -> float:
+def tuple_loss(columns: Sequence[ReleasedColumn], texts: Sequence[Text]) -> float:
     """Loss of a row published so: mean over the columns, from 0 to 1."""
     return sum(c.loss(t) for c, t in zip(columns, texts, strict=True)) / max(len(columns), 1)
 
 
-def widened(columns: Sequence[Column], texts: Sequence[Text], values: Sequence[Text]) -> tuple[Text, ...]:
+def widened(columns: Sequence[ReleasedColumn], texts: Sequence[Text], values: Sequence[Text]) -> tuple[Text, ...]:
     """A published tuple that takes in one more row."""
     return tuple(c.widened(t, v) for c, t, v in zip(columns, texts, values, strict=True))
 
 
-def losses_of(columns: Sequence[Column], rows: Sequence[tuple[Text, ...]]) -> np.ndarray:
+def losses_of(columns: Sequence[ReleasedColumn], rows: Sequence[tuple[Text, ...]]) -> np.ndarray:
     """float64[rows]: ``tuple_loss`` of every published row; equal rows are measured once."""
     known: dict[tuple[Text, ...], float] = {}
     return np.array([known[r] if r in known else known.setdefault(r, tuple_loss(columns, r)) for r in rows], float)
@@ -344,7 +344,7 @@ def _marked(
     names: list[str],
     person: str,
     blocked: Sequence[str],
-    columns: Sequence[Column],
+    columns: Sequence[ReleasedColumn],
     wait_above: float,
 ) -> pl.LazyFrame:
     """The published rows with a column more, whether they wait.

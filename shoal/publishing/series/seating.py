@@ -57,7 +57,7 @@ class Hand:
         return len(self.signature) - len(self.rows)
 
 
-class People:
+class HashedRows:
     """A table at hand: published values, sensitive value and keyed hash of every row.
 
     code  int64[rows, columns], numbers of the values;  words: hash -> value
@@ -133,7 +133,7 @@ class Seating:
     text  int64[classes, columns], numbers of the published texts;  size, loss: rows, and loss of one row
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: HashedRows) -> None:
         self.people = people
         self.classes: dict[int, _Class] = {}
         self.text = np.zeros((16, len(people.columns)), np.int64)
@@ -415,7 +415,7 @@ class Seating:
 
     def improve(self) -> None:
         """Hands move, classes too small or too dear are dissolved, new ones gathered, as long as less is lost."""
-        self._settle()
+        self._fill_small_classes()
         for _ in range(ROUNDS):
             before = self.work
             moved = self._gather()
@@ -495,7 +495,7 @@ class Seating:
             moved += len(going)
         return moved
 
-    def _settle(self) -> None:
+    def _fill_small_classes(self) -> None:
         """No class has fewer than k rows: its hands go to others, or made-up rows come to it, whichever is cheaper."""
         while True:
             small = [c for c in self.classes.values() if self.size[c.number] < self.people.k]
@@ -523,7 +523,7 @@ class Seating:
 
     def enough(self) -> None:
         """The last class, where it is too small, gets made-up hands of the smallest signature it has."""
-        self._settle()
+        self._fill_small_classes()
         for one in self.classes.values():
             while self.size[one.number] < self.people.k:
                 least = min((h.signature for h in one.hands), key=lambda s: (len(s), s))
@@ -532,7 +532,7 @@ class Seating:
 
     def drop_small(self) -> list[int]:
         """Take out what stays too small; its people."""
-        self._settle()
+        self._fill_small_classes()
         small = [c for c in self.classes.values() if self.size[c.number] < self.people.k]
         for one in small:
             self._close(one)

@@ -26,7 +26,7 @@ FINER = {"hierarchy": ("hierarchy", "stars"), "ranges": ("ranges", "hierarchy", 
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ReaderView:
     """What a reader is shown.
 
     columns  the columns kept, quasi-identifiers and sensitive ones, in the order of the first part
@@ -39,7 +39,7 @@ class View:
     levels: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, policy: Policy, columns: Any, publish: str | None, levels: Mapping[str, int] | None) -> View:
+    def of(cls, policy: Policy, columns: Any, publish: str | None, levels: Mapping[str, int] | None) -> ReaderView:
         """A view of a series with this policy.  Raises PolicyError for what it cannot show."""
         every = (*policy.grouped, *policy.sensitive)
         named = column_names("columns", columns) if columns else every
@@ -88,7 +88,7 @@ class View:
         )  # fmt: skip
 
 
-def view(first: pl.DataFrame, view: View, policy: Policy) -> pl.DataFrame:
+def view(first: pl.DataFrame, view: ReaderView, policy: Policy) -> pl.DataFrame:
     """The rows of the first part as a reader sees them.
 
     first   the published rows, columns of text;  policy: of the series

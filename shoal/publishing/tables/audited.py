@@ -20,7 +20,7 @@ from shoal.engines.recognize import filled, notes
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.judge.composition import Published, compose
+from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.privacy import wildcards
@@ -279,8 +279,7 @@ def published(
     roles: Policy,
     hierarchies: Mapping[str, Any] | None = None,
     original: Any = None,
-    placed: Any = None,
-) -> Published:
+) -> ReleaseOfPeople:
     """A release for the judge.
 
     release      a Release, a path, by whose certificate it is read where one lies beside it, or a frame
@@ -308,7 +307,7 @@ def published(
     if not quasi:
         raise InputError("an earlier release has none of the quasi-identifiers; hand it over with its certificate")
     whole = None if original is None else opened(original)
-    return Published(table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole, placed)
+    return ReleaseOfPeople(table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole)
 
 
 def parts_of(release: Any) -> list[Any]:
@@ -332,7 +331,7 @@ def parts_of(release: Any) -> list[Any]:
 
 
 def set_against(
-    releases: Sequence[Published], sensitive: Sequence[str], k: int, l: float | None, person: str | None = None
+    releases: Sequence[ReleaseOfPeople], sensitive: Sequence[str], k: int, l: float | None, person: str | None = None
 ) -> tuple[Composition, ...]:
     """The figures for every sensitive column that all of the releases and their originals have; else without one.
 
@@ -361,7 +360,7 @@ def figures_after(release: Release[Any], table: Table, after: Any, most: float, 
     """
     most = number("max_composition", most, "it is a share of people", lambda x: 0 <= x <= 1)
     k, l = promises(release.policy)
-    old: list[Published] = []
+    old: list[ReleaseOfPeople] = []
     seen: list[str] = []
     for given in several(after):
         parts = parts_of(given)

@@ -23,7 +23,7 @@ from shoal.engines.table import Counted
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
 from shoal.model.notation import Members, SetOf, parse, places
-from shoal.publishing.decode import Column, Decoded
+from shoal.publishing.decode import Decoded, DecodedColumn
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
 
@@ -73,15 +73,15 @@ def by_loss(view: View) -> list[dict[str, Any]]:
     ]
 
 
-def at_risk(sizes: Mapping[int, int], thresholds: Sequence[float] = _THRESHOLDS) -> list[dict[str, float]]:
-    """Share of the rows whose risk, one over the rows of their class, is above each threshold.
+def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
+    """Share of the rows whose risk, one over the rows of their class, is above each of the usual thresholds.
 
     sizes  rows of a class -> number of such classes
     """
     rows = max(sum(size * n for size, n in sizes.items()), 1)
     return [
         {"above": most, "rows": sum(size * n for size, n in sizes.items() if size * most < 1 - 1e-9) / rows}
-        for most in thresholds
+        for most in _THRESHOLDS
     ]
 
 
@@ -121,7 +121,7 @@ Bin = tuple[str, Any, Any]  # label; a value and None, or low and high (without 
 
 
 def distribution(
-    column: Column, rows: np.ndarray, own: tuple[Sequence[str | None], np.ndarray], least: int, step: int
+    column: DecodedColumn, rows: np.ndarray, own: tuple[Sequence[str | None], np.ndarray], least: int, step: int
 ) -> list[dict[str, Any]]:
     """Bars over what the release itself names: {"label", "before", "after"}, and one for all other values.
 
@@ -145,7 +145,7 @@ def distribution(
     return out if out[-1]["after"] or counted[-1] else out[:-1]
 
 
-def pictured(column: Column, name: str) -> Column:
+def pictured(column: DecodedColumn, name: str) -> DecodedColumn:
     """The column as its bars show it: codes are labels, each with a bar of its own, and never a span of numbers.
 
     Codes are the values of a hierarchy of labels, numbers whose column's name says so, and few whole numbers published
@@ -160,12 +160,12 @@ def pictured(column: Column, name: str) -> Column:
     return replace(column, ruler=None) if column.classes or coded else column
 
 
-def bins_of(column: Column, rows: np.ndarray, least: int, most: int = COLUMN_BINS) -> list[Bin]:
+def bins_of(column: DecodedColumn, rows: np.ndarray, least: int, most: int = COLUMN_BINS) -> list[Bin]:
     """At most about ``most`` bins of what the release itself names on ``least`` rows or more."""
     return _spans(column, rows, least, most) if column.ruler is not None else _names(column, rows, least, most)
 
 
-def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
+def shares_of(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
     """float64[cells, bins + 1]: the share of each cell in each bin, the last one all others; a star has none."""
     shares = np.zeros((len(column.cells), len(bins) + 1))
     if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
@@ -184,7 +184,7 @@ def shares_of(column: Column, bins: Sequence[Bin]) -> np.ndarray:
     return shares
 
 
-def _spread(column: Column, bins: Sequence[Bin]) -> np.ndarray:
+def _spread(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
     """float64[cells, bins]: the share of each cell's span in each bin's; whole numbers and days reach to the next."""
     wide = 1.0 if column.whole or column.ruler == "date" else 0.0
     low, high = column.ends[:, :1], column.ends[:, 1:2] + wide
@@ -200,7 +200,7 @@ def _edges(bins: Sequence[Bin]) -> np.ndarray:
     return np.array([b[1:] for b in bins], np.float64).reshape(-1, 2).T
 
 
-def places_in(values: Sequence[str | None], bins: Sequence[Bin], column: Column) -> np.ndarray:
+def places_in(values: Sequence[str | None], bins: Sequence[Bin], column: DecodedColumn) -> np.ndarray:
     """int64[values]: the bin of each value of the original; the last one where it is in none."""
     if column.ruler is None:
         into = {b[1]: j for j, b in enumerate(bins)}
@@ -211,7 +211,7 @@ def places_in(values: Sequence[str | None], bins: Sequence[Bin], column: Column)
     return np.where(inside, found, len(bins))
 
 
-def possible(column: Column, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
+def possible(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
     """bool[cells, bins + 1] twice: whether a row of a cell is surely in a bin, and whether it may be."""
     maybe = np.zeros((len(column.cells), len(bins) + 1), bool)
     if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
@@ -240,7 +240,7 @@ def _listed(cell: Members) -> bool:
     return not cell.everything and cell.low is None and cell.pattern is None
 
 
-def _named_in(column: Column, bins: Sequence[Bin]) -> tuple[list[int], list[int]]:
+def _named_in(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[list[int], list[int]]:
     """(cell, bin) wherever a cell names the value of a bin.  O(values named)."""
     into = {b[1]: j for j, b in enumerate(bins)}
     known = into.keys()
@@ -272,7 +272,7 @@ def round_to(n: int, step: int) -> int | None:
     return None if not step or n < step else (2 * n + step) // (2 * step) * step
 
 
-def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
+def _names(column: DecodedColumn, rows: np.ndarray, least: int, most: int) -> list[Bin]:
     """The values that most rows of the release show or may show."""
     weight = dict.fromkeys(column.known, 0.0)
     for cell, n in zip(column.cells, rows.tolist(), strict=True):
@@ -285,7 +285,7 @@ def _names(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]
     return [("missing" if v is None else v, v, None) for v in shown]
 
 
-def _spans(column: Column, rows: np.ndarray, least: int, most: int) -> list[Bin]:
+def _spans(column: DecodedColumn, rows: np.ndarray, least: int, most: int) -> list[Bin]:
     """Round steps over what the release shows, wide as 1, 2 or 5 times a power of ten; days in steps alike."""
     ends = column.ends[rows >= least, :2]
     ends = ends[np.isfinite(ends).all(axis=1)]
@@ -308,7 +308,7 @@ def round_step(least: float) -> float:
     return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
 
 
-def _named(low: float, high: float, column: Column, exact: bool) -> str:
+def _named(low: float, high: float, column: DecodedColumn, exact: bool) -> str:
     if column.ruler in ("date", "moment"):
         return str(np.datetime64(math.floor(low), "D"))  # a step may begin before the year 1 or end after 9999
     if exact:
@@ -316,7 +316,7 @@ def _named(low: float, high: float, column: Column, exact: bool) -> str:
     return f"{low:.6g} up to {high:.6g}"
 
 
-def _share(cell: Members, value: str | None, column: Column) -> float:
+def _share(cell: Members, value: str | None, column: DecodedColumn) -> float:
     """The share of a value among a cell's members, where no span tells it."""
     if cell.low is None and cell.pattern is None:
         return float(value in cell.named) / max(len(cell.named), 1)
@@ -385,7 +385,7 @@ def pairs(
     ]
 
 
-def _axis(release: Any, name: str, column: Column, at: np.ndarray, least: int) -> _Axis:
+def _axis(release: Any, name: str, column: DecodedColumn, at: np.ndarray, least: int) -> _Axis:
     rows = np.bincount(column.where, minlength=len(column.cells))
     bins = bins_of(column, rows, least, PAIR_BINS)
     shares = shares_of(column, bins)

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import polars as pl
 
 from shoal.engines.atomic import SHARED
-from shoal.engines.source import Parts
+from shoal.engines.source import FilesOfTable
 from shoal.engines.table import Expected, Stored, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
@@ -90,12 +90,12 @@ class Facts:
     versions: tuple[str, ...] = ()
 
 
-class Source(NamedTuple):
+class TableOrigin(NamedTuple):
     """Where a table came from: the file that was read, its separator, and the parts, where an engine read several."""
 
     path: str | None = None
     separator: str | None = None
-    parts: Parts | None = None
+    parts: FilesOfTable | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,7 +152,7 @@ class Placement:
     published: Mapping[str, frozenset[str | None]]
     rows: ReleasedRows
     losses: Losses
-    source: Source = field(default_factory=Source)
+    source: TableOrigin = field(default_factory=TableOrigin)
     population: GivenPopulation = field(default_factory=GivenPopulation)
 
     @property

@@ -16,9 +16,9 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import PolicyError
-from shoal.judge.tables.large import Held
+from shoal.judge.tables.large import ReleaseContents
 from shoal.judge.tables.privacy import judge
-from shoal.judge.tables.shown import Published, Shown, shown_loss
+from shoal.judge.tables.shown import ColumnRecodings, ShownFigures, shown_loss
 from shoal.model.arguments import known
 from shoal.model.audit import Audit, finite
 from shoal.model.cards import several
@@ -115,7 +115,7 @@ def hierarchies(release: Any) -> dict[str, dict[str, str]]:
     return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
-def blanks(release: Any, held: Held) -> list[str]:
+def blanks(release: Any, held: ReleaseContents) -> list[str]:
     """Columns of a written file in which a suppressed value may show as a missing one.
 
     A column of numbers, dates or booleans that shows missing cells is one of them whether it has stars or not: the file
@@ -130,7 +130,7 @@ def starred_as_missing(release: Any, shown: Mapping[str, int]) -> list[str]:
     return [name for name, count in release.facts.stars.items() if count != shown[name]]
 
 
-def published(release: Any, hidden: Collection[str]) -> Published:
+def published(release: Any, hidden: Collection[str]) -> ColumnRecodings:
     """How the columns were published, for whoever reads the file alone; hidden: the columns of ``blanks``."""
     policy = release.policy
     trees = {
@@ -138,11 +138,11 @@ def published(release: Any, hidden: Collection[str]) -> Published:
         for name, tree in policy.hierarchies.items()
         if name in policy.grouped
     }
-    return Published(policy.grouped, policy.publish, policy.star, frozenset(hidden), trees, policy.weights)
+    return ColumnRecodings(policy.grouped, policy.publish, policy.star, frozenset(hidden), trees, policy.weights)
 
 
 def certificate_file(
-    release: Any, path: Path, written: Mapping[str, Any], shown: Shown, hidden: Collection[str], bound: bool
+    release: Any, path: Path, written: Mapping[str, Any], shown: ShownFigures, hidden: Collection[str], bound: bool
 ) -> dict[str, Any]:
     """What the public certificate file holds: a function of the released file, of what was asked, and of one rung.
 
@@ -195,7 +195,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     """What the certificate file of a release says or would say, and an audit of the published rows alone."""
     policy, opened = release.policy, release._opened()
     cells, counts = opened.counts([*policy.grouped, *policy.sensitive])
-    held = Held(cells, counts, tuple(opened.columns))
+    held = ReleaseContents(cells, counts, tuple(opened.columns))
     hidden = blanks(release, held)
     shown = shown_loss(held.cells, held.counts, published(release, hidden))
     written = release._judged.written or {"file": "release.csv"}
@@ -233,7 +233,7 @@ class Statement:
     path    the file or folder;  stars: those that each column shows there
     bound   whether the certificate states the rung of the proved ratio
     facts   hash and size of the file
-    shown, hidden  what the judge read in it, see ``Shown`` and ``blanks``
+    shown, hidden  what the judge read in it, see ``ShownFigures`` and ``blanks``
     """
 
     release: Any
@@ -241,10 +241,10 @@ class Statement:
     stars: Mapping[str, int]
     bound: bool
     facts: dict[str, Any] = field(default_factory=dict)
-    shown: Shown | None = None
+    shown: ShownFigures | None = None
     hidden: Sequence[str] = ()
 
-    def seen(self, held: Held) -> None:
+    def seen(self, held: ReleaseContents) -> None:
         """Count what the written file shows."""
         self.hidden = blanks(self.release, held)
         self.shown = shown_loss(held.cells, held.counts, published(self.release, self.hidden))

@@ -52,8 +52,8 @@ from shoal.engines.store import (
 from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import (
-    Held,
-    Required,
+    ReleaseContents,
+    ReleaseRequirement,
     count_elsewhere,
     count_release,
     hash_of,
@@ -286,7 +286,7 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
     return text
 
 
-def read_back(release: Any, path: Path, separator: str) -> Held:
+def read_back(release: Any, path: Path, separator: str) -> ReleaseContents:
     """What stands on disk, counted."""
     names = [*release.policy.grouped, *release.policy.sensitive]
     if release.policy.judge == "engine":
@@ -295,7 +295,7 @@ def read_back(release: Any, path: Path, separator: str) -> Held:
 
 
 def judge_written(
-    release: Any, held: Held, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
+    release: Any, held: ReleaseContents, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
 ) -> None:
     """What stands on disk judged; VerificationError unless it is what was decided, row for row.
 
@@ -305,7 +305,7 @@ def judge_written(
     policy = release.policy
     blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
     form = ("csv" if text else "parquet") if path.is_dir() else kind_of(path)
-    asked = Required(
+    asked = ReleaseRequirement(
         quasi=policy.grouped,
         sensitive=policy.sensitive,
         models=policy.of_rows,
@@ -385,12 +385,12 @@ def write_server(
             certificate, *others = papers.pieces(stated.public, stated.private)
             pieces = [certificate._replace(judge=lambda made: server.certify(stage, made.read_text(encoding="utf-8")))]
             pieces += others
-            settle = pieces[-1].judge
+            judge_last = pieces[-1].judge
 
             def last(made: Path) -> None:
-                if settle is not None:
-                    settle(made)
-                server.settle(stage, table, replace)
+                if judge_last is not None:
+                    judge_last(made)
+                server.put_in_place(stage, table, replace)
 
             publish_together([*pieces[:-1], pieces[-1]._replace(judge=last)], closed=closed)
     finally:
@@ -423,7 +423,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
             target = lake.folder / whole.name
             publish_file(target, partial(shutil.copyfile, whole), closed=closed)
 
-            def settle(_: Path) -> None:
+            def commit(_: Path) -> None:
                 if hash_of(target) != written["sha256"]:
                     raise VerificationError(
                         "the file in the table is not the one that was judged; nothing was published"
@@ -436,7 +436,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
             if papers.record is not None:
                 pieces.append(Piece(papers.record, partial(shutil.copyfile, record_path(proof)), private=True))
             try:
-                publish_together([*pieces[:-1], pieces[-1]._replace(judge=settle)], closed=closed)
+                publish_together([*pieces[:-1], pieces[-1]._replace(judge=commit)], closed=closed)
             except BaseException:
                 if not lake.holds(target):
                     target.unlink(missing_ok=True)

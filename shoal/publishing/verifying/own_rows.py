@@ -19,8 +19,8 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.recodings.ranges import range_steps
-from shoal.judge.tables.large import Held, Required, digest_of, is_parquet, judge_held, read_rows
-from shoal.judge.tables.shown import NOT_GIVEN, Published, breach, shown_loss
+from shoal.judge.tables.large import ReleaseContents, ReleaseRequirement, digest_of, is_parquet, judge_held, read_rows
+from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, shown_loss
 from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import REGIONS, Hierarchy
@@ -82,7 +82,7 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
     return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
 
 
-def lacking(path: Path, held: Held, record: Record) -> int:
+def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
     """Rows at least that show a missing value which is no star; in a typed column stars are missing values as well.
 
     In a file of text a blank of a column that had no missing value is an empty text.
@@ -169,7 +169,7 @@ ORDERS = ("kept", "fresh secret", "caller's secret")
 
 
 def own_findings(
-    path: Path, held: Held, record: Record, outer: Outer, trees: Mapping[str, Any]
+    path: Path, held: ReleaseContents, record: Record, outer: Outer, trees: Mapping[str, Any]
 ) -> tuple[list[Finding], Audit]:
     """What a release shows by itself, and beside its population where that is at hand.
 
@@ -236,7 +236,7 @@ def own_findings(
     return [*findings, *_columns(held, record)], audit
 
 
-def _loss(held: Held, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
+def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
     """Stars, coarser cells and loss that the file shows, counted again.
 
     Of a hierarchy that is not at hand nobody counts what its labels lose.
@@ -244,7 +244,7 @@ def _loss(held: Held, record: Record, trees: Mapping[str, Any]) -> list[Finding]
     policy, said, raw = record.policy, record.said, record.raw
     names = policy.quasi_identifiers
     wanted = {n: trees.get(n, NOT_GIVEN) for n in record.hierarchies if n in names}
-    how = Published(names, said.publish, policy.star, said.blanks, wanted, policy.weights)
+    how = ColumnRecodings(names, said.publish, policy.star, said.blanks, wanted, policy.weights)
     found = shown_loss(held.cells, held.counts, how)
     lacking = [n for n in wanted if wanted[n] == NOT_GIVEN] if said.publish == "hierarchy" else []
     odd = next((n for n in names if found.stars[n] != said.stars[n]), None)
@@ -329,13 +329,13 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
     return [*found, Finding("population", True, text)]
 
 
-def _judged(held: Held, record: Record, trees: Mapping[str, Any]) -> tuple[Audit, list[Finding]]:
+def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> tuple[Audit, list[Finding]]:
     """The audit of what stands there, and whether its stars are those certified and its ordered values the known."""
     policy, said = record.policy, record.said
     odd = {name for name, levels in record.orders.items() if not _ordered(held.cells[name], levels)}
     why = "it has a value that the certificate's order does not name"
     found = [Finding(f"order of {name}", False, why) for name in sorted(odd)]
-    wanted = Required(
+    wanted = ReleaseRequirement(
         quasi=policy.quasi_identifiers,
         sensitive=policy.sensitive,
         models=policy.of_rows,
@@ -365,7 +365,7 @@ def _same_file(path: Path, record: Record) -> list[Finding]:
     return [Finding("file", same, "the file is the one certified" if same else stale(path, record.raw)), *parts]
 
 
-def _columns(held: Held, record: Record) -> list[Finding]:
+def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
     """The columns that stand there: none that names people, and which of them nothing is promised of."""
     policy = record.policy
     left = [name for name in policy.identifiers if name in held.columns]
@@ -381,7 +381,7 @@ def _columns(held: Held, record: Record) -> list[Finding]:
     ]
 
 
-def _coarser(held: Held, record: Record, changed: Mapping[str, int]) -> Finding:
+def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) -> Finding:
     """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
     for name in record.policy.quasi_identifiers:
         column = held.cells[name]
@@ -396,7 +396,7 @@ def _coarser(held: Held, record: Record, changed: Mapping[str, int]) -> Finding:
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
-def _suppressed(held: Held, record: Record) -> Finding:
+def _suppressed(held: ReleaseContents, record: Record) -> Finding:
     """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
     policy = record.policy
     allowed = int(policy.max_suppressed * record.rows + 1e-9)

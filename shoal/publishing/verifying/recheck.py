@@ -18,7 +18,7 @@ from shoal.judge.crosswalk import agreed
 from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.originals.matching import Shares
-from shoal.judge.originals.original import Stated
+from shoal.judge.originals.original import StatedRelease
 from shoal.judge.tables.large import hash_of
 from shoal.model.certificate import (
     FORMAT,
@@ -205,7 +205,7 @@ class Record:
     policy: Policy
     stated: Certificate | PublicCertificate
     ratio: float | None
-    said: Stated
+    said: StatedRelease
     sha256: str
     rows: int
     groups: int
@@ -350,7 +350,9 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         raise InputError("the certificate file does not say which columns the Safe Harbor allowed, and how")
 
 
-def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate | PublicCertificate, sheet: bool) -> Stated:
+def _said(
+    record: Mapping[str, Any], policy: Policy, stated: Certificate | PublicCertificate, sheet: bool
+) -> StatedRelease:
     """What the file says of the release's cells."""
     publish = record["policy"]["publish"]
     if publish not in RECODINGS:
@@ -364,7 +366,7 @@ def _said(record: Mapping[str, Any], policy: Policy, stated: Certificate | Publi
     if not set(stars) == set(changed) == set(policy.quasi_identifiers):
         raise InputError("the certificate file counts stars of other columns than its quasi-identifiers")
     blanks = frozenset(map(str, record["release"].get("starred_as_missing", ())))
-    return Stated(
+    return StatedRelease(
         policy=policy,
         publish=publish,
         weights=policy.weights,

@@ -31,7 +31,7 @@ from shoal.judge.originals.original import compare
 from shoal.judge.originals.population import add_population, outside, reading_of
 from shoal.judge.series import certificate_of as part_of_series
 from shoal.judge.series import judge_series
-from shoal.judge.tables.large import Held, count_release, read_rows
+from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
 from shoal.judge.tables.privacy import filled
 from shoal.judge.tables.shown import judge_classes
 from shoal.model.audit import Audit
@@ -393,7 +393,7 @@ def _alone(
     return findings + (_classes(held, record, trees) if record.said.publish == "hierarchy" else []), audit
 
 
-def _classes(held: Held, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
+def _classes(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
     """What the hierarchies at hand tell of the classes that stand there, against the record."""
     said = record.said
     assert said.changed is not None and said.loss is not None  # noqa: PT018 - a record states both

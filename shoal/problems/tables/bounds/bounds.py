@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.clock import clock
+from shoal.kernels.tables import sweep
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
 from shoal.problems.ascent import ascend, state_of
@@ -170,7 +171,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         since = clock()
         first = sweeper.run(
-            0, np.zeros(0), np.zeros(0, bool), None if until is None else began + SWEEP * (until - began)
+            sweep.CHEAPEST, np.zeros(0), np.zeros(0, bool), None if until is None else began + SWEEP * (until - began)
         )
         if first is not None and np.isfinite(first).all():
             _of_nodes(task, out, first, int(tuples))
@@ -317,9 +318,8 @@ class Sweeper:
     ) -> np.ndarray | None:
         """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out.
 
-        tight  for mode 4, where each core writes classes down
+        mode   as of the kernel ``sweep``;  tight  for TIGHT_CLASSES, where each core writes classes down
         """
-        from shoal.kernels.tables import sweep
         from shoal.kernels.uncompiled import quick
 
         h = self.task.histogram
@@ -329,9 +329,9 @@ class Sweeper:
         while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < parts_of:
             split += 1
         parts = list(np.ndindex(*self.height[self.columns[:split]]))
-        order = np.argsort(-price, kind="stable") if mode else np.arange(h.cells)
-        prices = sweep.Prices(price if mode else np.zeros(h.cells), order, active)
-        table = sweep.Lattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
+        order = np.argsort(-price, kind="stable") if mode != sweep.CHEAPEST else np.arange(h.cells)
+        prices = sweep.CellPrices(price if mode != sweep.CHEAPEST else np.zeros(h.cells), order, active)
+        table = sweep.CellsInLattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
         need = sweep.Need(
             self.sensitive,
             self.values,
@@ -342,8 +342,10 @@ class Sweeper:
             self.per_value,
         )
         found = [np.full(h.cells, start) for _ in range(workers)]
-        at_node = [np.full(int(self.lattice.nodes) if mode == 3 else 0, np.inf) for _ in range(workers)]
-        if mode == 6:
+        at_node = [
+            np.full(int(self.lattice.nodes) if mode == sweep.LEAST_AT_NODE else 0, np.inf) for _ in range(workers)
+        ]
+        if mode == sweep.EXCESS:
             at_node = [np.zeros(1) for _ in range(workers)]
         most = self.looks / workers
         if until is not None:
@@ -360,23 +362,23 @@ class Sweeper:
                     return True
                 if stop.is_set() or (until is not None and clock() > until):
                     return False
-                least = sweep.Least(found[worker], at_node[worker], tight[worker] if tight else NONE)
+                least = sweep.SweepResult(found[worker], at_node[worker], tight[worker] if tight else NONE)
                 looks[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, looks[worker], least)
                 if looks[worker] < 0:
                     return False
 
         done = all(each(one, range(workers), workers))
         self.task.progress("bound", None)
-        if mode == 6 and done:
+        if mode == sweep.EXCESS and done:
             return np.add.reduce(at_node)
-        return np.minimum.reduce(at_node if mode == 3 else found) if done else None
+        return np.minimum.reduce(at_node if mode == sweep.LEAST_AT_NODE else found) if done else None
 
     def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
         """Per node, levels as indices: what its best class's K dearest rows cost above their prices, per row.
 
         float64[levels of each column]; infinite where that is above the allowance; None as in ``run``.
         """
-        found = self.run(3, price, np.zeros(0, bool), until, self.group * allowance + 1e-9)
+        found = self.run(sweep.LEAST_AT_NODE, price, np.zeros(0, bool), until, self.group * allowance + 1e-9)
         if found is None:
             return None
         return found.reshape(self.height[self.columns]).transpose(np.argsort(self.columns)) / self.group
@@ -389,7 +391,7 @@ class Sweeper:
             left = np.inf if until is None else (until - since) / max(spent, 1e-9)
             if left < (HALF if raised is None else 4):
                 break
-            slack = self.run(1, current, np.zeros(0, bool), until)
+            slack = self.run(sweep.LEAST_SLACK, current, np.zeros(0, bool), until)
             if slack is None:
                 break
             if raised is None and left < WHOLE:  # every row at once, by its part of what is left of any set with it
@@ -398,7 +400,7 @@ class Sweeper:
             active = slack > 1e-9
             if not active.any():
                 break
-            step = self.run(2, current, active, until)
+            step = self.run(sweep.SHARED_SLACK, current, active, until)
             if step is None:
                 break
             spent = 0.5 * (clock() - since)
@@ -413,7 +415,10 @@ class Sweeper:
         """Classes whose K dearest rows have less than the allowance left, a row; None as in ``run``."""
         for rows in (self.task.histogram.rows, SCARCE * self.group) if self.mixed else (DEAR * self.group,):
             found = [Tight.empty(LISTED, rows) for _ in range(self.workers)]
-            if self.run(4, price, np.zeros(0, bool), until, self.group * allowance, found) is not None:
+            if (
+                self.run(sweep.TIGHT_CLASSES, price, np.zeros(0, bool), until, self.group * allowance, found)
+                is not None
+            ):
                 return Classes.of(found)
             if until is not None and clock() > until:
                 break
@@ -458,13 +463,13 @@ class Sweeper:
             return Climbed(price)
         # Where any rows may stand together, feasible prices prove nearly as much, and they lead the search: first them.
         feasible = None if self.mixed else self.feasible(best, until)
-        over = self.run(6, best, np.zeros(0, bool), until, 0.0)
+        over = self.run(sweep.EXCESS, best, np.zeros(0, bool), until, 0.0)
         feasible = self.feasible(best, until) if self.mixed else feasible
         return Climbed(best, None if over is None else float(over[0]), feasible, known)
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""
-        slack = self.run(5, price, np.zeros(0, bool), until, 0.0)
+        slack = self.run(sweep.SLACK_WITH_VALUES, price, np.zeros(0, bool), until, 0.0)
         return None if slack is None else price + slack / self.group - 1e-12
 
     def program(self, seconds: float) -> np.ndarray | None:
@@ -475,7 +480,7 @@ class Sweeper:
         """
         from scipy.sparse import csr_array
 
-        from shoal.problems.programs import Constraints, solve
+        from shoal.problems.programs import LinearConstraints, solve
 
         h = self.task.histogram
         m = column = h.cells
@@ -517,6 +522,6 @@ class Sweeper:
         objective[:m] = -h.count
         matrix = csr_array((val, (row, col)), shape=(len(limit), column))
         below = np.array([-np.inf] * m + [-np.inf if c < 0 else 0.0 for c in cost_of])
-        limits = Constraints(matrix, np.full(len(limit), -np.inf), np.array(limit))
+        limits = LinearConstraints(matrix, np.full(len(limit), -np.inf), np.array(limit))
         found = solve(objective, limits, below, np.full(column, np.inf), whole=False, seconds=seconds)
         return found.x[:m] if found.finished and found.x is not None else None

@@ -25,9 +25,9 @@ from shoal.problems.tables.groups import ancestors
 from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.box_separation import Multipliers, Violated
+    from shoal.kernels.tables.box_separation import RowMultipliers, Violated
     from shoal.kernels.tables.connected_sets import AreaColumn
-    from shoal.kernels.tables.near_cells import Cells, CenterIndex
+    from shoal.kernels.tables.near_cells import CellTable, CenterIndex
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -67,7 +67,7 @@ class Pairs:
     areas           the dearest column of areas, None without any
     """
 
-    cells: Cells
+    cells: CellTable
     index: CenterIndex
     order: np.ndarray
     alone: np.ndarray
@@ -81,7 +81,7 @@ class Pairs:
         of_one  what a row of the first code loses beyond what it loses by itself, which is no bound for other rows of
                 its group; without it, what every row of a box with both codes loses at least beyond that
         """
-        from shoal.kernels.tables.near_cells import Cells
+        from shoal.kernels.tables.near_cells import CellTable
 
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
@@ -131,7 +131,7 @@ class Pairs:
         by = np.argsort(-dear, kind="stable")
         order = np.lexsort(codes[:, by[::-1]].T)
         codes = np.ascontiguousarray(codes[order][:, by], dtype=np.int32)
-        cells = Cells(
+        cells = CellTable(
             losses=np.concatenate(parts),
             at=np.array(at)[by],
             shape=np.array(kind)[by],
@@ -174,7 +174,7 @@ def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn |
     return AreaColumn(place, area[np.unique(code)], apart, column.unit, column.weight)
 
 
-def center_index(cells: Cells, metric: bool) -> tuple[CenterIndex, np.ndarray]:
+def center_index(cells: CellTable, metric: bool) -> tuple[CenterIndex, np.ndarray]:
     """The cells around centers, and in which order, int64[m]; all around one where these are few or no metric.
 
     metric  whether losses keep to the triangle inequality
@@ -413,7 +413,7 @@ def sweeps_of(task: Task, until: float | None) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class BoxColumns:
     """Groups of K rows, each with the loss of its box times K.
 
     cells int32[c, K];  loss float64[c]
@@ -423,16 +423,16 @@ class Columns:
     loss: np.ndarray
 
     @classmethod
-    def none(cls, group: int) -> Columns:
+    def none(cls, group: int) -> BoxColumns:
         """No columns."""
         return cls(np.empty((0, group), np.int32), np.empty(0))
 
-    def joined(self, cells: np.ndarray, loss: np.ndarray) -> Columns:
+    def joined(self, cells: np.ndarray, loss: np.ndarray) -> BoxColumns:
         """With more, each once; the last ``MOST``.  O(c K log c)."""
         cells = np.concatenate([self.cells, np.sort(cells, axis=1)])
         _, first = np.unique(cells, axis=0, return_index=True)
         first = np.sort(first)[-MOST:]
-        return Columns(cells[first], np.concatenate([self.loss, loss])[first])
+        return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
 
     def multipliers(self, count: np.ndarray, most: np.ndarray, seconds: float | None) -> np.ndarray | None:
         """The multipliers float64[m] of largest sum, ``most`` at most each, that no column forbids.
@@ -443,7 +443,7 @@ class Columns:
         """
         from scipy.sparse import csr_array
 
-        from shoal.problems.programs import Constraints, solve
+        from shoal.problems.programs import LinearConstraints, solve
 
         if seconds is not None and seconds <= 0.0:
             return None
@@ -452,7 +452,7 @@ class Columns:
         ones, cells = np.ones(self.cells.size), self.cells.flatten()  # a copy: the matrix sums in place
         matrix = csr_array((ones, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
-        limits = Constraints(matrix, np.full(c, -np.inf), self.loss)
+        limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
         found = solve(-count, limits, np.zeros(most.size), most, whole=False, seconds=seconds, inside=True)
         return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
 
@@ -475,7 +475,7 @@ def raised(
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
-    columns, seconds = Columns.none(group), np.inf if until is None else until - clock()
+    columns, seconds = BoxColumns.none(group), np.inf if until is None else until - clock()
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
@@ -548,14 +548,14 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     return best, most / max(float(count @ start), 1e-300), *spent
 
 
-def _asked(at: np.ndarray) -> Multipliers:
+def _asked(at: np.ndarray) -> RowMultipliers:
     """The multipliers as the kernels take them."""
-    from shoal.kernels.tables.box_separation import Multipliers
+    from shoal.kernels.tables.box_separation import RowMultipliers
 
     order = np.argsort(-at, kind="stable")
     rank = np.empty(at.size, np.int64)
     rank[order] = np.arange(at.size)
-    return Multipliers(at, order, rank)
+    return RowMultipliers(at, order, rank)
 
 
 def _nothing(m: int, group: int) -> Violated:

@@ -87,7 +87,7 @@ def shares_of(task: Task) -> Shares | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ClassProgram:
     """Classes that rows may be published as, each with the sensitive values of its rows.
 
     arcs   what the kernels need
@@ -133,7 +133,7 @@ class Program:
         paid = self.reduced(multiplier)[self.arcs.pair]
         return int(np.minimum.reduceat(paid, self.arcs.start[:-1]) @ self.arcs.count)
 
-    def only(self, kept: np.ndarray) -> tuple[Program, np.ndarray]:
+    def only(self, kept: np.ndarray) -> tuple[ClassProgram, np.ndarray]:
         """The program of some classes bool[v], which every cell must still find one of; and its pairs bool[p]."""
         arcs, pairs = self.arcs, kept[self.owner]
         held = pairs[arcs.pair]
@@ -148,7 +148,7 @@ class Program:
             weight=arcs.weight[pairs],
             top=arcs.top[kept],
         )
-        return Program(small, self.loss[kept], self.plain), pairs
+        return ClassProgram(small, self.loss[kept], self.plain), pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ class Multipliers:
     """The best multipliers found, int64[p]; what they prove in whole units; the rows that each class wants,
     float64[v]."""
 
-    program: Program
+    program: ClassProgram
     multiplier: np.ndarray
     proved: int
     share: np.ndarray
@@ -230,7 +230,7 @@ class _Classes(NamedTuple):
     size: np.ndarray
 
 
-def build(task: Task, j: int) -> Program:
+def build(task: Task, j: int) -> ClassProgram:
     """The program of all classes that can hold an eligible group, less those that hold the rows of a cheaper class.
 
     O(nodes * cells * log(cells)).
@@ -257,7 +257,7 @@ def build(task: Task, j: int) -> Program:
         lost[key] = loss
         found.append(_classes(inside, key[kind[inside]], value[inside], weight, asked, lost, many))
     arcs, lost = _arcs(h, found, weight, asked)
-    return Program(arcs, lost, whole_lattice and asked.even)
+    return ClassProgram(arcs, lost, whole_lattice and asked.even)
 
 
 def _nodes(lattice: Lattice, code: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray, np.ndarray]]:

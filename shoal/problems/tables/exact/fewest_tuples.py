@@ -24,7 +24,7 @@ from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task
-from shoal.problems.programs import Constraints, solve
+from shoal.problems.programs import LinearConstraints, solve
 from shoal.problems.tables.three_phase import TUPLES, by_loss, eligible_with, residue, split, suppressed
 
 SOURCE = "Xiao, Yi, Tao 2010, Problem 2"
@@ -83,7 +83,7 @@ def _solved(
     histogram: Histogram, need: Requirement, seconds: float | None, nodes: int | None
 ) -> tuple[np.ndarray | None, float]:
     """(rows of each cell that stay, int64[m], or None where nothing was found; fewest rows that may leave)."""
-    program = _Program(histogram.cells)
+    program = _TupleProgram(histogram.cells)
     of_type, first = histogram.types
     everywhere = np.zeros(histogram.cells, np.int64)
     program.ask(histogram, need, of_type, first.size, stays=True)
@@ -104,7 +104,7 @@ def _solved(
     return (stay if types[used].all() and rest else None), fewest
 
 
-class _Program:
+class _TupleProgram:
     """Lines of the program, gathered: variables are the rows of each cell that stay, then those of truth values."""
 
     def __init__(self, cells: int) -> None:
@@ -178,8 +178,8 @@ class _Program:
         self.low.append(np.asarray(low, np.float64))
         self.high.append(np.asarray(high, np.float64))
 
-    def constraints(self) -> Constraints:
+    def constraints(self) -> LinearConstraints:
         """All lines as one matrix; entries of one place are added up."""
         line, column, value = (np.concatenate(each) for each in zip(*self.parts, strict=True))
         matrix = csr_array((value, (line, column)), shape=(self.lines, self.columns))
-        return Constraints(matrix, np.concatenate(self.low), np.concatenate(self.high))
+        return LinearConstraints(matrix, np.concatenate(self.low), np.concatenate(self.high))

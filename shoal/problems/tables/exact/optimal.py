@@ -36,7 +36,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.exact.pattern_model import RowClasses, row_classes_of
-from shoal.problems.tables.exact.pattern_program import Limits, pattern_program
+from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
 from shoal.problems.tables.exact.two_anonymity import seconds_left, two_anonymity
 from shoal.problems.tables.groups import rules_of
 from shoal.problems.tables.losses import Costs
@@ -45,10 +45,10 @@ from shoal.problems.tables.methods.kernelize import distribute, kernelize
 from shoal.problems.tables.methods.pattern_cover import NEAREST, k_only, kth, neighbors, pattern_cover, whole_cost
 from shoal.problems.tables.separate import none_found
 from shoal.problems.tables.three_phase import three_phase
-from shoal.problems.threads import Workers
+from shoal.problems.threads import SearchThreads
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.subsets import Found
+    from shoal.kernels.tables.subsets import GroupsFound
 
 
 STATES = 2**26  # states of the vector program, 8 bytes each
@@ -124,7 +124,7 @@ def _solved(
         raise PolicyError(f"{many} under {need.rules[0].model.name}; choose another method")
     if not levels:
         raise PolicyError(f"{many} with sets or ranges; publish stars or a hierarchy, or choose another method")
-    partition, proved, stopped = pattern_program(task, costs, row_classes, start, Limits(seconds_left(task)))
+    partition, proved, stopped = pattern_program(task, costs, row_classes, start, ProgramLimits(seconds_left(task)))
     details["program"], details["stopped"] = "patterns", stopped
     return partition, proved, "integer program over closed patterns; each row's cheapest published row"
 
@@ -190,7 +190,7 @@ def by_vectors(
 
     upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
     """
-    from shoal.kernels.tables.subsets import Found, GroupLimits, Places, States, eligible_groups, least_cost
+    from shoal.kernels.tables.subsets import CodePlaces, GroupLimits, GroupsFound, States, eligible_groups, least_cost
 
     deadline = clock() + seconds
     layout = _layout(row_classes.count)
@@ -207,12 +207,12 @@ def by_vectors(
     frequency = np.array([need.frequency[j] for j in columns], np.int64)
     distinct = np.array([need.distinct[j] for j in columns], np.int64)
     keep = min(GROUPS, layout.states)
-    groups = Found(*(np.empty(size, np.int64) for size in (keep, keep, keep, m + 1, m)))
+    groups = GroupsFound(*(np.empty(size, np.int64) for size in (keep, keep, keep, m + 1, m)))
     asked = GroupLimits(row_classes.value, frequency, distinct, need.smallest, need.k, most, once)
     types = costs.in_kernels()._replace(
         code=np.ascontiguousarray(costs.code[row_classes.type]), count=row_classes.count
     )
-    rules, places = rules_of(need, histogram.sensitive_sizes), Places(layout.shift, layout.radix)
+    rules, places = rules_of(need, histogram.sensitive_sizes), CodePlaces(layout.shift, layout.radix)
     found = eligible_groups(types, asked, rules, places, groups)
     if found < 0:
         return None
@@ -232,7 +232,7 @@ def by_vectors(
     value = np.empty(layout.states, np.int64)
     of = np.repeat(np.arange(m), np.diff(first))
     order = np.lexsort((cost[:found] - spared, of))
-    groups = Found(word[order], number[order], cost[order], first, floor)
+    groups = GroupsFound(word[order], number[order], cost[order], first, floor)
     left, book = np.empty(m, np.int64), np.full(3, -1, np.int64)
     states = States(row_classes.count, layout.shift, layout.guard)
     while not least_cost(states, groups, spared[order], upper, value, left, book, SLICE):
@@ -244,7 +244,7 @@ def by_vectors(
 
 
 def _walk(
-    count: np.ndarray, layout: _Layout, found: Found, value: np.ndarray
+    count: np.ndarray, layout: _Layout, found: GroupsFound, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The groups of an optimum, from the empty state back to the full one: (kind, group, rows)."""
     word, number, cost, first, _ = found
@@ -324,7 +324,7 @@ def halving(task: Task) -> Grouping:
 
 def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:
     """What a search finds in time; None, and the search is told to stop, where time ends first."""
-    with Workers(1) as pool:
+    with SearchThreads(1) as pool:
         job = pool.submit(run)
         try:
             return job.result(seconds)

@@ -81,7 +81,7 @@ def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class Fits:
     """Which row class fits which pattern: row_class int64[n], pattern int64[n] rising; patterns without eligible groups
     have none."""
 
@@ -90,7 +90,7 @@ class Places:
     patterns: int
 
 
-def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Places:
+def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Fits:
     """O(n log n) for n pairs."""
     types = int(row_classes.type.max()) + 1
     by_type = np.argsort(row_classes.type, kind="stable")
@@ -104,7 +104,7 @@ def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Pl
         key = np.unique(pattern * (int(row_classes.value[:, i].max()) + 1) + row_classes.value[row_class, i])
         values = np.bincount(key // (int(row_classes.value[:, i].max()) + 1), minlength=good.size)
         good &= values >= max(need.frequency[j], need.distinct[j])
-    return Places(row_class[good[pattern]], pattern[good[pattern]], found.loss.size)
+    return Fits(row_class[good[pattern]], pattern[good[pattern]], found.loss.size)
 
 
 class Uses(NamedTuple):
@@ -115,7 +115,7 @@ class Uses(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class PatternModel:
     """Least cost y with low <= lines y <= high and 0 <= y <= most.
 
     lines  csr_array[r, c], low, high  float64[r]; owner  int64[r] pattern of each line, -1: each row is published, else
@@ -139,7 +139,7 @@ class Model:
         """How many there are; each has a column of every sort of use."""
         return int(self.pattern.max(initial=-1)) + 1
 
-    def with_lines(self, lines: csr_array, low: np.ndarray) -> Model:
+    def with_lines(self, lines: csr_array, low: np.ndarray) -> PatternModel:
         """And lines @ y >= low."""
         return replace(
             self,
@@ -149,7 +149,7 @@ class Model:
             owner=np.concatenate([self.owner, np.full(low.size, self.patterns)]),
         )
 
-    def with_only(self, some: np.ndarray) -> Model:
+    def with_only(self, some: np.ndarray) -> PatternModel:
         """Without the other lines, bool[r]."""
         return replace(
             self, lines=csr_array(self.lines[some]), low=self.low[some], high=self.high[some], owner=self.owner[some]
@@ -209,14 +209,14 @@ def part_sizes(k: int, l: int) -> np.ndarray:
     return np.arange(max(k // l, 1), 2 * max(-(-k // l), 1))
 
 
-def _pairs(row_classes: RowClasses, places: Places, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(row_classes: RowClasses, places: Fits, i: int) -> tuple[np.ndarray, np.ndarray]:
     """Pattern of each pair (pattern, value) that occurs, and the pair of each place."""
     base = int(row_classes.value[:, i].max()) + 1
     pair, which = np.unique(places.pattern * base + row_classes.value[places.row_class, i], return_inverse=True)
     return pair // base, which.reshape(-1)
 
 
-def least_sizes(row_classes: RowClasses, places: Places, need: Requirement) -> np.ndarray:
+def least_sizes(row_classes: RowClasses, places: Fits, need: Requirement) -> np.ndarray:
     """float64[q]: the fewest rows that a used pattern holds; more than fit it where no eligible set does.
 
     n rows with at most n / l of each value exist where the values, each counted up to n // l times, make up n.  Where
@@ -241,7 +241,7 @@ def least_sizes(row_classes: RowClasses, places: Places, need: Requirement) -> n
     return out.astype(float)
 
 
-def model_of(row_classes: RowClasses, places: Places, need: Requirement, loss: np.ndarray) -> Model:
+def model_of(row_classes: RowClasses, places: Fits, need: Requirement, loss: np.ndarray) -> PatternModel:
     """The program, cost loss float64[q] for each row of a pattern.  O(n) lines and columns for each column asked."""
     n, q, out, asked = places.row_class.size, places.patterns, _Lines(), _SensitiveLimits(need)
     count = row_classes.count[places.row_class].astype(float)
@@ -283,7 +283,7 @@ def model_of(row_classes: RowClasses, places: Places, need: Requirement, loss: n
     entries = (np.concatenate(out.value), (np.concatenate(out.row), np.concatenate(out.col)))
     cost = np.zeros(out.width)
     cost[:n] = loss[places.pattern]
-    return Model(
+    return PatternModel(
         lines=csr_array(coo_matrix(entries, shape=(out.height, out.width))),
         low=np.concatenate(out.low),
         high=np.concatenate(out.high),
@@ -297,7 +297,7 @@ def model_of(row_classes: RowClasses, places: Places, need: Requirement, loss: n
     )
 
 
-def completed(row_classes: RowClasses, places: Places, need: Requirement, x: np.ndarray) -> np.ndarray:
+def completed(row_classes: RowClasses, places: Fits, need: Requirement, x: np.ndarray) -> np.ndarray:
     """All columns of a solution whose rows are x, float64[n]."""
     q, asked = places.patterns, _SensitiveLimits(need)
     parts = [x.astype(float)]
@@ -356,20 +356,20 @@ def planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
     return ((number + CLOSE) * measure.whole + side @ table - np.cumsum(side[::-1])[::-1])[None]
 
 
-def rows_of(row_classes: RowClasses, places: Places, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
+def rows_of(row_classes: RowClasses, places: Fits, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
     """float64[q, v]: rows of each value that each pattern has."""
     out = np.zeros((places.patterns, len(rule.table)))
     np.add.at(out, (places.pattern, _values(row_classes, places, need, rule)), x)
     return out
 
 
-def _values(row_classes: RowClasses, places: Places, need: Requirement, rule: Rule) -> np.ndarray:
+def _values(row_classes: RowClasses, places: Fits, need: Requirement, rule: Rule) -> np.ndarray:
     """int64[n]: value of the rule's column at each place."""
     return row_classes.value[places.row_class, need.sensitive_columns.index(rule.columns[0])]
 
 
 def ruled(
-    row_classes: RowClasses, places: Places, model: Model, need: Requirement, y: np.ndarray
+    row_classes: RowClasses, places: Fits, model: PatternModel, need: Requirement, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
 
@@ -417,7 +417,7 @@ class Shared(NamedTuple):
 
 def priced(
     row_classes: RowClasses,
-    places: Places,
+    places: Fits,
     need: Requirement,
     loss: np.ndarray,
     price: np.ndarray,
@@ -472,7 +472,7 @@ def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
     return out or [(-1, False, [ValueLimits(ANY, need.k, 1)])]
 
 
-def cheapest(places: Places, rows: np.ndarray, value: np.ndarray, spare: np.ndarray, asked: ValueLimits) -> np.ndarray:
+def cheapest(places: Fits, rows: np.ndarray, value: np.ndarray, spare: np.ndarray, asked: ValueLimits) -> np.ndarray:
     """float64[q]: the least sum of ``spare`` over classes of each pattern that are as asked; infinite where none is."""
     order = np.lexsort((spare, value, places.pattern))
     own, cost, value = places.pattern[order], spare[order], value[order]
@@ -508,7 +508,7 @@ CROWDED = 1e-3  # by which a line must be violated
 
 
 def crowded(
-    row_classes: RowClasses, places: Places, model: Model, least: int, y: np.ndarray
+    row_classes: RowClasses, places: Fits, model: PatternModel, least: int, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates: lines @ y >= low holds for
     every solution.
@@ -562,7 +562,7 @@ MET = 1.02  # what a line must sum to, of the 1 allowed
 OFTEN = 12  # lines added at once for a row
 
 
-def meeting(row_classes: RowClasses, places: Places, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+def meeting(row_classes: RowClasses, places: Fits, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
 
     Of three rows, at most one class holds two or all.  A class in use holds so many if half the sum of its rows among

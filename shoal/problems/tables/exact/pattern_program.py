@@ -26,10 +26,10 @@ from shoal.clock import clock
 from shoal.model.histogram import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
-from shoal.problems.programs import Constraints, Solver, written
+from shoal.problems.programs import LinearConstraints, Solver, written
 from shoal.problems.tables.exact.pattern_model import (
-    Model,
-    Places,
+    Fits,
+    PatternModel,
     RowClasses,
     Shared,
     completed,
@@ -51,15 +51,15 @@ NEARBY = ("rins", "rens", "root_reduced_cost")  # programs of their own around t
 
 
 def program_of(
-    model: Model, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: bool | np.ndarray
+    model: PatternModel, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: bool | np.ndarray
 ) -> highspy.HighsLp:
     """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
-    kept = Constraints(lines, model.low[rows], model.high[rows])
+    kept = LinearConstraints(lines, model.low[rows], model.high[rows])
     return written(model.cost[cols], kept, np.zeros(cols.size), model.most[cols], whole)
 
 
 def decide(
-    model: Model,
+    model: PatternModel,
     cols: np.ndarray,
     seconds: float,
     begin: np.ndarray | None,
@@ -110,7 +110,7 @@ def decide(
     return flowed(model, program, cols, y), bound
 
 
-def flowed(model: Model, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
+def flowed(model: PatternModel, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A solution whose rows are whole: with the integers fixed a corner of what is left, which is a flow."""
     if np.abs(y - np.rint(y)).max(initial=0.0) < 1e-6:
         return y
@@ -141,10 +141,10 @@ FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
 
-Violated = Callable[[Model, np.ndarray], tuple[csr_array, np.ndarray]]
+Violated = Callable[[PatternModel, np.ndarray], tuple[csr_array, np.ndarray]]
 
 
-class Limits(NamedTuple):
+class ProgramLimits(NamedTuple):
     """Where to stop: "seconds"; "memory" above so many places; "gap" when, after the patterns of the linear program are
     decided, the cost is more than ``hopeless`` times its bound."""
 
@@ -154,7 +154,7 @@ class Limits(NamedTuple):
 
 
 def pattern_program(
-    task: Task, costs: Costs, row_classes: RowClasses, start: Partition, limits: Limits
+    task: Task, costs: Costs, row_classes: RowClasses, start: Partition, limits: ProgramLimits
 ) -> tuple[Partition, int, str | None]:
     """(best partition, whole-number lower bound, limit reached); start is a partition to begin with.
 
@@ -174,14 +174,14 @@ def pattern_program(
     if places.row_class.size > limits.places:
         return start, lower, "memory"
     task.progress(f"deciding over {found.loss.size:,} patterns", None)
-    search = _Search(task, costs, row_classes, found, places, deadline)
+    search = _PatternSearch(task, costs, row_classes, found, places, deadline)
     search.hold(start, upper)
     search.lower = lower
     stopped = search.run(limits.hopeless)
     return search.partition, search.lower, stopped
 
 
-class Found(NamedTuple):
+class ProgramResult(NamedTuple):
     """What a program came to.
 
     rows   of every place, int64[n] each, of the partitions found
@@ -191,14 +191,14 @@ class Found(NamedTuple):
 
     rows: list[np.ndarray]
     bound: float
-    model: Model
+    model: PatternModel
 
 
-class _Search:
+class _PatternSearch:
     """Bound and best partition in whole numbers; ``step`` divides every cost."""
 
     def __init__(
-        self, task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Places, deadline: float
+        self, task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Fits, deadline: float
     ) -> None:
         self.task, self.costs, self.row_classes, self.found, self.places = task, costs, row_classes, found, places
         self.deadline, self.need = deadline, task.requirement
@@ -278,7 +278,7 @@ class _Search:
         What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
         """
         kept = self._within(1.0)[0][: self.model.n]
-        self.places = Places(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
+        self.places = Fits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
         return self._relaxed(self._broken_or_met, SUPPORT)
@@ -311,27 +311,27 @@ class _Search:
         """Seconds for which what runs is still waited for."""
         return self.deadline + LATE - clock()
 
-    def _outrun(self, run: BackgroundCalls, other: Future[Found], proof: Future[Found] | None) -> bool:
+    def _outrun(self, run: BackgroundCalls, other: Future[ProgramResult], proof: Future[ProgramResult] | None) -> bool:
         """Whether the proof ends before the other program, and bound and cost meet then."""
         first = run.first(other, proof, seconds=self._late)
-        return first is not None and first is not other and self._settled(run.result(first))
+        return first is not None and first is not other and self._raised_to_cost(run.result(first))
 
-    def _ends(self, run: BackgroundCalls, asked: Future[Found], beyond: float = math.inf) -> bool:
+    def _ends(self, run: BackgroundCalls, asked: Future[ProgramResult], beyond: float = math.inf) -> bool:
         """What a program has found in time is kept; whether bound and cost meet then."""
         in_time = run.first(asked, seconds=self._late) is not None
-        return in_time and self._settled(self._take(run.result(asked)), beyond)
+        return in_time and self._raised_to_cost(self._take(run.result(asked)), beyond)
 
-    def _settled(self, found: Found, beyond: float = math.inf) -> bool:
+    def _raised_to_cost(self, found: ProgramResult, beyond: float = math.inf) -> bool:
         """The bound raised to what a program proved, others costing ``beyond`` at least; whether it meets the cost."""
         self._raise(min(found.bound, self.upper, beyond))
         return self.upper <= self.lower
 
-    def _broken(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    def _broken(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
         lines, low = crowded(self.row_classes, self.places, model, self.need.smallest, y)
         more, zero = ruled(self.row_classes, self.places, model, self.need, y)
         return csr_array(vstack([lines, more])), np.append(low, zero)
 
-    def _broken_or_met(self, model: Model, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    def _broken_or_met(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
         lines, low = self._broken(model, y)
         more, one = meeting(self.row_classes, self.places, model, y)
         return csr_array(vstack([lines, more])), np.append(low, one)
@@ -357,14 +357,14 @@ class _Search:
 
     def _program(
         self, kept: np.ndarray, share: float, improves: bool = True, seed: int = 0
-    ) -> Callable[[Event], Found]:
+    ) -> Callable[[Event], ProgramResult]:
         """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
         cols, model, begin = np.flatnonzero(kept), self.model, None
         if self.x is not None and not self._rows()[~kept[: model.n]].any():
             begin = completed(self.row_classes, self.places, self.need, self.x)[cols]
         gap = 0.98 * self.step / self.costs.scale
 
-        def solved(stop: Event) -> Found:
+        def solved(stop: Event) -> ProgramResult:
             found, bound, lined = [], -math.inf, model
             while (seconds := share * (self.deadline - clock())) > 0:
                 y, proved = decide(lined, cols, seconds, begin, gap, improves=improves, seed=seed, stop=stop)
@@ -379,11 +379,11 @@ class _Search:
                 if not low.size:
                     break
                 lined = lined.with_lines(lines, low)
-            return Found(found, bound, lined)
+            return ProgramResult(found, bound, lined)
 
         return solved
 
-    def _take(self, found: Found) -> Found:
+    def _take(self, found: ProgramResult) -> ProgramResult:
         """Its partitions are kept where they are cheaper, and its lines."""
         for x in found.rows:
             self._keep(x)
@@ -393,8 +393,8 @@ class _Search:
 
 
 def relaxation(
-    model: Model, deadline: float, violated: Violated | None = None
-) -> tuple[Model, np.ndarray, np.ndarray] | None:
+    model: PatternModel, deadline: float, violated: Violated | None = None
+) -> tuple[PatternModel, np.ndarray, np.ndarray] | None:
     """(model, prices of its lines float64[r], rows of the places float64[n]) of the linear program; None when time ran
     out.
 
@@ -425,7 +425,7 @@ def relaxation(
     return model, np.append(price, np.zeros(model.low.size - price.size)), np.array(found.col_value)[: model.n]
 
 
-def counted(model: Model, price: np.ndarray) -> tuple[float, np.ndarray]:
+def counted(model: PatternModel, price: np.ndarray) -> tuple[float, np.ndarray]:
     """What prices of the lines, float64[r], prove, and the reduced costs that are left, float64[c].
 
     Prices may be anything; those of lines that ask for at least something are taken as 0 where they are negative.
@@ -436,7 +436,7 @@ def counted(model: Model, price: np.ndarray) -> tuple[float, np.ndarray]:
     return value, np.maximum(spare, 0.0)
 
 
-def shared(model: Model, price: np.ndarray) -> Shared:
+def shared(model: PatternModel, price: np.ndarray) -> Shared:
     """What the prices of lines of several patterns prove, and what one use of a column adds there."""
     several = np.flatnonzero(model.owner > model.pattern.max(initial=0))
     price = np.maximum(price[several], 0.0)
@@ -445,7 +445,7 @@ def shared(model: Model, price: np.ndarray) -> Shared:
     return Shared(float(price @ model.low[several]), uses, added[: model.n])
 
 
-def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def paid(places: Fits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
 
     count  int64[r] rows of each class; spare  float64[c] reduced costs of at least 0; k may be float64[q]
@@ -472,7 +472,7 @@ def paid(places: Places, count: np.ndarray, k: int | np.ndarray, spare: np.ndarr
 
 
 def published(
-    task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Places, partition: Partition
+    task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Fits, partition: Partition
 ) -> np.ndarray | None:
     """Rows of each place, int64[n], each group under the cheapest pattern that fits it; None where one has none."""
     out = np.zeros(places.row_class.size, np.int64)
@@ -493,7 +493,7 @@ def published(
     return out
 
 
-def holds(x: np.ndarray, row_classes: RowClasses, places: Places, need: Requirement) -> bool:
+def holds(x: np.ndarray, row_classes: RowClasses, places: Fits, need: Requirement) -> bool:
     """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
     placed = np.bincount(places.row_class, weights=x, minlength=row_classes.count.size)
     if (x < 0).any() or (placed != row_classes.count).any():

@@ -234,7 +234,7 @@ def solve(
     Every round solves a linear program of t equations and scans O(t^2 d) pairs; then at most three integer programs.
     """
     deadline = clock() + seconds
-    search = _Search(costs, deadline, progress)
+    search = _SetSearch(costs, deadline, progress)
     search.bound()
     best = search.rounded()
     upper = int(charge(costs, best[0]) @ best[1])
@@ -269,7 +269,7 @@ def solve(
     return PairsAndTriples(best[0], best[1], upper, whole, stopped, search.facts)
 
 
-class _Search:
+class _SetSearch:
     """The relaxation with its best bound: lower is in 1 / (scale * FINE), proved by (price, bonus, member)."""
 
     def __init__(self, costs: Costs, deadline: float, progress: Callable[[str, float | None], None]) -> None:
@@ -445,14 +445,14 @@ def priced_sets(
     costs: Costs, price: np.ndarray, bonus: np.ndarray, member: np.ndarray, under: int, least: int
 ) -> tuple[Any, np.ndarray]:
     """Columns whose reduced cost is under `under`, and the least reduced costs; None for too many columns."""
-    from shoal.kernels.tables.multipliers import Prices
+    from shoal.kernels.tables.multipliers import ColumnPrices
     from shoal.kernels.tables.multipliers import price as scan
 
     reduced, types = np.zeros(2, np.int64), costs.in_kernels()
     most = 2 * least * costs.types if least else FIRST
     of_type, of_set = np.nonzero(member.T)
     start = np.searchsorted(of_type, np.arange(costs.types + 1)).astype(np.int64)
-    prices = Prices(FINE, price, start, of_set.astype(np.int64), np.ascontiguousarray(member), bonus)
+    prices = ColumnPrices(FINE, price, start, of_set.astype(np.int64), np.ascontiguousarray(member), bonus)
     while True:
         out = np.empty((most, 3), np.int32)
         found = scan(types, prices, under, least, out, reduced)

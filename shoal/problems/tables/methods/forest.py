@@ -147,19 +147,19 @@ def _pack(bundles: list[Group], k: int, groups: list[Group]) -> Group:
 def _join(costs: Costs, k: int, left: Group, groups: list[Group]) -> None:
     """Put the root's bundle, fewer than k rows, where it costs least.
 
-    A group of equal rows with enough of them lends only as many as the bundle lacks.
+    A group of equal rows with enough of them gives only as many as the bundle lacks.
     """
     missing = k - sum(left.values())
-    best, choice, lends = 0, -1, False
+    best, choice, giving = 0, -1, False
     for g, group in enumerate(groups):
         size, now = sum(group.values()), costs.loss(list(group))
         together = costs.loss([*group, *left])
-        lend = len(group) == 1 and size - missing >= k
-        added = (k if lend else size + k - missing) * together - (missing if lend else size) * now
+        gives = len(group) == 1 and size - missing >= k
+        added = (k if gives else size + k - missing) * together - (missing if gives else size) * now
         if choice < 0 or added < best:
-            best, choice, lends = added, g, lend
+            best, choice, giving = added, g, gives
     group = groups[choice]
-    if lends:
+    if giving:
         (x,) = group
         group[x] -= missing
         left[x] = left.get(x, 0) + missing

@@ -105,7 +105,7 @@ TRIED = 200  # groups that may join a block which does not meet the requirement,
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class NodeCost:
     """A node: what it costs (infinite beyond the budget), a bound on that, and the cells in its block, bool[m].
 
     low  float64 per column and level: what the rows in groups that are too small cost more when starred whole
@@ -191,7 +191,7 @@ class Nodes:
             return (np.cumsum(used) - 1)[key]
         return np.unique(mixed_radix(np.stack(node, 1), sizes), return_inverse=True)[1].reshape(-1)
 
-    def look(self, levels: np.ndarray) -> Look:
+    def look(self, levels: np.ndarray) -> NodeCost:
         """Cost and block of a node.  Without a budget a node with a group that fails is over: so are all below it."""
         self.made += 1
         task, count = self.task, self.task.histogram.count
@@ -200,18 +200,18 @@ class Nodes:
             good = bool(good_groups(task.histogram, task.requirement, np.arange(label.size), label).all())
             good = good and (task.admits is None or bool(task.admits(levels).all()))
             cost = self.cost(levels) if good else inf
-            return Look(cost, cost, np.zeros(label.size, bool), [], not good)
+            return NodeCost(cost, cost, np.zeros(label.size, bool), [], not good)
         rows = np.bincount(label, weights=count)
         small = rows < task.requirement.smallest
         sure = small[label]
         low = [(top - loss)[:, sure] @ count[sure] for top, loss in zip(self.top, self.loss, strict=True)]
         if rows[small].sum() > task.spare:
-            return Look(inf, inf, sure, low, True)
+            return NodeCost(inf, inf, sure, low, True)
         bad = small if self.by_size else ~good_groups(task.histogram, task.requirement, np.arange(label.size), label)
         if task.admits is not None:
             bad[label[~task.admits(levels)]] = True
         if rows[bad].sum() > task.spare:
-            return Look(inf, inf, bad[label], low, False)
+            return NodeCost(inf, inf, bad[label], low, False)
         more = sum(top - loss[h] for top, loss, h in zip(self.top, self.loss, levels, strict=True)) * count
         price = np.bincount(label, weights=more)
         total = self.cost(levels)
@@ -220,7 +220,7 @@ class Nodes:
         cost = inf if block is None else total + float(price[block].sum())
         # Where size is all that counts the cheapest group that fits is the cheapest way to fill the block.
         exact = self.by_size and len(self.parts) == 1
-        return Look(cost, cost if exact else least, (bad if block is None else block)[label], low, False)
+        return NodeCost(cost, cost if exact else least, (bad if block is None else block)[label], low, False)
 
     def _whole(self, label: np.ndarray, rows: np.ndarray, bad: np.ndarray, price: np.ndarray) -> np.ndarray | None:
         """bool[g]: the block, groups that could stay added where it does not meet the models; None: beyond budget."""
@@ -255,7 +255,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestNode:
     """The best node: its levels, the cells starred whole bool[m], its cost, and what no node undercuts."""
 
     levels: np.ndarray
@@ -265,7 +265,7 @@ class Found:
     looked_at: int
 
 
-def decide(task: Task, limit: int, most_nodes: int) -> Found:
+def decide(task: Task, limit: int, most_nodes: int) -> BestNode:
     """The cheapest choice of levels with at most ``task.spare`` rows starred whole.
 
     limit  nodes that may be looked at; most_nodes  a larger lattice is only descended, with 0 as the bound
@@ -282,11 +282,11 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
     node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
     low = np.sum([t[node[:, j]] for j, t in enumerate(nodes.total)], axis=0)
     total, alive = low.copy(), np.ones(len(node), bool) if task.spare else _by_pairs(nodes, node, top)
-    best: tuple[np.ndarray, Look] | None = None
+    best: tuple[np.ndarray, NodeCost] | None = None
     left = inf  # the least bound of nodes decided without being solved
     close = CLOSE if task.spare else 0.0  # what levels cost is the same sum everywhere
 
-    def take(levels: np.ndarray, found: Look) -> None:
+    def take(levels: np.ndarray, found: NodeCost) -> None:
         nonlocal best, left
         below = np.flatnonzero(alive)
         below = below[(node[below] <= levels).all(axis=1)]
@@ -318,7 +318,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> Found:
             )
         if done and best is not None:
             bound = min(cost, left, float(low[rest].min()) if rest.size else inf)
-            return Found(best[0], best[1].block, cost, bound, nodes.made)
+            return BestNode(best[0], best[1].block, cost, bound, nodes.made)
         _climb(nodes, nodes.chain(node[rest[int(np.argmin(low[rest]))]].astype(np.int64), top), take)
         task.progress("deciding the lattice", None)
 
@@ -348,7 +348,7 @@ def _by_pairs(nodes: Nodes, node: np.ndarray, top: np.ndarray) -> np.ndarray:
     return possible
 
 
-def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, Look], None]) -> None:
+def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, NodeCost], None]) -> None:
     """Bisect a chain that ends at the top for the first node that keeps the budget; with one its lower end comes first.
 
     Of the nodes beyond the budget the highest rules out what the others do; without a budget the lowest eligible one
@@ -356,7 +356,7 @@ def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, Lo
     """
     budget = bool(nodes.task.spare)
     low, high, over = 0, len(chain) - 1, None
-    within: list[tuple[np.ndarray, Look]] = []
+    within: list[tuple[np.ndarray, NodeCost]] = []
     while low < high:
         middle = 0 if budget and not within and over is None else (low + high) // 2
         found = nodes.look(chain[middle])
@@ -371,7 +371,7 @@ def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, Lo
         take(chain[low - 1], over)
 
 
-def _descend(nodes: Nodes, top: np.ndarray, found: Look) -> Found:
+def _descend(nodes: Nodes, top: np.ndarray, found: NodeCost) -> BestNode:
     """From the top down, each time the step that saves most of those that keep the budget and do not raise the cost."""
     here = top
     if found.cost == inf:
@@ -382,7 +382,7 @@ def _descend(nodes: Nodes, top: np.ndarray, found: Look) -> Found:
     closed = np.zeros(top.size, bool)  # columns whose next level is over, here and at every node below
     while True:
         steps = [(here - (np.arange(here.size) == j), j) for j in np.flatnonzero((here > 0) & ~closed).tolist()]
-        best: tuple[float, int, np.ndarray, Look] | None = None
+        best: tuple[float, int, np.ndarray, NodeCost] | None = None
         for step, j in sorted(steps, key=lambda one: nodes.cost(one[0])):
             if best is not None and best[0] <= nodes.cost(step):  # stars only add to what levels cost
                 break
@@ -391,7 +391,7 @@ def _descend(nodes: Nodes, top: np.ndarray, found: Look) -> Found:
             if best is None or (look.cost, j) < best[:2]:
                 best = look.cost, j, step, look
         if best is None or best[0] > found.cost:
-            return Found(here, found.block, found.cost, 0.0, nodes.made)
+            return BestNode(here, found.block, found.cost, 0.0, nodes.made)
         _, _, here, found = best
 
 
@@ -482,7 +482,7 @@ def _raised(task: Task, levels: np.ndarray) -> tuple[str, int] | None:
         for level in range(int(levels[j]) + 1, column.ceiling + 1):
             tried = levels.copy()
             tried[j] = level
-            look: Look = nodes.look(tried)
+            look: NodeCost = nodes.look(tried)
             if np.isfinite(look.cost):
                 if look.cost < least:
                     best, least = (task.histogram.quasi_names[j], level), look.cost

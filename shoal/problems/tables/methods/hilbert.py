@@ -230,10 +230,10 @@ def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray
 
 
 def _runs(histogram: Histogram, need: Requirement, order: np.ndarray) -> Partition:
-    from shoal.kernels.tables.eligible import GroupRequirement, Triples
+    from shoal.kernels.tables.eligible import GroupRequirement, GroupTriples
     from shoal.kernels.tables.hilbert import runs
 
-    columns, out = list(need.sensitive_columns), Triples.empty(histogram.rows)
+    columns, out = list(need.sensitive_columns), GroupTriples.empty(histogram.rows)
     frequency = np.array([need.frequency[j] for j in columns], np.int64)
     distinct = np.array([need.distinct[j] for j in columns], np.int64)
     required = GroupRequirement(need.k, frequency, distinct, rules_of(need, histogram.sensitive_sizes))
@@ -248,7 +248,7 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
 
     column  the sensitive column;  order  int64[m] the cells along the curve.  O(m log m + rows)
     """
-    from shoal.kernels.tables.hilbert import Queues, Runs, append, queues
+    from shoal.kernels.tables.hilbert import CurveGroups, Queues, append, queues
 
     l, distinct = need.frequency[column], need.distinct[column]
     size = -(-max(need.smallest, 1) // l) * l
@@ -266,7 +266,7 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
     start = np.searchsorted(value, np.arange(held.size + 1)).astype(np.int64)
     place, left = by_value.astype(np.int64), histogram.count[cells].copy()
     rows, begin = np.empty(histogram.rows, np.int64), np.zeros(groups + 1, np.int64)
-    waiting, found = Queues(start, place, left), Runs(rows, begin)
+    waiting, found = Queues(start, place, left), CurveGroups(rows, begin)
     made = int(queues(waiting, size, l, distinct, groups, found))
     over = int(left.sum())
     more_cell, more_group = np.empty(over, np.int64), np.empty(over, np.int64)

@@ -37,7 +37,7 @@ COVERS = 1024  # published rows over one type are counted on the table up to thi
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class KernelizedTable:
     """A table's kernel, and what left it.
 
     histogram  the kernel: the same columns, fewer rows; its cells are in the order of the original's
@@ -92,7 +92,9 @@ class Kernel:
         return replace(grouping, partition=partition, certificate=certificate)
 
 
-def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *, threshold: str = "linear") -> Kernel:
+def kernelize(
+    histogram: Histogram, k: int, recoding: Recoding | None = None, *, threshold: str = "linear"
+) -> KernelizedTable:
     """Shrink a table without changing the least loss of k-anonymity beyond what the emitted groups pay themselves.
 
     recoding   stars when None; hierarchies too, sets and ranges raise PolicyError
@@ -136,7 +138,7 @@ def kernelize(histogram: Histogram, k: int, recoding: Recoding | None = None, *,
         histogram.quasi_sizes,
         histogram.sensitive_sizes,
     )
-    return Kernel(histogram, kernel, cell, emitted, limit)
+    return KernelizedTable(histogram, kernel, cell, emitted, limit)
 
 
 def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:

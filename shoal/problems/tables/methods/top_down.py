@@ -179,7 +179,7 @@ def cut(task: Task) -> tuple[Partition, int]:
         for j in np.unique(column[open_]):
             here = np.flatnonzero(column[group] == j)
             part[here] = _parts(task, columns[j], int(j), active[here], group[here], level[:, j])
-        new, done = _settle(task, active, group, part, names.size)
+        new, done = _parts_joined(task, active, group, part, names.size)
         # groups that were cut are numbered afresh, the others keep their number and lose a column
         tried[np.arange(names.size)[open_ & ~done], column[open_ & ~done]] = True
         fresh = int(label.max()) + 1
@@ -240,7 +240,7 @@ def _parts(
     return out
 
 
-def _settle(
+def _parts_joined(
     task: Task, cells: np.ndarray, group: np.ndarray, part: np.ndarray, groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(part of each cell, which groups are cut).

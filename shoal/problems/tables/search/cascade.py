@@ -4,7 +4,7 @@ Walks the generalization lattice from the values themselves upwards, in order of
 yet published fall into classes, and the largest eligible part of each class is published (for l-diversity by
 frequency the closed form of the three-phase algorithm's phase one).  Groups are then cut as small as dealing allows,
 which costs nothing, and rows left over join the piece where they cost least.  Where a sensitive value is scarce its
-spare rows stay on loan: a later class that lacks it may borrow one.  The three-phase algorithm is run as well and the
+spare rows stay in reserve: a later class that lacks it may take one.  The three-phase algorithm is run as well and the
 better of the two is returned, so its promise holds here too.
 
 The cascade for t-closeness: a class publishes small groups whose values come near the table's shares.
@@ -17,7 +17,7 @@ Other starts for the search: the cascade led by row prices, and a walk down latt
 A large table made small before it is searched: of equal pieces of a group a few stay, the others are set aside.
 
 A group is dealt into eligible pieces, and pieces with equal rows are interchangeable: a search needs only as many of
-them as others may want to join or to borrow.  What is set aside publishes what its pieces would, so nothing is lost by
+them as others may want to join or to take.  What is set aside publishes what its pieces would, so nothing is lost by
 it, and what a search costs follows the number of cells, not of rows."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError
-from shoal.kernels.tables.eligible import GroupRequirement, Triples
+from shoal.kernels.tables.eligible import GroupRequirement, GroupTriples
 from shoal.model.histogram import Partition, rising
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.bounds.bounds import LOOKS, Sweeper
@@ -59,7 +59,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     nodes = lattice.ordered(task) if lattice.nodes <= ENUMERATED else lattice.chain(task)
     share, t = np.array(rule.measure.table), rule.measure.number
     value, left = rows.sensitive[:, 0].astype(np.int64), h.count.copy()
-    out, quotas = Triples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
+    out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for done, node in enumerate(nodes):
@@ -150,7 +150,7 @@ def _passes(
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
     distinct = int(rows.distinct[0]) if rows.frequency.size else 1
     left = histogram.count.copy()
-    out = Triples.empty(4 * histogram.cells + 16)
+    out = GroupTriples.empty(4 * histogram.cells + 16)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in allowances:
@@ -177,7 +177,7 @@ STAY = 40_000  # rows of pieces that stay, at least
 HELPERS = 8  # times as many pieces as rows that have no group
 
 
-class Runs(NamedTuple):
+class Pieces(NamedTuple):
     """Pieces of groups, equal ones together.
 
     cell int64[x], run int64[x], rows int64[x]  rows of a cell in each piece of a run
@@ -214,7 +214,7 @@ class Thinned:
 
     task: Task
     cells: np.ndarray
-    held: Runs
+    held: Pieces
     aside: tuple[np.ndarray, np.ndarray, np.ndarray]
     each: int
 
@@ -293,11 +293,11 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
     place = np.cumsum(left > 0) - 1
     if asked:
         kept = many > 0
-        held = Runs(place[runs.cell[kept]], runs.run[kept], runs.rows[kept], stay)
+        held = Pieces(place[runs.cell[kept]], runs.run[kept], runs.rows[kept], stay)
     else:
         kept = count > aside
         group = np.unique(group[kept], return_inverse=True)[1].reshape(-1)
-        held = Runs(place[cell[kept]], group, (count - aside)[kept], np.ones(group.size, np.int64))
+        held = Pieces(place[cell[kept]], group, (count - aside)[kept], np.ones(group.size, np.int64))
     return Thinned(replace(task, histogram=small), cells, held, (runs.cell, runs.run, aside), each)
 
 
@@ -307,12 +307,12 @@ def _waiting(task: Task, cell: np.ndarray, count: np.ndarray) -> np.ndarray:
     return h.count - np.bincount(cell, weights=count, minlength=h.cells).astype(np.int64)
 
 
-def _alike(k: int, cell: np.ndarray, count: np.ndarray) -> Runs | None:
+def _alike(k: int, cell: np.ndarray, count: np.ndarray) -> Pieces | None:
     """Of each triple as many rows as make pieces of k: equal rows lose nothing."""
-    return Runs(cell, np.arange(cell.size), np.full(cell.size, k), count // k)
+    return Pieces(cell, np.arange(cell.size), np.full(cell.size, k), count // k)
 
 
-def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Runs | None:
+def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Pieces | None:
     """Groups dealt in turn into pieces as ``Rows.cut`` does, equal pieces together; None if they are hardly equal.
 
     A triple has consecutive ranks in its group, so its rows come to pieces that follow each other, from where the one
@@ -347,7 +347,7 @@ def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count:
     if int(many.sum()) > WORTH * int(own.sum()):
         return None
     run = np.repeat(low - (np.cumsum(many) - many), many) + np.arange(int(many.sum()))
-    return Runs(np.repeat(np.tile(cell, 3), many), run, np.repeat(each, many), times)
+    return Pieces(np.repeat(np.tile(cell, 3), many), run, np.repeat(each, many), times)
 
 
 def _mixes(cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -404,7 +404,7 @@ def start(task: Task, rows: Rows) -> Partition:
     small = None if quotas is None else rows.partition(rows.place(quotas))
     if small is not None:
         seconds = task.effort.seconds
-        if seconds is not None and clock() - began > HURRY * seconds:  # better spent on settling
+        if seconds is not None and clock() - began > HURRY * seconds:  # better spent on annealing
             return small
     found = finished(task, rows, *walk(task))
     if small is not None:
@@ -419,7 +419,7 @@ def start(task: Task, rows: Rows) -> Partition:
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
-    from shoal.kernels.tables.lattice import Loans, Raised, Stock, publish
+    from shoal.kernels.tables.lattice import Raised, Reserve, Stock, publish
     from shoal.kernels.uncompiled import quick
 
     histogram, need = task.histogram, task.requirement
@@ -435,8 +435,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     common = scarcity(task)
     left = histogram.count.copy()
     raised = Raised(histogram.quasi, up, at, size, exact)
-    loans = Loans(common, np.zeros_like(left), np.zeros_like(left))
-    out, stock = Triples.empty(4 * histogram.cells + 16), Stock(sensitive, left, loans)
+    reserve = Reserve(common, np.zeros_like(left), np.zeros_like(left))
+    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, reserve)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0
@@ -451,8 +451,8 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found.append(tuple(a[:written].copy() for a in out))
         if not need.closed and left.sum() > (1 - SPENT) * before:
             break
-    kept = np.flatnonzero(loans.spare)
-    found.append((kept, loans.home[kept], loans.spare[kept]))
+    kept = np.flatnonzero(reserve.spare)
+    found.append((kept, reserve.home[kept], reserve.spare[kept]))
     cell, group_of, count = (np.concatenate(a) for a in zip(*found, strict=True))
     return cell, group_of, count
 

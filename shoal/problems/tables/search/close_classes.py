@@ -5,14 +5,15 @@ many: in the program each is asked to be within t less ``SPARE`` rows.  The mult
 every class of the lattice the dearest rows that are close to the shares together may pay less by themselves; where they
 do, what they would publish is a class of the next program.
 
-Rows settled among published tuples, under t-closeness (equal distance).
+Simulated annealing of rows among published tuples, under t-closeness (equal distance).
 
 Groups that publish the same tuple count as one class, and only of classes is it asked that they are within t: of many
 rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
 publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
 rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
-row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds settle anew; those
-after one in vain begin where the rows are, among the tuples that the groups publish."""
+row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds begin at
+the cheapest arcs; those after one in vain begin where the rows are, among the tuples that the groups publish.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +28,15 @@ from shoal.kernels.tables.multipliers import Arcs
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task, nothing
 from shoal.problems.tables.bounds.certify import SearchReport
-from shoal.problems.tables.bounds.class_program import FIRST_STEP, UNIT, Multipliers, Program, raised
+from shoal.problems.tables.bounds.class_program import FIRST_STEP, UNIT, ClassProgram, Multipliers, raised
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.neighborhood import deal, looks, neighbor_graph, search, steps_of
-from shoal.problems.threads import Workers, flag, threads
+from shoal.problems.threads import SearchThreads, flag, threads
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.close_classes import Classes, SetRequest
+    from shoal.kernels.tables.close_classes import OpenClasses, SetRequest
 
 
 ARCS = 12_000_000  # pairs of cell and class in a program, at most
@@ -76,7 +77,7 @@ class Close:
     cells: np.ndarray
 
     @property
-    def program(self) -> Program:
+    def program(self) -> ClassProgram:
         """What the multipliers belong to."""
         return self.multipliers.program
 
@@ -170,7 +171,7 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
         top=np.full(v, top),
         most=min(2**60 // (2 * all_rows * (all_rows + top)), 2**40),
     )
-    begin = Multipliers(Program(made, loss, False), np.zeros(key.size, np.int64), 0, np.zeros(v))
+    begin = Multipliers(ClassProgram(made, loss, False), np.zeros(key.size, np.int64), 0, np.zeros(v))
     return Close(begin, state, key % values, cells)
 
 
@@ -217,7 +218,7 @@ def priced_in(
         more, sizes = pricing.sets(cells, GAIN * close.dearest, random)
         if not sizes.size:
             break
-        task.progress("settling", None)
+        task.progress("annealing", None)
         keep = close.multipliers.share > IDLE
         keep[-1] = True
         grown = program_of(task, rows, block, np.concatenate([close.state[keep][:-1], more]), limit)
@@ -318,10 +319,10 @@ class _Pricing:
 
     def _found(self, nodes: np.ndarray, asked: SetRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gain and rows of the sets of some nodes, and their cells one after another."""
-        from shoal.kernels.tables.close_classes import Sets, close_sets
+        from shoal.kernels.tables.close_classes import RowSets, close_sets
 
         total = int(self.count.sum())
-        out = Sets(np.empty(2 * total), np.empty(2 * total, np.int64), np.empty(2 * total, np.int64))
+        out = RowSets(np.empty(2 * total), np.empty(2 * total, np.int64), np.empty(2 * total, np.int64))
         gain, many, cell, done = [], [], [], 0
         while done < len(nodes):
             steps, sets = close_sets(self.raised, nodes[done:], self.loss, asked, out)
@@ -332,13 +333,13 @@ class _Pricing:
         return np.concatenate(gain), np.concatenate(many), np.concatenate(cell)
 
 
-BLOCK = 40_000  # rows settled together
+BLOCK = 40_000  # rows annealed together
 ROUNDS = {"balanced": 3, "thorough": 12}
-HASTE = 0.6  # of the seconds of a round, with which one that settles anew can be begun, in fewer moves
+HASTE = 0.6  # of the seconds of a round, with which one from a new start can be begun, in fewer moves
 LONG = 12  # times that tuples are priced in where there are seconds for it
 PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which no more tuples are priced in, no row moves
 TRIES = 2  # coolings of a single block, of which the better is kept: one would leave all cores but one idle
-SHARE = 0.1  # seconds of search per second of settling, as long as settling helps; then as many
+SHARE = 0.1  # seconds of search per second of annealing, as long as annealing helps; then as many
 
 
 class Stage(NamedTuple):
@@ -358,8 +359,8 @@ class Stage(NamedTuple):
     turns: int
 
 
-class Plan(NamedTuple):
-    """How a round is settled.
+class RoundPlan(NamedTuple):
+    """How a round of annealing goes.
 
     priced  times that tuples are priced in
     missed  rows by which whole ones are thought to miss the shares of a class
@@ -379,12 +380,12 @@ class Plan(NamedTuple):
     hot: float = 1.0
 
 
-ANEW = Plan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
+ANEW = RoundPlan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
     Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
 ))  # fmt: skip
-AGAIN = Plan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
+AGAIN = RoundPlan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
     Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
     Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
 ), 0.25)  # fmt: skip
@@ -408,8 +409,10 @@ class Until(NamedTuple):
     cooled: float | None = None
 
 
-def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, until: Until = Until()) -> np.ndarray:
-    """A group for every row after one round of settling, int64[n]; it may be dearer than the one given.
+def annealed(
+    task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: Until = Until()
+) -> np.ndarray:
+    """A group for every row after one round of annealing, int64[n]; it may be dearer than the one given.
 
     turn   seeds the random numbers
     O(cells classes t + n sweeps values).
@@ -439,7 +442,7 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, un
             made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
         return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
 
-    with Workers(min(os.cpu_count() or 1, len(blocks))) as pool:
+    with SearchThreads(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
     out, shift = group.copy(), int(group.max(initial=-1)) + 1
     for block, label in zip(blocks, found, strict=True):
@@ -452,12 +455,12 @@ def settled(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: Plan, un
 
 def near_classes(
     close: Close, limit: Limit, k: int, near: float, spare: float, at: np.ndarray
-) -> tuple[Classes, np.ndarray]:
+) -> tuple[OpenClasses, np.ndarray]:
     """What the kernel is told of arcs not far from a cell's cheapest or in at, and the arcs, int64[..].
 
     near  how far, by the dearest class;  spare  rows by which classes keep below t;  at int64[n] the arc of every row
     """
-    from shoal.kernels.tables.close_classes import Classes
+    from shoal.kernels.tables.close_classes import OpenClasses
 
     program, arcs = close.program, close.program.arcs
     keep = close.cheapest()[1] <= near * close.dearest * UNIT
@@ -465,7 +468,7 @@ def near_classes(
     pair, cell, v = arcs.pair[keep], program.cell[keep], program.loss.size
     into = program.owner[pair]
     order = np.argsort(into, kind="stable")
-    classes = Classes(
+    classes = OpenClasses(
         start=np.concatenate([[0], np.cumsum(keep)])[arcs.start],
         pair=pair,
         row=np.concatenate([[0], np.cumsum(arcs.count)]),
@@ -484,13 +487,13 @@ def near_classes(
 
 
 def _cooled(
-    close: Close, limit: Limit, k: int, at: np.ndarray, plan: Plan, seed: np.uint64, until: float | None = None
+    close: Close, limit: Limit, k: int, at: np.ndarray, plan: RoundPlan, seed: np.uint64, until: float | None = None
 ) -> np.ndarray:
     """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t.
 
     until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
     """
-    from shoal.kernels.tables.close_classes import Placed, settle
+    from shoal.kernels.tables.close_classes import RowsOnArcs, anneal
 
     v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
     cell = close.program.cell[at]
@@ -501,11 +504,11 @@ def _cooled(
         here = np.searchsorted(kept, at)
         held = np.bincount(classes.pair[here], minlength=classes.owner.size).astype(np.int64)
         size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
-        placed, each = Placed(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
+        placed, each = RowsOnArcs(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(plan.hot * heats, prices, strict=True):
             moves = max(1, int(each * pace))
-            settle(classes, placed, heat * dearest, price * dearest, moves, random)
+            anneal(classes, placed, heat * dearest, price * dearest, moves, random)
             tried, planned = tried + moves, planned + each
             if until is not None:  # as fast as they went so far
                 now = clock()
@@ -520,7 +523,7 @@ def _cooled(
     return out
 
 
-def trimmed(classes: Classes, held: np.ndarray) -> np.ndarray:
+def trimmed(classes: OpenClasses, held: np.ndarray) -> np.ndarray:
     """Rows of each pair that stay, int64[p]: classes beyond t give up, one by one, rows of the value most above its
     share."""
     kept, first = held.copy(), classes.first[:-1]
@@ -534,7 +537,7 @@ def trimmed(classes: Classes, held: np.ndarray) -> np.ndarray:
         kept[top[np.unique(classes.owner[top], return_index=True)[1]]] -= 1
 
 
-def approach(
+def anneal_and_search(
     task: Task,
     rows: Rows,
     group: np.ndarray,
@@ -543,10 +546,10 @@ def approach(
     steps: int | None = None,
     near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """Settle, search, and again; the cheapest grouping met, as ``search`` returns it.
+    """Anneal, search, and again; the cheapest grouping met, as ``search`` returns it.
 
     Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
-    settling no longer helps.
+    annealing no longer helps.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -568,12 +571,12 @@ def approach(
         if plan is ANEW and report.rounds and left <= spent:  # the next would end after the deadline
             plan, spent = AGAIN, AGAIN.pace * group.size
         if left > (spent if plan.stay else HASTE * spent):
-            task.progress("settling", None if deadline else report.rounds / rounds)
+            task.progress("annealing", None if deadline else report.rounds / rounds)
             until, now = Until(), plan._replace(sweeps=min(left / spent, 1.0) * plan.sweeps)
             if deadline is not None:
                 until = Until(began + PRICING * left, began + COOLING * left)
                 now = now._replace(priced=LONG if plan.priced else 0)
-            made = weighed(settled(task, rows, best[1], report.rounds, now, until))
+            made = weighed(annealed(task, rows, best[1], report.rounds, now, until))
             spent = 1.2 * (clock() - began)
             gained = made[0] < best[0]
             wait = SHARE * spent if gained else spent

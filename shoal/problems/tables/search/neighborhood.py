@@ -23,7 +23,7 @@ from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import SearchReport, certify
 from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.search.cascade import best, start
-from shoal.problems.threads import Workers, flag
+from shoal.problems.threads import SearchThreads, flag
 
 WIDTH = 24  # neighbors kept of every cell
 REACH = (10, 24)  # least and most places looked at on each side in an order
@@ -72,7 +72,7 @@ def neighbor_graph(rows: Rows, seed: int, looks: float, deadline: float | None =
         if not stop.is_set() and clock() < until:
             descend(of_thread(rows.slots), leaf, old, part[0], part[1], near, far, np.full(m, -1, np.int32))
 
-    with Workers(workers) as pool:
+    with SearchThreads(workers) as pool:
         list(pool.map(start, parts))
         for _ in range(passes):
             old = near.copy()
@@ -183,7 +183,7 @@ class Searcher(NamedTuple):
         cell = rows.cell[block]
         names, label = np.unique(labels[block], return_inverse=True)
         label = label.reshape(-1).astype(np.int64)
-        table = kernel.Rows(rows.leaf[cell], of, first, here, self.values[cell])
+        table = kernel.RowsByCell(rows.leaf[cell], of, first, here, self.values[cell])
         asked = GroupRequirement(rows.k, rows.frequency, rows.distinct, rows.rules)
         done, slots = 0, of_thread(rows.slots)
         while not self.stop.is_set():
@@ -229,7 +229,7 @@ def search(
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps), deadline)
     searcher = Searcher(rows, _values(rows), near, most, flag())
-    with Workers(workers) as pool:
+    with SearchThreads(workers) as pool:
         while True:
             each, until = max(1, int(SLICE * slow)), None
             if deadline is None:

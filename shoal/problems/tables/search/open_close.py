@@ -32,11 +32,11 @@ from shoal.model.histogram import Partition
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.certify import SearchReport
-from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, Program, raised
+from shoal.problems.tables.bounds.class_program import UNIT, ClassProgram, Multipliers, raised
 from shoal.problems.tables.groups import Rows, good_groups
 from shoal.problems.tables.search.cascade import finished, rank
 from shoal.problems.tables.search.neighborhood import deal
-from shoal.problems.threads import Workers, flag
+from shoal.problems.threads import SearchThreads, flag
 
 MOST = 10_000  # tuples in a pool
 
@@ -184,7 +184,7 @@ def _round(
             return label[block], 0
         return _block(rows, block, state, label[block], pool, each, heat, numbers[i])
 
-    with Workers(min(os.cpu_count() or 1, len(blocks))) as threads:
+    with SearchThreads(min(os.cpu_count() or 1, len(blocks))) as threads:
         found = list(threads.map(one, range(len(blocks))))
     out, shift = np.empty_like(label), 0
     for block, (here, _) in zip(blocks, found, strict=True):
@@ -204,7 +204,7 @@ def _block(
     seed: np.uint64,
 ) -> tuple[np.ndarray, int]:
     """The class of every row of a block after some steps, and how many were done."""
-    from shoal.kernels.tables.open_close import Annealing, Table, Tried
+    from shoal.kernels.tables.open_close import Annealing, PublishedTable, TuplesToTry
     from shoal.kernels.tables.open_close import open_close as kernel
     from shoal.kernels.uncompiled import quick
 
@@ -215,12 +215,12 @@ def _block(
     of, capacity = of.reshape(-1).astype(np.int64), block.size // rows.k + 2
     tuples = np.zeros((capacity, leaf.shape[1]), np.int64)
     tuples[: names.size] = state[names]
-    tried = Tried(*pool.among(cells))
+    tried = TuplesToTry(*pool.among(cells))
     words, nodes, listed, done = -(-cells.size // 64), rows.slots.parent.size, LISTED, 0
     while done < steps:
         bits, cover = np.zeros((nodes, words), np.uint64), np.empty((cells.size, listed), np.int32)
         run = quick(kernel, float(steps - done) * (words * leaf.shape[1] + 5 * rows.k))
-        table = Table(rows.slots, leaf, first, cell, bits, np.empty(words, np.uint64), rows.k)
+        table = PublishedTable(rows.slots, leaf, first, cell, bits, np.empty(words, np.uint64), rows.k)
         _, more, _ = run(table, of, tuples, cover, tried, Annealing(steps - done, seed + np.uint64(done), heat))
         done, listed = done + more, 4 * listed
     return of, done
@@ -366,7 +366,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     return Filled(cell, pair, sent, held, np.bincount(owner, weights=held, minlength=v).astype(np.int64))
 
 
-def mended(program: Program, filled: Filled, most: np.ndarray) -> tuple[np.ndarray, bool]:
+def mended(program: ClassProgram, filled: Filled, most: np.ndarray) -> tuple[np.ndarray, bool]:
     """H lowered in the classes that are shortest of rows and raised where there is room; whether any was short."""
     l = program.arcs.l
     top = np.maximum.reduceat(filled.held, program.arcs.first[:-1])
@@ -379,7 +379,7 @@ def mended(program: Program, filled: Filled, most: np.ndarray) -> tuple[np.ndarr
     return new, bool(short.size)
 
 
-def trimmed(task: Task, program: Program, filled: Filled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, class, rows) without the rows that their class must give up to be eligible.
 
     A class keeps min(n, h) rows of every value, with the largest h for which these are at least l h rows: the excess

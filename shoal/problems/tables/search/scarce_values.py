@@ -1,9 +1,9 @@
-"""Where a sensitive value is scarce: a start led by how hard each row is to serve, and rows lent to open new groups.
+"""Where a sensitive value is scarce: a start led by how hard each row is to serve, and new groups of moved rows.
 
 A group needs a row of a value other than the common ones, and such rows are few where the others are many.  So the
 order in which groups are made decides the loss: rows that must lose much go first, together with the scarce row that
-suits them best.  Later, dear groups stay large because each has a single scarce row; what helps is a row lent by a
-group that has two (*lend and open*), which the neighborhood search cannot find, for it never adds a group to a
+suits them best.  Later, dear groups stay large because each has a single scarce row; what helps is a new group
+of rows from groups that have two, which the neighborhood search cannot find, for it never adds a group to a
 neighborhood that has no scarce row to spare.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.clock import clock
+from shoal.kernels.tables.sweep import CHEAPEST
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.bounds import Sweeper
 from shoal.problems.tables.bounds.certify import SearchReport
@@ -22,7 +23,7 @@ from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.losses import ENUMERATED, Lattice
 from shoal.problems.tables.search.cascade import guided
 from shoal.problems.tables.search.neighborhood import looks, neighbor_graph, search, steps_of
-from shoal.problems.threads import Workers, flag
+from shoal.problems.threads import SearchThreads, flag
 
 LEAD = 2.0  # how much the prices of common values count
 ROUGH = (-1.2, 0.2, 0.7)  # loss per row above these prices that is accepted, in mean prices
@@ -33,15 +34,15 @@ MOST = 48  # rows of a new group
 LIST = 48  # rows near a seed that are considered
 PULL = 0.5  # of what a row costs now: how far dear rows are preferred to near ones
 PART = 64  # seeds per turn of a core
-LOOKS = 30_000_000  # pairs of seed and row in one round of lending
-ROUNDS = 4  # of lending and searching, where the search is counted in steps
-SHARE = 6.0  # seconds of search per second of lending
-PAIRS = 300_000_000  # pairs of a row to settle and a group, beyond which only near groups are asked
-BATCH = 2000  # rows settled between two looks at all groups
+LOOKS = 30_000_000  # pairs of seed and row in one round of opening groups
+ROUNDS = 4  # of opening groups and searching, where the search is counted in steps
+SHARE = 6.0  # seconds of search per second of opening groups
+PAIRS = 300_000_000  # pairs of a row to place and a group, beyond which only near groups are asked
+BATCH = 2000  # rows placed between two looks at all groups
 WIDTH = 8  # groups remembered for each of them
 
 
-def alternate(
+def open_and_search(
     task: Task,
     rows: Rows,
     group: np.ndarray,
@@ -50,9 +51,9 @@ def alternate(
     steps: int | None = None,
     near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """Lend and open, search, and again; a grouping not dearer than the one given, as ``improve.search`` returns it.
+    """Open groups, search, and again; a grouping not dearer than the one given, as ``search`` returns it.
 
-    Counted in steps the rounds are always the same; against the clock lending takes about a seventh of the time.
+    Counted in steps the rounds are always the same; against the clock opening takes about a seventh of the time.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     n = group.size
@@ -71,7 +72,7 @@ def alternate(
             break
         seeds = np.take(scarce, np.arange(turn * each, turn * each + min(each, scarce.size)), mode="wrap")
         before = clock()
-        group, opened = lend(rows, group, seeds, shift=turn * 7919, until=deadline)
+        group, opened = open_groups(rows, group, seeds, shift=turn * 7919, until=deadline)
         spent = clock() - before
         here = replace(task, seed=task.seed + 1_000_003 * turn)
         if deadline is None:
@@ -106,7 +107,7 @@ def scarce_start(
     if lattice.nodes > ENUMERATED:
         return None
     if prices is None:
-        prices = Sweeper(task, lattice, LOOKS * 10).run(0, np.zeros(0), np.zeros(0, bool), until)
+        prices = Sweeper(task, lattice, LOOKS * 10).run(CHEAPEST, np.zeros(0), np.zeros(0, bool), until)
         if prices is None or not np.isfinite(prices).all():
             return None
     small = int(np.searchsorted((3, 20), left))
@@ -115,7 +116,7 @@ def scarce_start(
     return guided(
         task, rows, lead, until, allowances=[unit * a for a in (ROUGH, COARSE, FINE)[small]],
         most=max(1, VISITS[small] // max(task.histogram.cells, 1)),
-        finish=lambda group: settle(rows, group),
+        finish=lambda group: place_many(rows, group),
     )  # fmt: skip
 
 
@@ -127,8 +128,8 @@ def _seeds(rows: Rows, random: np.random.Generator) -> np.ndarray:
     return random.permutation(np.flatnonzero(value != np.bincount(value).argmax()))
 
 
-def lend(
-    rows: Rows, group: np.ndarray, seeds: np.ndarray, *, shift: int = 0, until: float | None = None, most: int = MOST
+def open_groups(
+    rows: Rows, group: np.ndarray, seeds: np.ndarray, *, shift: int = 0, until: float | None = None
 ) -> tuple[np.ndarray, int]:
     """New groups opened around some rows where that lowers the loss: (a group for every row, how many were opened).
 
@@ -149,11 +150,11 @@ def lend(
     start = np.concatenate([[0], np.cumsum(size)])
     state = rows.states(group)
     price = prices(rows.slots, state)
-    table = kernels.Rows(rows.slots, leaf, value, rows.k, rows.frequency, rows.distinct)
-    groups = kernels.Groups(group, start, member, price, np.ones(n, bool))
+    table = kernels.ValuedRows(rows.slots, leaf, value, rows.k, rows.frequency, rows.distinct)
+    groups = kernels.GroupMembers(group, start, member, price, np.ones(n, bool))
     kernels.spare(table, groups)
     seeds = seeds[groups.free[seeds]]
-    widest, look = max(most, rows.k, *rows.frequency, *rows.distinct), kernels.Look(PULL, shift % n, LIST)
+    widest, look = max(MOST, rows.k, *rows.frequency, *rows.distinct), kernels.SeedNeighborhood(PULL, shift % n, LIST)
     count = seeds.size
     made = kernels.Proposals(np.zeros((count, widest), np.int64), np.zeros(count, np.int64), np.zeros(count))
     stop = flag()
@@ -169,7 +170,7 @@ def lend(
                 kernels.Proposals(*(out[part] for out in made)),
             )
 
-    with Workers(os.cpu_count() or 1) as pool:
+    with SearchThreads(os.cpu_count() or 1) as pool:
         list(pool.map(one, range(0, seeds.size, PART)))
     order = np.lexsort((np.arange(seeds.size), -made.gain))
     order = order[made.many[order] > 0]
@@ -187,7 +188,7 @@ def lend(
     return group, int(kernels.carry_out(table, chained, order, made))
 
 
-def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
+def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
     """Every row labelled -1 put where the loss rises least, labels from 0 without gaps; for many rows left over.
 
     Only for requirements that a group goes on to meet whatever joins it: distinct values, no frequencies.  Unlike
@@ -195,8 +196,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
     few that were cheapest.  O(rows left * groups).
     """
     from shoal.kernels.tables.eligible import prices
-    from shoal.kernels.tables.scarce_values import cheapest
-    from shoal.kernels.tables.scarce_values import settle as kernel
+    from shoal.kernels.tables.scarce_values import cheapest, place
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
     if not inside.size or not waiting.size:
@@ -215,7 +215,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
         waiting = waiting[np.argsort(-np.bincount(held)[held], kind="stable")]
     workers = os.cpu_count() or 1
     step, stop = -(-BATCH // 8), flag()
-    with Workers(workers) as pool:
+    with SearchThreads(workers) as pool:
         for first in range(0, waiting.size, BATCH):
             part = waiting[first : first + BATCH]
             order = np.lexsort((size, *state.T, price))  # of groups that publish alike the smallest rises least
@@ -229,7 +229,7 @@ def settle(rows: Rows, group: np.ndarray) -> np.ndarray:
                     )
 
             list(pool.map(one, range(0, part.size, step)))
-            kernel(rows.slots, leaf, part, found, group, state, size, price)
+            place(rows.slots, leaf, part, found, group, state, size, price)
     return group
 
 

@@ -192,7 +192,7 @@ class _Remote:
                 center[:opened] = preset[1]
             wanted = np.zeros(self.centers.size, np.bool_)
             opened = quick(kernels.open_remote, order.size * lists.near.size / space.n * LONGEST * r)(
-                kernels.Near(lists.near, lists.far, lists.rho, lists.tau),
+                kernels.NearestPoints(lists.near, lists.far, lists.rho, lists.tau),
                 kernels.Longer(self.line, self.start, self.stop, self.wide, self.far),
                 order, r, reach, kernels.Opened(owner, center), wanted, opened,
             )  # fmt: skip
@@ -234,10 +234,13 @@ def nearer(space: Space, found: Clusters, r: int, rows: np.ndarray) -> Clusters:
     return Clusters(labels, found.center, away, found.note)
 
 
-def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
+PASSES = 20  # improvements in a row, at most
+
+
+def better(space: Space, found: Clusters, r: int) -> Clusters:
     """Centers at their best members, points out of the widest clusters, again while the radius falls."""
     best = recentered(space, found.labels, found.center)
-    for _ in range(passes):
+    for _ in range(PASSES):
         if best.center.size < 2 or best.radius == 0:
             break
         kept = np.flatnonzero(best.labels >= 0)
@@ -249,10 +252,10 @@ def better(space: Space, found: Clusters, r: int, passes: int = 20) -> Clusters:
     return best
 
 
-def trimmed(space: Space, found: Clusters, r: int, left_out: int, passes: int = 20) -> Clusters:
+def trimmed(space: Space, found: Clusters, r: int, left_out: int) -> Clusters:
     """Everyone comes back and the farthest go, as many as may be, again while the radius falls."""
     best = found
-    for _ in range(passes if left_out else 0):
+    for _ in range(PASSES if left_out else 0):
         back = rejoin(space, best, np.inf)
         labels, size = back.labels.copy(), np.bincount(back.labels, minlength=back.center.size)
         for i in np.argsort(-back.away, kind="stable")[:left_out]:

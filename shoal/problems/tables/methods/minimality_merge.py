@@ -275,7 +275,7 @@ def merge(
         )
     group = families[:, :, 0].copy()
 
-    def settle(rows: np.ndarray) -> np.ndarray:
+    def merged_into(rows: np.ndarray) -> np.ndarray:
         """int64[items] the item that each is merged into; rows int64[items, size], which together are eligible."""
         items = np.arange(len(rows))[:, None]
         into = np.arange(len(rows))
@@ -294,12 +294,12 @@ def merge(
             good = fits(rows[items].reshape(len(items), -1))
         return into
 
-    of_family = settle(families.reshape(len(families), -1))
+    of_family = merged_into(families.reshape(len(families), -1))
     for one, into in enumerate(of_family):
         if (of_family == into).sum() > 1:
             group[one] = group[into, 0]
         else:
-            group[one] = group[one][settle(families[one])]
+            group[one] = group[one][merged_into(families[one])]
     return group
 
 
