@@ -144,7 +144,7 @@ def test_a_million_rows_of_sixteen_kinds_are_decided_on_their_kernel():
 def test_out_of_time_gives_an_answer_with_its_bound_and_says_so(monkeypatch):
     rows = np.random.default_rng(5).integers(0, 4, (120, 4))
     histogram = Histogram.from_rows(rows)
-    with mock.patch.object(optimal, "Limits", lambda seconds: pattern_program.ProgramLimits(seconds, 10)):
+    with mock.patch.object(optimal, "ProgramLimits", lambda seconds: pattern_program.ProgramLimits(seconds, 10)):
         assert group(histogram, KAnonymity(4), "optimal").certificate.details["stopped"] == "memory"
     monkeypatch.setattr(optimal, "seconds_left", lambda _: 0.0)  # a fast machine would solve it in a second
     certificate = group(histogram, KAnonymity(4), "optimal", effort=0.2).certificate

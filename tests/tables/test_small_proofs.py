@@ -365,8 +365,8 @@ def test_sixty_rows_are_proved_at_the_default_effort():
 
 
 def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
-    task = Task(census_like(150, 3), Requirement(5, (1,), (2,)), Recoding.stars(census_like(150, 3)))
-    with mock.patch.dict(small.SECONDS, {"balanced": 0.05}):
+    task = Task(census_like(180, 5), Requirement(5, (1,), (2,)), Recoding.stars(census_like(180, 5)))
+    with mock.patch.dict(small.SECONDS, {"balanced": 0.01}):
         cut, again = auto(task), auto(task)
     assert cut.certificate.details["proof"]["stopped"] == "seconds"
     assert cut.certificate.lower_bound < cut.certificate.cost
