@@ -29,6 +29,8 @@ from shoal.problems.tables import (
     measures,
 )
 
+TABLES = ("hierarchies", "large k", "sets", "stars", "values", "coarsen", "wide", "growth")
+MORE = ("ratios", "wide trees", "tuples")  # measured only where they are named
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
 
@@ -368,7 +370,11 @@ def run(name: str) -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["hierarchies", "large k", "sets", "stars", "values", "coarsen", "wide", "growth"]
+    wanted = sys.argv[1:] or list(TABLES)
+    unknown = [word for word in wanted if word not in (*TABLES, *MORE)]
+    if unknown:
+        named = ", ".join(f'"{word}"' if " " in word else word for word in (*TABLES, *MORE))
+        raise SystemExit(f"no table of the benchmark is called {unknown[0]!r}; name some of {named}")
     if not DATA.exists():
         print(f"no data at {DATA}; only growth can be measured")
         wanted = ["growth"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ class Case(NamedTuple):
 
     cells    the rows that a table may have;  rows: how many it has
     release  (table, folder) -> the certificate's path
+    note     what is asked, in words, where the name does not tell
     """
 
     name: str
@@ -41,6 +43,7 @@ class Case(NamedTuple):
     columns: Sequence[str]
     rows: int
     release: Callable[[pl.DataFrame, Path], Path]
+    note: str = ""
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """Every multiset of rows, all of one schema."""
@@ -193,7 +196,39 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
                     f"{way} {ending or 'parts'}", _drawn(seed, _people(), size), names, rows, of_table(ending, **asked)
                 )
             )
-    return found + _series(seed, rows - 1) + _answers(seed)
+    return found + _recoders(seed, rows, size) + _series(seed, rows - 1) + _answers(seed) + _more_answers(seed)
+
+
+def _recoders(seed: int, rows: int, size: int) -> list[Case]:
+    """Tables recoded as an earlier one was, released after one, and with places among their columns."""
+    trees = {"age": "intervals:10,20", "town": TOWN_TREE}
+    earlier = pl.DataFrame(_people()[:8], schema=["age", "town", "ill"], orient="row")
+
+    def recoder(known: pl.DataFrame) -> shoal.Recoder:
+        return shoal.Recoder(
+            ["age", "town"], sensitive=["ill"], k=2, hierarchies=trees, max_suppressed=0.5, effort="fast", seed=1
+        ).fit(known)
+
+    fixed = recoder(earlier)
+    before = shoal.anonymize(earlier, quasi_identifiers=["age", "town"], sensitive=["ill"], k=2, effort="fast", seed=1)
+    after = {"after": before, "force_composition": True}
+    ways: dict[str, Callable[[pl.DataFrame, Path], Path]] = {
+        "recoder applied": lambda table, folder: _written(fixed.apply(table, secret=SECRET), folder),
+        "recoder fitted": lambda table, folder: _written(recoder(table).apply(table, secret=SECRET), folder),
+        "stars after": of_table(k=2, sensitive=["ill"], **after),
+    }
+    found = [Case(name, _drawn(seed, _people(), size), ("age", "town", "ill"), rows, way) for name, way in ways.items()]
+    spots = [(float(x), float(y), ill) for x, y in ((0, 0), (0, 3), (5, 1)) for ill in ILLS]
+    placed = {"quasi_identifiers": [], "coordinates": ["x", "y"], "publish": "hierarchy", "sensitive": ["ill"]}
+    return [
+        *found,
+        Case("hierarchy tiles", _drawn(seed, spots, size), ("x", "y", "ill"), rows, of_table(k=2, **placed)),
+    ]
+
+
+def _written(made: Any, folder: Path) -> Path:
+    (folder / "page.json").write_text(json.dumps(made.public_figures(), default=str))
+    return Path(made.write(folder / "out.csv"))
 
 
 def _series(seed: int, rows: int) -> list[Case]:
@@ -271,6 +306,50 @@ def _answers(seed: int) -> list[Case]:
     ]  # fmt: skip
 
 
+def _more_answers(seed: int) -> list[Case]:
+    """The same by other objectives, under conditions, and as what is written with them."""
+    counts = [(c,) for c in (1, 2, 3, 5)]
+    places = [(float(x), float(y), w) for x, y in ((0, 0), (0, 3), (5, 1)) for w in (1, 2)]
+    points = [(float(x), d) for x in (0, 1, 4) for d in ("p", "q")]
+    drawn = random.Random(seed)
+    found = []
+    for objective in ("count", "squares", "range"):
+
+        def intervals(table: pl.DataFrame, folder: Path, objective: str = objective) -> Path:
+            named = table.with_columns(pl.Series("value", range(table.height)))
+            made = shoal.intervals.cut(np.arange(table.height), table["n"].to_numpy(), 4, objective)
+            return of_answer(lambda _: made, count="n", value="value")(named, folder)
+
+        found.append(Case(f"intervals {objective}", counts, ("n",), 5, intervals))
+    for objective in ("count", "sumsq", "excess"):
+
+        def regions(table: pl.DataFrame, folder: Path, objective: str = objective) -> Path:
+            named = table.with_columns(pl.Series("id", [f"a{i}" for i in range(table.height)]))
+            made = shoal.regions.merge(GRID, table["n"].to_numpy(), 4, objective=objective, seed=1)
+            how = {"weight": "n", "edges": GRID, "id": "id", "geographic": False}
+            return of_answer(lambda _: made, **how)(named, folder)
+
+        found.append(Case(f"regions {objective}", counts, ("n",), 5, regions))
+    for objective in ("max", "perimeter"):
+
+        def tiles(table: pl.DataFrame, objective: str = objective) -> Any:
+            spots = table.select("x", "y").to_numpy()
+            return shoal.tiles.split(spots, 3, table["w"].to_numpy(), objective=objective)
+
+        release = of_answer(tiles, x="x", y="y", weight="w")
+        found.append(Case(f"tiles {objective}", drawn.sample(places, 5), ("x", "y", "w"), 5, release))
+
+    def diverse(table: pl.DataFrame) -> Any:
+        codes = table["d"].replace_strict({"p": 0, "q": 1}).to_numpy()
+        return shoal.gathering.gather(table.select("x").to_numpy(), 2, epsilon=0.2, sensitive=codes, l=2)
+
+    how: dict[str, Any] = {"columns": ["x"], "sensitive": ["d"], "secret": SECRET}
+    for also in (None, "assignments"):
+        name = "gather l" if also is None else f"gather l, {also}"
+        found.append(Case(name, drawn.sample(points, 4), ("x", "d"), 5, of_answer(diverse, also=also, **how)))
+    return found
+
+
 def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, held in value.items():
@@ -281,6 +360,7 @@ def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 UNTOLD = ("made_at", "seal")  # the moment, and what follows from it
 OF_SERIES = (*UNTOLD, "id", "previous", "sha256")  # drawn for each series, and rows in an order that is drawn, too
+MOMENT = re.compile(r"(20[2-9]\d-\d\d-\d\d)?[T ]\d\d:\d\d(:\d\d(\.\d+)?)?")  # at which a page was made
 FREE = ("certificate.ratio_at_most", "page.release.certificate.ratio_at_most", "page.certificate.ratio_at_most")
 
 
@@ -302,6 +382,8 @@ def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
     drawn = UNTOLD if "parts" not in content else OF_SERIES
     entries = {name: held for name, held in _flat(content) if name.rsplit(".")[-1] not in drawn}
     page = json.loads(certificate.with_name("page.json").read_text())
+    if "html" in page:  # which words the rung of the proved ratio: pages of one rung are compared
+        page[f"html {content['certificate'].get('ratio_at_most')}"] = MOMENT.sub("", page.pop("html"))
     entries |= {f"page.{name}": held for name, held in _flat(page) if name.rsplit(".")[-1] not in drawn}
     rung = entries.get(FREE[0])
     if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
@@ -326,7 +408,7 @@ def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None =
     odd: set[str] = set()
     for group in known.values():
         for name in {n for entries in group for n in entries} - {*FREE}:
-            promise = "certificate.guarantee." in name  # left out beside the rung of 1
-            if len({e.get(name) for e in group if name in e or not promise}) > 1:
+            some = "certificate.guarantee." in name or name.startswith("page.html")  # left out beside another rung
+            if len({e.get(name) for e in group if name in e or not some}) > 1:
                 odd.add(name)
     return odd, tried, tried - len(known)

@@ -7,10 +7,12 @@ chance.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 import shoal
 
@@ -65,6 +67,23 @@ def released(kind: str) -> tuple[shoal.Crosswalk, Any]:
         tiles = shoal.tiles.split(frame.select("x", "y").to_numpy(), 9, frame["n"].to_numpy(), coordinates=coordinates)
         return shoal.release(tiles, frame, x="x", y="y", weight="n"), frame
     return clusters(kind), LINE
+
+
+def real(name: str) -> Path:
+    """A file or folder of the real data, which lie outside the repository: a test is skipped where they do not."""
+    found = [p for above in Path(__file__).parents if (p := above / "shared" / "data" / name).exists()]
+    return found[0] if found else pytest.skip("the real data are not beside the project")
+
+
+def handed(frame: pl.DataFrame, kind: str, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The table as another kind of frame, as a file, or in DuckDB, and the engine that reads it."""
+    if kind in ("pandas", "pyarrow", "lazy", "polars"):
+        return {"pandas": frame.to_pandas, "pyarrow": frame.to_arrow, "lazy": frame.lazy}.get(kind, lambda: frame)(), {}
+    if kind == "duckdb":
+        return pytest.importorskip("duckdb").connect().from_arrow(frame.to_arrow()), {}
+    path = folder / f"table.{kind.split()[0]}"
+    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+    return path, {"engine": "duckdb", "memory": "1GB"} if kind.endswith("in duckdb") else {}
 
 
 Values = tuple[int, int] | Sequence[Any] | Mapping[Any, float] | Callable[[np.random.Generator, int], np.ndarray]

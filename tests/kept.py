@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,13 @@ def prove(release: str | Path, record: str | Path | None = None, original: Any =
     return _as_record(shoal.prove(release, original=original, **_pair(record, release), **more))
 
 
+def forge(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """A certificate or record changed and sealed again, as a forger would."""
+    facts = json.loads(paper.read_text())
+    change(facts)
+    paper.write_text(json.dumps(facts | {"seal": seal(facts)}))
+
+
 def resealed(paper: Path, **more: Any) -> None:
     """The same certificate or record with other entries, of a release that was written over, sealed again."""
-    facts = json.loads(paper.read_text()) | more
-    paper.write_text(json.dumps({**facts, "seal": seal(facts)}))
+    forge(paper, lambda facts: facts.update(more))

@@ -228,10 +228,10 @@ def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread
 
 POOLS = """
 import threading, time
-from shoal.problems.threads import Workers, _raise_in
+from shoal.problems.threads import SearchThreads, _raise_in
 def work():
     while True:
-        with Workers(1) as pool:
+        with SearchThreads(1) as pool:
             pool.submit(int).result()
 for _ in range(60):
     search = threading.Thread(target=work, daemon=True)
@@ -239,7 +239,7 @@ for _ in range(60):
     time.sleep(0.002)
     _raise_in(search)
     search.join()
-with Workers(1) as pool:
+with SearchThreads(1) as pool:
     print(pool.submit(int).result(), "left hanging")
 """
 

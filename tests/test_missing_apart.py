@@ -18,7 +18,6 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.recoding import Levels, Recoding
-from tests.commands import run
 from tests.kept import kept, verify
 from tests.oracles.tables import partitions
 
@@ -90,26 +89,6 @@ def test_a_complete_row_hides_among_complete_rows_and_the_others_among_themselve
     assert min(len(ids) for part in classes(plain.table, before).values() for ids in part) < 4
 
 
-@pytest.mark.parametrize("engine", ["pandas", "duckdb", "csv"])
-def test_every_engine_tells_the_same_rows_apart(engine: str, tmp_path: Path) -> None:
-    before = people().drop("who")
-    if engine == "csv":
-        before.write_csv(tmp_path / "t.csv")
-        data: Any = tmp_path / "t.csv"
-    elif engine == "pandas":
-        data = before.to_pandas()  # a missing age is NaN there
-    else:
-        import duckdb
-
-        data = duckdb.connect().from_arrow(before.to_arrow())
-    asked = {"quasi_identifiers": QUASI, "sensitive": ["ill"], "insensitive": ["id"], "k": 4, "missing": "apart"}
-    release = shoal.anonymize(data, seed=1, effort="fast", **asked)
-    table = release.table.with_columns(pl.col("id").cast(pl.Int64)) if engine == "csv" else release.table
-    found = classes(table, before)
-    assert min(len(ids) for part in found.values() for ids in part) >= 4
-    assert release.facts.missing.apart["rows"] == sum(map(len, found[True]))
-
-
 def test_persons_and_people_of_a_population_are_counted_apart_too() -> None:
     before = people()
     person = shoal.anonymize(
@@ -166,43 +145,6 @@ def test_never_below_the_least_over_all_partitions_that_mix_nothing(rows: list, 
     assert method != "optimal" or answer.certificate.cost == least
     for g in range(answer.partition.groups):
         assert np.unique(apart[answer.partition.cell[answer.partition.group == g]]).size == 1
-
-
-def test_from_the_command_line_to_the_verdict(tmp_path: Path) -> None:
-    people().drop("id", "who").write_csv(tmp_path / "t.csv")
-    out, beside = tmp_path / "out.csv", tmp_path / "out.record.json"
-    told = ["anonymize", str(tmp_path / "t.csv"), "--quasi", "age,zip", "--sensitive", "ill", "--k", "4", "--missing",
-            "apart", "-o", str(out), "--effort", "fast", "--seed", "1"]  # fmt: skip
-    status, said, _ = run(*told)
-    assert status == 0
-    assert "grouped apart" in said
-    record = json.loads(beside.read_text())
-    assert record["policy"]["missing"] == "apart"
-    assert "among themselves" in record["missing_values"]
-    verdict = verify(out, beside, tmp_path / "t.csv")
-    assert verdict.holds
-    assert {f.check: f.how for f in verdict.findings if f.check.startswith("missing")} == {
-        "missing values": "stated", "missing rows": "recomputed",
-    }  # fmt: skip
-    for change in ({"rows": record["incomplete"]["rows"] + 1}, {"smallest": 3}, None):
-        bent = record | {"incomplete": None if change is None else record["incomplete"] | change}
-        bent["seal"] = seal(bent)
-        beside.write_text(json.dumps(bent))
-        assert not verify(out, beside, tmp_path / "t.csv").holds
-    own, others = record["incomplete"]["smallest"], record["incomplete"]["smallest_of_others"]
-    for change in (
-        {"smallest": record["incomplete"]["rows"] + 1},
-        {"smallest_of_others": record["release"]["rows"]},
-        {"smallest": own + 9, "smallest_of_others": others + 9},
-        {"rows": 0},
-        {"rows": 0, "smallest": 0},
-        {"rows": record["release"]["rows"], "smallest_of_others": 0},
-    ):
-        bent = record | {"incomplete": record["incomplete"] | change}
-        beside.write_text(json.dumps(bent | {"seal": seal(bent)}))
-        assert not verify(out, beside).holds, change
-    (tmp_path / "p.toml").write_text('quasi_identifiers = ["age", "zip"]\nk = 4\nmissing = "apart"\n')
-    assert shoal.Policy.read(tmp_path / "p.toml").missing == "apart"
 
 
 REFUSED = [

@@ -306,7 +306,10 @@ def test_bad_requests_are_refused(asked: dict[str, Any], error: type, says: str)
     ("data", "says"),
     [
         (pl.DataFrame({"a": ["*", "x"]}), "star="),
-        (pl.DataFrame({"a": [[1], [1]]}), "cannot be grouped"),
+        (pl.DataFrame({"a": [["x"], ["x"]]}), "cannot be grouped; make one text of each list, .* identifiers="),
+        (pl.DataFrame({"a": [{"b": 1}, {"b": 1}]}), r"cannot be grouped; make a column of each field, .*unnest\(\)"),
+        (pd.DataFrame({"a": pd.period_range("2020-01", periods=2, freq="M")}), r"grouped; .*dt.to_timestamp\(\)"),
+        (pd.DataFrame([[1, 1]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])), r"'_'.join"),
         (pd.DataFrame([[1, 2]] * 2, columns=["a", "a"]), "more than once"),
         (pa.table([pa.array([1]), pa.array([1])], names=["a", "a"]), "more than once"),
         (pd.DataFrame({"a": [1, 1], 0: [1, 1]}), "not text"),

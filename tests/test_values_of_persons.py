@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError
-from shoal.judge.file import seal
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import OfPersons, requirement
@@ -22,7 +21,7 @@ from shoal.model.task import Task
 from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.separate import merged
 from tests.commands import run
-from tests.kept import kept, verify
+from tests.kept import forge, kept, verify
 from tests.oracles.models import meets
 from tests.oracles.tables import partitions
 
@@ -167,9 +166,7 @@ def test_verify_looks_at_what_is_stated_of_persons(name, worse, tmp_path):
     beside = kept(shoal.anonymize(stays(), **asked, k=3, seed=1, **{name: number}).write(tmp_path / "out.csv"))
     record = json.loads(beside.read_text())
     assert record["persons"] == {"patient": record["persons"]["patient"]}
-    record["privacy"][name] = worse
-    record["seal"] = seal(record)
-    beside.write_text(json.dumps(record))
+    forge(beside, lambda facts: facts["privacy"].update({name: worse}))
     assert [f.check for f in verify(tmp_path / "out.csv", beside).findings if not f.holds] == ["persons"]
 
 

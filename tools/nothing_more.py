@@ -1,8 +1,8 @@
 """Try for hours what ``tests/test_nothing_more.py`` tries for seconds: does a certificate tell more than its release?
 
-``python tools/nothing_more.py --tables 100000 --workers 2 --seed 0`` releases every small table of random cases, puts
-those together whose released files are the same, and prints each entry of a certificate that tells them apart.  Exit
-status 1 where there is one.
+``python tools/nothing_more.py --tables 100000 --workers 2 --seed 0`` releases every small table of named cases and of
+requests drawn at random, puts those together whose released files are the same, and prints each entry of a certificate
+or page that tells them apart.  Exit status 1 where there is one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.consistency import cases, tell_apart
+from tests.consistency_drawn import drawn_case
+
+DRAWN = 60  # requests drawn at random beside the named ones of each seed; a half of them no policy takes
 
 
 def one(seed: int) -> tuple[int, int, dict[str, list[str]]]:
@@ -23,11 +26,13 @@ def one(seed: int) -> tuple[int, int, dict[str, list[str]]]:
     tried = shared = 0
     odd: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for case in cases(seed, rows=4 + seed % 2, size=4 + seed // 2 % 2):
+        rows = 4 + seed % 2
+        named = cases(seed, rows=rows, size=4 + seed // 2 % 2)
+        for case in [*named, *(drawn_case(DRAWN * seed + i, rows=rows) for i in range(DRAWN))]:
             found, released, alike = tell_apart(case, Path(folder))
             tried, shared = tried + released, shared + alike
             if found:
-                odd[case.name] = sorted(found)
+                odd[f"{case.name} {case.note}".rstrip()] = sorted(found)
     return tried, shared, odd
 
 

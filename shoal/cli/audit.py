@@ -7,6 +7,7 @@ commented policy for a table.
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import typer
@@ -266,7 +267,7 @@ def init(
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
     separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
-    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1."),
+    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1."),
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
@@ -301,7 +302,8 @@ def init(
     lines += [f"publish {way}: {why}", f"policy  {target}"]
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
-    lines.append(f"next    {first}, then run: shoal anonymize {table} --policy {target}")
+    read = "".join(f" --{n} {quote(v)}" for n, v in (("separator", separator), ("encoding", encoding)) if v is not None)
+    lines.append(f"next    {first}, then run: shoal anonymize {quote(str(table))} --policy {quote(str(target))}{read}")
     facts = {
         "columns": [
             {"name": c.name, "role": c.role, "distinct": c.distinct, "reason": c.reason, "warnings": list(c.warnings)}

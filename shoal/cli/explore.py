@@ -41,7 +41,7 @@ class ReadOptions(NamedTuple):
 
     engine: str | None = flag(None, "--engine", "polars (default), duckdb or spark.")
     separator: str | None = flag(None, "--separator", "Field separator of a CSV.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 or latin-1.")
+    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
 
 
 @app.command()

@@ -90,6 +90,7 @@ class Distance(NamedTuple):
     unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
     longitude: str | None = flag(None, "--longitude", "Column of longitudes in degrees.")
+    layer: str | None = flag(None, "--layer", "Layer of a map of points that has several; its points are columns too.")
     plane: bool = flag(False, "--plane", "--latitude and --longitude name coordinates of a plane, not degrees.")
     hierarchy: list[str] = typer.Option(
         [], "--hierarchy", rich_help_panel="Columns",
@@ -110,7 +111,10 @@ class Distance(NamedTuple):
         names = listed(self.columns) or []
         place = None if self.latitude is None or self.longitude is None else (self.latitude, self.longitude)
         if not names and place is None:
-            raise PolicyError("nothing to measure distance by; name --columns, or --latitude and --longitude")
+            raise PolicyError(
+                "nothing to measure distance by; name --columns, or --latitude and --longitude (of a map in a plane, "
+                "--plane --longitude x --latitude y)"
+            )
         weights, units = ([p for text in given for p in text.split(",")] for given in (self.weights, self.unit))
         return FeatureColumns(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
@@ -189,7 +193,7 @@ def _run(
     files = files._replace(report=decision.page(files.report))
     files.check(used, kept)
     secret = None if how.secret is None else read_secret(how.secret)
-    frame = read_table(table, **text._asdict())
+    frame = read_table(table, layer=distance.layer, **text._asdict())
     _refuse(frame, request, names, said, how.center)
     features = Features.of(frame, request)
     codes = codes_of(frame, names) if said.get("l") or said.get("distinct_l") else None

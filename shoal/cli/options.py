@@ -60,13 +60,15 @@ class SourceOptions(NamedTuple):
     threads: int | None = setting("threads")
     temporary: Path | None = setting("temporary")
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
-    table: str | None = flag(None, "--table", "Table of a DuckDB or SQLite file, or of a server.")
+    table: str | None = flag(
+        None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
+    )
     query: str | None = flag(
         None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
     separator: str | None = flag(None, "--separator", "Field separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default) or latin-1.")
+    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""
@@ -86,7 +88,7 @@ class Text(NamedTuple):
     """How a CSV is read."""
 
     separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default) or latin-1.")
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
 
 
 class Decision(NamedTuple):

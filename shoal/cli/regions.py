@@ -56,6 +56,7 @@ class AreaSources(NamedTuple):
     )
     shapes: File = flag(None, "--shapes", "Polygons of the areas, for maps and --dissolved.")
     shape_id: Column = flag(None, "--shape-id", "Property of a polygon that names its area; by default --id's name.")
+    layer: Column = flag(None, "--layer", "Layer of the polygons, if their file has several.")
 
     def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
         """The areas, and whether they lie in degrees."""

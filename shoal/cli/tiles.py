@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 class PointColumns(NamedTuple):
     """Where the points lie, and which rows are none."""
 
-    x: str = flag(..., "--x", "Column of x, or longitude.")
-    y: str = flag(..., "--y", "Column of y, or latitude.")
+    x: Column = flag(None, "--x", "Column of x, or longitude; for a map, its points by default.")
+    y: Column = flag(None, "--y", "Column of y, or latitude; for a map, its points by default.")
     weight: Column = flag(None, "--weight", "Column with the records at each point, one by default.")
     coordinates: str = flag("auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names.")
     drop_codes: bool = flag(
         False, "--drop-codes", "Remove rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     )
+    layer: Column = flag(None, "--layer", "Layer of a map that has several.")
 
 
 class TileSearch(NamedTuple):
@@ -112,7 +113,9 @@ class TileFiles(NamedTuple):
 @app.command()
 @with_options
 def tiles(
-    points: Path = typer.Argument(..., help="Table with a row per point: CSV (also .gz), Parquet or Excel."),
+    points: Path = typer.Argument(
+        ..., help="Table with a row per point: CSV (also .gz), Parquet, Excel, or a map of points."
+    ),
     where: PointColumns = PointColumns(),
     k: int = flag(..., "--k", "Least records of a tile."),
     kept: dict[str, Any] = conditions(TILE_CONDITIONS),
@@ -129,21 +132,19 @@ def tiles(
     import numpy as np
 
     from shoal.cli.common import answer, listed, seconds, working
-    from shoal.engines.store import integers, numbers, read_table
-    from shoal.problems.tiles import kind_of, split
+    from shoal.engines.store import integers, numbers
+    from shoal.problems.tiles import split
     from shoal.publishing.crosswalks.answers import release
     from shoal.publishing.crosswalks.grouped import as_split
 
     begun = time.perf_counter()
-    x, y, weight, coordinates, drop_codes = where
-    coordinates = kind_of(x, y) if coordinates == "auto" else coordinates
     files = files._replace(report=decision.page(files.report))
     files.check(points, force, record)
-    frame = read_table(points, **text._asdict())
+    (frame, x, y, coordinates), weight = _read(points, where, text), where.weight
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     columns = {name: column for name, column in kept.items() if TILE_CONDITIONS[name].read == "texts"}
     files.look(frame, {x, y, weight, *columns.values()})
-    coded = _codes(places, coordinates == "geographic", drop_codes)
+    coded = _codes(places, coordinates == "geographic", where.drop_codes)
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()
@@ -169,6 +170,20 @@ def tiles(
     warned = [f"warning: {text}" for text in made.warnings]
     payload |= {"warnings": list(made.warnings)} if warned else {}
     answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)
+
+
+def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
+    """The points, the columns of their coordinates, and what these are."""
+    from shoal.engines.source import is_map
+    from shoal.engines.store import read_table
+    from shoal.errors import PolicyError
+    from shoal.problems.tiles import kind_of
+
+    if not is_map(points) and (where.x is None or where.y is None):
+        raise PolicyError("--x and --y are missing: name the columns of x and y, or of longitude and latitude")
+    frame = read_table(points, layer=where.layer, **text._asdict())
+    x, y = where.x or frame.columns[-2], where.y or frame.columns[-1]
+    return frame, x, y, kind_of(x, y) if where.coordinates == "auto" else where.coordinates
 
 
 def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:

@@ -48,7 +48,9 @@ def verify(
     edges: Path | None = flag(None, "--edges", "Pairs of neighbors among the areas."),
     population: Path | None = flag(None, "--population", "Population of the release."),
     signer: Path | None = flag(None, "--signer", "Public key of the person who must have signed."),
-    table: str | None = flag(None, "--table", "Table of an original that is a DuckDB or SQLite file."),
+    table: str | None = flag(
+        None, "--table", "--layer", "Table of an original that is a DuckDB or SQLite file; layer of a map of points."
+    ),
     query: str | None = flag(None, "--query", "SELECT that returns the original; over files, FROM data."),
     prove: str | None = flag(
         None,

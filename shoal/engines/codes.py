@@ -98,11 +98,20 @@ def as_text(values: pl.Series) -> pl.Series:
     return values.cast(pl.String, strict=False)
 
 
+_WAYS = {  # by the beginning of a type's name in lower case
+    "struct": "make a column of each field, in Polars with unnest()",
+    "list": "make one text of each list, in Polars with list.join()",
+    "pandas.period": "turn them into dates, in pandas with dt.to_timestamp()",
+    "pandas.interval": "turn them into text, in pandas with astype(str)",
+}
+
+
 def cannot_group(name: str, kind: str) -> InputError:
     """The refusal of a column whose type has no values that are the same or not the same in every engine."""
+    way = next((way for what, way in _WAYS.items() if kind.lower().startswith(what)), "turn them into text or numbers")
     return InputError(
-        f"column {name!r} holds values of type {kind}, which cannot be grouped; "
-        "turn them into text or numbers, or leave the column without a role"
+        f"column {name!r} holds values of type {kind}, which cannot be grouped; {way}, or name it in "
+        "⟨identifiers=[...]⟩ to leave it out"
     )
 
 

@@ -1,13 +1,14 @@
 """A published column in the kind of frame it came from: of its own type where that can hold it.
 
 Only the values that stand in the new column are ever handed over, so that a category's levels, an enumeration or a
-dictionary cannot carry a suppressed one.  The index of a pandas frame stays where the rows stay in their order, and
-tells no more than that order.
+dictionary cannot carry a suppressed one.  Levels without an order of their own are sorted: they often stand as the
+values first came in the original, and so tell the order of its rows.  The index of a pandas frame stays where the rows
+stay in their order, and tells no more than that order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -81,6 +82,8 @@ def without_levels(series: pl.Series) -> pl.Series:
     if isinstance(kind, pl.Enum):
         present = set(series.unique().drop_nulls().to_list())
         return series.cast(pl.String).cast(pl.Enum([c for c in kind.categories.to_list() if c in present]))
+    if isinstance(kind, pl.Categorical) and not kind.categories.is_global():
+        return series.cast(pl.Categorical)  # a name drawn for its levels would make every file another
     return series.cast(_plain(kind)) if kind.is_nested() else series
 
 
@@ -109,7 +112,7 @@ def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
         code = place[index]
         indices = pa.array(code, mask=code < 0).cast(pa.int32())
         levels = _cast(short.take(pa.array(held)), like.value_type)
-        return pa.DictionaryArray.from_arrays(indices, levels, ordered=like.ordered)
+        return _sorted_levels(pa.DictionaryArray.from_arrays(indices, levels, ordered=like.ordered))
     return _cast(short, like).take(pa.array(index))
 
 
@@ -127,11 +130,24 @@ def arrow_without_levels(column: Any) -> Any:
         place[used_codes] = np.arange(used_codes.size)
         code = place[whole.indices.fill_null(len(whole.dictionary)).to_numpy()]
         indices = pa.array(code, mask=code < 0).cast(pa.int32())
-        return pa.DictionaryArray.from_arrays(
-            indices, whole.dictionary.take(pa.array(used_codes)), ordered=kind.ordered
-        )
+        levels = whole.dictionary.take(pa.array(used_codes))
+        return _sorted_levels(pa.DictionaryArray.from_arrays(indices, levels, ordered=kind.ordered))
     plain = _arrow_plain(kind)
     return column if plain == kind else column.cast(plain)
+
+
+def _sorted_levels(array: Any) -> Any:
+    """A PyArrow dictionary whose entries are sorted, unless their order means something."""
+    import pyarrow as pa
+
+    if array.type.ordered:
+        return array
+    held = array.dictionary.to_pylist()
+    order = np.array(_sorted(range(len(held)), held.__getitem__), np.int64)
+    place = np.append(np.argsort(order), -1)  # the last for a missing value, which has no code
+    code = place[array.indices.fill_null(len(held)).to_numpy()]
+    indices = pa.array(code, mask=code < 0).cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, array.dictionary.take(pa.array(order)))
 
 
 def _arrow_plain(kind: Any) -> Any:
@@ -177,8 +193,8 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
 
     if isinstance(like, pd.CategoricalDtype):
         present = set(values.drop_nulls().to_list())
-        levels = [c for c in like.categories if c in present]
-        more = sorted(present - set(levels))
+        levels = [c for c in like.categories if c in present] if like.ordered else []
+        more = _sorted(present - set(levels))
         kind = pd.CategoricalDtype([*levels, *more], ordered=like.ordered)
         short = pd.Series(pd.Categorical(values.to_list(), dtype=kind))
     elif isinstance(like, pd.ArrowDtype):
@@ -191,12 +207,22 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
     return short.take(index).reset_index(drop=True)
 
 
+def _sorted(given: Iterable[Any], value: Callable[[Any], Any] = lambda held: held) -> list[Any]:
+    """By their values where these are of one kind, else by the values' text."""
+    held = list(given)
+    try:
+        return sorted(held, key=value)
+    except TypeError:
+        return sorted(held, key=lambda one: str(value(one)))
+
+
 def pandas_without_levels(column: Any) -> Any:
     """A pandas column without categories or dictionary entries that no row holds."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.remove_unused_categories()
+        made = column.cat.remove_unused_categories()
+        return made if made.cat.ordered else made.cat.reorder_categories(_sorted(made.cat.categories))
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa
 

@@ -22,13 +22,24 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
-from shoal.engines.source import Source, is_latin
+from shoal.engines.source import Source, codec_of
 from shoal.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
     import polars as pl
 
 
+_WINDOWS = re.compile(rb"[\x80-\x9f]")  # what Windows-1252 has beyond Latin-1
+_UNKNOWN = {  # bytes that no text has in an encoding, and what to do about them
+    "latin-1": (
+        _WINDOWS,
+        "a byte that is no letter in Latin-1; if a program on Windows wrote the file, say ⟨encoding='windows-1252'⟩",
+    ),
+    "cp1252": (
+        re.compile(rb"[\x81\x8d\x8f\x90\x9d]"),
+        "a byte that is no character in Windows-1252; save the file as UTF-8",
+    ),
+}
 _SLICE = 1 << 18
 _LONGEST = 1 << 28
 _LF, _CR, _QUOTE = 10, 13, 34
@@ -43,6 +54,7 @@ class FileStructure(NamedTuple):
     longest  bytes of the longest record
     leading  blank lines before the header
     crlf     lines that end in CR LF; lf: in LF alone; inner: line feeds inside quotes
+    beyond   characters that Windows-1252 has and Latin-1 has not; false in other encodings
     """
 
     names: tuple[str, ...]
@@ -53,6 +65,7 @@ class FileStructure(NamedTuple):
     crlf: int
     lf: int
     inner: int
+    beyond: bool = False
 
 
 class _Marks(NamedTuple):
@@ -71,17 +84,17 @@ class _Marks(NamedTuple):
     lines: int
 
 
-def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -> FileStructure:
+def examine(file: BinaryIO, separator: str, name: str, *, codec: str = "utf-8") -> FileStructure:
     """The structure of a CSV; InputError with line and column for what is none.
 
     file       its bytes, from the beginning
     separator  one ASCII character
     name       the file's name, for messages
-    latin      bytes are Latin-1, any of which is a character; else they must be UTF-8
+    codec      of its texts: "utf-8", "latin-1" or "cp1252"
 
     O(bytes) time; memory for one slice, or for the longest record where that is more.
     """
-    found = _FileFacts(name, separator, latin)
+    found = _FileFacts(name, separator, codec)
     for marks in _whole_records(file, found):
         found.add(marks)
     if found.names is None:
@@ -96,6 +109,7 @@ def examine(file: BinaryIO, separator: str, name: str, *, latin: bool = False) -
         found.crlf,
         found.ends - found.crlf,
         found.lines - found.ends,
+        found.beyond,
     )
 
 
@@ -123,7 +137,7 @@ class _FileFacts:
 
     name: str
     separator: str
-    latin: bool
+    codec: str
     names: tuple[str, ...] | None = None
     records: int = 0
     lines: int = 0
@@ -132,6 +146,7 @@ class _FileFacts:
     longest: int = 0
     crlf: int = 0
     blank: list[np.ndarray] = field(default_factory=list)
+    beyond: bool = False
 
     def refuse(self, marks: _Marks, at: int, what: str) -> NoReturn:
         """InputError for the byte ``at``, by line and column."""
@@ -203,11 +218,23 @@ class _FileFacts:
         body = marks.body
         if b"\0" in body:
             self.refuse(marks, body.index(b"\0"), "a NUL byte, which no text has")
-        if not self.latin and not body.isascii():
+        if body.isascii():
+            pass
+        elif self.codec != "utf-8":
+            pattern, what = _UNKNOWN[self.codec]
+            if unknown := pattern.search(body):
+                self.refuse(marks, unknown.start(), what)
+            self.beyond = self.beyond or _WINDOWS.search(body) is not None
+        else:
             try:
                 body.decode("utf-8")
             except UnicodeDecodeError as error:
-                self.refuse(marks, error.start, "a byte that is not UTF-8; if it is Latin-1, say ⟨encoding='latin-1'⟩")
+                self.refuse(
+                    marks,
+                    error.start,
+                    "a byte that is not UTF-8; if Excel or another program on Windows wrote the file, say "
+                    "⟨encoding='windows-1252'⟩; for Latin-1, say ⟨encoding='latin-1'⟩",
+                )
         if b"\r" not in body or body.count(b"\r") == body.count(b"\r\n"):
             return
         alone = np.array([m.start() for m in re.finditer(rb"\r(?!\n)", body)], np.int64)
@@ -254,7 +281,7 @@ class _FileFacts:
                 text = text.removesuffix(b"\r")
             if text.startswith(b'"'):
                 text = text[1:-1].replace(b'""', b'"')
-            name = text.decode("latin-1" if self.latin else "utf-8")
+            name = text.decode(self.codec)
             if not name.strip():
                 if names and names[0].lower().startswith("sep="):
                     raise InputError(
@@ -333,18 +360,22 @@ def read_csv(
     """
     import polars as pl
 
-    latin = is_latin(encoding)
+    codec = codec_of(encoding)
     content: bytes | Path = source.path
-    if source.packed or latin:
+    if source.packed or codec != "utf-8":
         try:
             with source.open() as file:
                 content = file.read()
         except _BROKEN as error:
             raise InputError(f"{source.name!r} cannot be read ({type(error).__name__})") from None
-        if latin:  # a mark of UTF-8 says that the text is no Latin-1
+        if codec != "utf-8":  # a mark of UTF-8 says that the text is in no other encoding
             if content.startswith(codecs.BOM_UTF8):
                 raise InputError(f"{source.name!r} begins with the mark of UTF-8; leave the encoding out")
-            content = content.decode("latin-1").encode("utf-8")
+            if _UNKNOWN[codec][0].search(content):  # what is no text is refused by line and column
+                examine(
+                    io.BytesIO(content), separator or sniff(io.BytesIO(content), source.name), source.name, codec=codec
+                )
+            content = content.decode(codec).encode("utf-8")
     with _stream(content) as stream:
         separator = separator or sniff(stream, source.name)
         stream.seek(0)
@@ -393,7 +424,7 @@ def structure_of(source: Source, separator: str | None, encoding: str | None) ->
         with source.open() as stream:
             separator = separator or sniff(stream, source.name)
             stream.seek(0)
-            found = examine(stream, separator, source.name, latin=is_latin(encoding))
+            found = examine(stream, separator, source.name, codec=codec_of(encoding))
     except _BROKEN as error:
         raise InputError(f"{source.name!r} cannot be read ({type(error).__name__})") from None
     refuse_unlikely(found, separator, source.name)

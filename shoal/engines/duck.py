@@ -265,7 +265,7 @@ def _csv_options(checked: Checked, i: int) -> str:
         "strict_mode": "true",
         "null_padding": "false",
         "ignore_errors": "false",
-        "encoding": text("latin-1" if checked.latin else "utf-8"),
+        "encoding": text("utf-8" if checked.codec == "utf-8" else "latin-1"),
         "compression": text("gzip" if checked.parts.sources[i].packed else "none"),
         "max_line_size": str(longest),
         "buffer_size": str(max(1 << 25, 4 * longest)),

@@ -32,14 +32,15 @@ from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, per
 from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, Workers, require
 from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, MissingDependencyError, PolicyError
-from shoal.model.histogram import Histogram, Partition, mixed_radix
+from shoal.model.histogram import Histogram, Partition
 
 _OFTEN = 2  # rows of a tuple on average, from which on it pays to write each tuple once
 
 
 def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Partition, list[Replacement]]:
     """Groups that are published alike as one: fewer cells are split, so fewer rows need a place.  O(p log p)."""
-    key = mixed_radix(np.column_stack([c.index for c in columns]), [len(c.values) + 1 for c in columns])
+    sizes = [len(c.values) + 1 for c in columns]
+    key = mixed_radix_columns([c.index for c in columns], sizes, partition.groups)
     _, first, name = np.unique(key, return_index=True, return_inverse=True)
     merged = Partition.of(partition.cell, name.reshape(-1)[partition.group], partition.count)
     return merged, [replace(c, index=c.index[first]) for c in columns]
@@ -51,7 +52,8 @@ def _refuse_names(native: Any) -> None:
     names: list[Any] = [c for c in found if isinstance(c, (str, int, float, tuple)) or c is None]
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"the column name {name!r} is not text; rename it, in pandas with df.columns.astype(str)")
+            way = "df.columns.map('_'.join)" if isinstance(name, tuple) else "df.columns.astype(str)"
+            raise InputError(f"the column name {name!r} is not text; rename it, in pandas with df.columns = {way}")
         if name.startswith("^") and name.endswith("$"):
             raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
     twice = sorted({n for n in names if names.count(n) > 1})

@@ -208,6 +208,7 @@ def read(
     unmatched: str = "refuse",
     tolerance: float | None = None,
     coordinates: str = "auto",
+    layer: str | None = None,
 ) -> Geography:
     """Areas from files.
 
@@ -224,6 +225,7 @@ def read(
     tolerance        how far borders drawn twice may lie apart, km or the plane's units; None: told from the drawing
     coordinates      "projected": polygons whose numbers could be degrees are in a plane, unless turned into degrees
                      from the system that the file states; else told by system and range
+    layer            of the file of polygons, if it has several layers of them
 
     Ids that lost their leading zeros in one of the files get them back.  ``facts["read"]`` keeps what was said here for
     whoever reads the files again.
@@ -232,7 +234,10 @@ def read(
         raise PolicyError(
             f"⟨shape_id={shape_id!r}⟩ names a property of polygons next to the areas; name their file, ⟨shapes=FILE⟩"
         )
+    if layer is not None and shapes is None and Path(areas).suffix.lower() not in GDAL:
+        raise PolicyError(f"⟨layer={layer!r}⟩ names a layer of a file of polygons, and no such file is given")
     how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
+    how |= {} if layer is None else {"layer": layer}
     found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)
     return replace(found, facts={**found.facts, "read": how})
 
@@ -242,7 +247,7 @@ def _read(
 ) -> Geography:
     id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
     if areas.suffix.lower() in (*JSON, *GDAL):
-        drawn = _drawn(areas, id, plane)
+        drawn = _drawn(areas, id, plane, layer=None if shapes is not None else how.get("layer"))
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
         given = _with_drawing(given, drawn, edges is None)
         return _bordered(given, drawn, tolerance) if edges is None else _paired(given, edges, source, target, unmatched)
@@ -259,7 +264,7 @@ def _read(
                 "pass ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
-    drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id")
+    drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id", how.get("layer"))
     zeros = restored(names, drawn.names)
     names = [zeros.first.get(name, name) for name in names]
     drawn = drawn._replace(names=[zeros.second.get(name, name) for name in drawn.names])
@@ -287,8 +292,8 @@ def _with_drawing(given: Geography, drawn: Drawn, borders: bool) -> Geography:
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 
 
-def _drawn(path: Path, id: str | None, plane: bool, option: str = "id") -> Drawn:
-    drawing = read_drawing(path)
+def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> Drawn:
+    drawing = read_drawing(path, layer)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
     what = f"property of {path.name} (say which is with ⟨{option}=NAME⟩)"
@@ -320,6 +325,11 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
         f"{several(found.slivers, 'sliver')}, {several(found.holes, 'hole')}"
         + (f"; borders up to {found.tolerance:.3g}{unit} apart are one" if found.tolerance else "")
     ]
+    if found.alone:
+        said.append(
+            f"{several(found.alone, 'area')} have no neighbor and lie near another: if the drawing leaves gaps at "
+            f"borders, a tolerance of {found.gap:g}{unit} closes them"
+        )
     if found.repaired:
         said.append(f"{several(found.repaired, 'area')} had rings that cross themselves, repaired")
     return found.pairs, said, facts

@@ -182,7 +182,7 @@ class _Ibis:
 
         fields = []
         for name, kind in columns.items():
-            exact = self.words.exact if kind == nw.Binary else None
+            exact = self.words.exact if kind == nw.Binary and table[name].type().is_string() else None
             text = _text(table[name], self.backend) if exact is None else exact.text(table[name])
             known = _joined([ibis.literal("v"), text.length().cast("string"), ibis.literal(":"), text])
             fields.append(ibis.cases((text.isnull(), "n"), else_=known))
@@ -192,7 +192,9 @@ class _Ibis:
         return native.mutate(**made)
 
     def opaque(self, native: Any) -> Mapping[str, str]:
-        return {name: str(kind) for name, kind in native.schema().items() if not _is_known(kind)}
+        bytes_ = self.words.exact is not None  # which would be taken for the form of a text
+        kinds = native.schema().items()
+        return {n: str(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
         """A table of the connection alone, gone with it, or with the last plan that names it."""

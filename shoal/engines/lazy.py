@@ -38,9 +38,10 @@ from shoal.engines.table import (
 )
 from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Histogram, Partition, narrowest
 
 _ATTEMPTS = 8
+_HASHED = 1 << 16  # groups whose texts are hashed at a time
 
 
 class Dialect(Protocol):
@@ -177,7 +178,7 @@ class LazyTable:
             quasi_sizes=sizes[:d],
             sensitive_sizes=sizes[d:],
         )
-        keys = Keys(attempt, key, where)
+        keys = Keys(attempt, key, narrowest(where, first.size))
         coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # those of tuples, which the cells now have
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)
 
@@ -314,8 +315,11 @@ class LazyTable:
         """int64[groups]: a keyed hash of what each group publishes, and of nothing else."""
         if not replacements:
             return np.zeros(groups, np.int64)
-        shown = [r.values.gather(r.index).alias(r.name) for r in replacements]
-        return (row_hashes(shown, shuffle_key.order) >> np.uint64(1)).astype(np.int64)
+        out = np.empty(groups, np.int64)
+        for some in (slice(at, at + _HASHED) for at in range(0, groups, _HASHED)):  # never the texts of all groups
+            shown = [r.values.gather(r.index[some]).alias(r.name) for r in replacements]
+            out[some] = row_hashes(shown, shuffle_key.order) >> np.uint64(1)
+        return out
 
     def _grouped(self, counted: Counted, plan: _Plan) -> Any:
         """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""

@@ -28,8 +28,9 @@ from shoal.engines.order import ShuffleKey
 from shoal.engines.source import (
     Scope,
     Source,
+    codec_of,
     database_kind,
-    is_latin,
+    is_map,
     is_remote,
     is_server,
     is_several,
@@ -126,7 +127,7 @@ def open_table(
         if is_remote(data) and engine != "spark":
             raise elsewhere(data)
         engine = engine_of(data, engine, scope)
-        scope.check(engine)
+        (scope._replace(table=None) if is_map(data) else scope).check(engine)
         table = _opened(data, engine, separator, encoding, coded, scope)
         _require(table, data, separator, needed)
         return table
@@ -198,11 +199,12 @@ def _opened(
 
         return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
     if engine == "polars":
-        text = kind_of(path) == "csv"
+        text = kind_of(path) == "csv" and not is_map(path)
         held = read_repeated(locate(path), one_character(separator), encoding, coded) if text and coded else None
         if held is not None:
             return held
-        frame = read_table(path, separator=separator, encoding=encoding, coded=coded)
+        layer = scope.table if is_map(path) else None
+        frame = read_table(path, separator=separator, encoding=encoding, coded=coded, layer=layer)
         return FrameTable(frame, coded=coded if text else ())
     if database_kind(path) is not None:
         from shoal.engines.duck import open_database
@@ -222,7 +224,7 @@ def _require(table: Table, path: Any, separator: str | None, needed: Sequence[st
     absent = [name for name in needed if name not in table.columns]
     if not absent:
         return
-    single = isinstance(path, (str, Path)) and not is_remote(path) and Path(path).is_file()
+    single = isinstance(path, (str, Path)) and not is_remote(path) and Path(path).is_file() and not is_map(path)
     used = one_character(separator) or (separator_of(path) if single and database_kind(path) is None else None)
     other = None if used is None or not single else other_separator(locate(path), used, needed)
     refusal = PolicyError.unknown("column", absent[0], table.columns)
@@ -245,7 +247,7 @@ def read_repeated(
     That is a small file, one whose lines differ or hold a quote or a carriage return, blank lines, another encoding,
     and every file with a mistake, for ``read_csv`` says where it is.  O(bytes) time, memory for the different lines.
     """
-    if source.kind != "csv" or source.packed or is_latin(encoding) or source.state[2] < LEAST:
+    if source.kind != "csv" or source.packed or codec_of(encoding) != "utf-8" or source.state[2] < LEAST:
         return None
     with source.open() as stream:
         separator = separator or sniff(stream, source.name)

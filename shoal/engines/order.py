@@ -36,8 +36,8 @@ WHOLE = 2**53
 PARTS = 2**52
 _SLICE = 1 << 18  # rows hashed at a time
 _MANY = 1 << 16  # rows put aside that are read back at a time
-_FINE = 1 << 15  # rows between two edges of a run, of at most so many edges
-_EDGES = 1 << 12
+_FINE = 1 << 16  # rows of a piece of all runs at most, about
+_BITS = 12  # of the number of a piece at most
 _MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
 
 
@@ -260,30 +260,33 @@ def laid_in_order(
     scratch  a folder in which runs lie that do not fit into memory, for as long as it takes
     late     what gives a group to rows that have none yet
 
-    Rows are gathered into runs, and a run is laid in order.  What all runs hold between two numbers is a slice, once it
-    is laid in order again.  So the order is one of the numbers alone, whatever came first, no sort of all rows is made,
-    and a row is moved twice.  O(n log n) time; memory within ``bounds``, beyond it the rest lies on disk.
+    Rows are gathered into runs, and a run is laid in pieces by the first bits of the numbers: within a piece rows stay
+    as they came, which takes a third of the time of a sort.  Some pieces of all runs are a slice, once it is sorted.
+    So the order is one of the numbers alone, whatever came first, no sort of all rows is made, and a row is moved
+    twice.  O(n log n) time; memory within ``bounds``, beyond it the rest lies on disk.
     """
-    pieces = max(1, min(rows // _FINE, _EDGES))
-    edges = np.array([i * 2**64 // pieces for i in range(1, pieces)], np.uint64)
     staging = folder_next_to(scratch / "order")
     runs: list[_Run] = []
     frames = frames if late is None else late.through(frames, staging)
     try:
-        held = taken = 0
+        held = taken = bits = 0
         empty: pl.DataFrame | None = None
         for run in ahead(_gathered(frames, bounds.slice)):  # the engine goes on while a run is laid in order
-            empty = run.clear() if empty is None else empty
-            laid = run[np.argsort(run[by].to_numpy())]
-            cuts = np.concatenate([[0], np.searchsorted(laid[by].to_numpy(), edges), [laid.height]])
             size = int(run.estimated_size())
+            if empty is None:  # a piece for each slice, and up to twice as many: more of them take longer to put aside
+                empty = run.clear()
+                slices = max(rows * size // (max(run.height, 1) * bounds.slice), rows // _MOST_ROWS)
+                bits = min(slices.bit_length(), (rows // _FINE).bit_length(), _BITS)
+            piece = _pieces(run[by].to_numpy(), bits)
+            laid = run[np.argsort(piece, kind="stable")]
+            cuts = np.concatenate([[0], np.cumsum(np.bincount(piece, minlength=1 << bits))])
             held, taken = held + size, taken + laid.height
             path = None
             if held > bounds.held:
                 path, held = staging / f"{len(runs)}.arrow", held - size
                 _put_aside(laid, path, cuts)
             runs.append(_Run(None if path else laid, path, cuts, size))
-            del run, laid
+            del run, laid, piece
         if not taken:
             assert empty is not None
             yield empty.drop(by)
@@ -300,8 +303,13 @@ def laid_in_order(
         shutil.rmtree(staging, ignore_errors=True)
 
 
+def _pieces(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """uint16[n]: so many first bits of 64."""
+    return (numbers >> np.uint64(64 - bits)).astype(np.uint16) if bits else np.zeros(numbers.size, np.uint16)
+
+
 class _Run(NamedTuple):
-    """Rows in order, in memory or in a file; cuts: where those before each edge end;  size  in memory."""
+    """Rows in pieces, in memory or in a file; cuts: where each piece begins, and the last ends;  size  in memory."""
 
     frame: pl.DataFrame | None
     path: Path | None
@@ -309,7 +317,7 @@ class _Run(NamedTuple):
     size: int
 
     def between(self, first: int, end: int) -> pl.DataFrame:
-        """The rows from one edge to another."""
+        """The rows of some pieces."""
         start, length = int(self.cuts[first]), int(self.cuts[end] - self.cuts[first])
         if self.frame is not None:
             return self.frame.slice(start, length)
@@ -326,7 +334,7 @@ class _Run(NamedTuple):
 
 
 def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
-    """A run as a file of one record batch between two edges."""
+    """A run as a file of a record batch for each piece."""
     import pyarrow as pa
     import pyarrow.ipc
 

@@ -27,6 +27,7 @@ from shoal.engines.recognize import (
     DIRECT,
     FEW,
     REMARKS,
+    Kind,
     alike,
     by_name,
     codes,
@@ -192,6 +193,7 @@ def foremost(found: Sequence[Danger]) -> list[Danger]:
 
 
 SHARES = (0.6, 0.7, 0.8, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
+TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
 
@@ -343,14 +345,15 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     alone, distinct = counts_of(series)
     missing = series.null_count()
     texts = sample(series)
-    role, reason, repeats = _role(series, rows, alone, distinct, texts)
+    found = recognize(name, texts, distinct, rows)
+    role, reason, repeats = _role(series, found, rows, alone, distinct, texts)
     warnings: list[str] = []
     if "free text" in reason:
         warnings.append("free text: read it before you publish any of it")
     if repeats:
         warnings.append(
-            f"{repeats:,} of its values occur in more than one row: if it identifies persons, set "
-            f"person = {quoted(name)}, so that k counts persons and not rows"
+            f"{repeats:,} of its values occur in more than one row: if it identifies persons, person = {quoted(name)} "
+            "makes k count persons and not rows"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
@@ -379,14 +382,19 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values: they count as one more sensitive value")
     elif missing:
         warnings.append(f"{missing:,} missing values: they count as one more value")
-    person = repeats > 0 and not missing and distinct <= _PERSONS * rows
+    sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
+    person = sure and repeats > 0 and not missing and distinct <= _PERSONS * rows
     return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person)
 
 
-def _role(series: pl.Series, rows: int, alone: int, distinct: int, texts: Sequence[str]) -> tuple[str, str, int]:
-    """Role, reason, and for an identifier how many of its values stand in several rows."""
+def _role(
+    series: pl.Series, found: Kind | None, rows: int, alone: int, distinct: int, texts: Sequence[str]
+) -> tuple[str, str, int]:
+    """Role, reason, and for an identifier how many of its values stand in several rows.
+
+    found  what the column was recognized as
+    """
     free = bool(texts) and series.dtype == pl.String and sum(map(len, texts)) > 40 * len(texts) and distinct * 2 > rows
-    found = recognize(series.name, texts, distinct, rows)
     single = f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds" if rows else ""
     if found is not None and found.role == DIRECT:
         numbers = found.what != REMARKS and distinct * 20 > rows
@@ -399,10 +407,18 @@ def _role(series: pl.Series, rows: int, alone: int, distinct: int, texts: Sequen
         return "insensitive", "one value only", 0
     if rows > 20 and distinct > 0.95 * rows:
         return DIRECT, f"{single}, so it identifies rows", 0
+    if rows > 20 and distinct > TEXTS * rows and _of_letters(texts):
+        share = f"{100 * distinct / rows:.0f} % of its values are different texts"
+        return DIRECT, f"{share}: as a quasi-identifier, each group would list them, or hide them all", distinct - alone
     if alone > SHARE * rows:
         return "quasi-identifier", single, 0
     few = "; its name suggests an identifier, but it has too few values" if _named(series.name) else ""
     return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
+
+
+def _of_letters(texts: Sequence[str]) -> bool:
+    """Whether most of some texts have a letter: neither numbers nor, mostly, dates."""
+    return sum(any(map(str.isalpha, text)) for text in texts) > 0.8 * len(texts)
 
 
 def _named(name: str) -> bool:

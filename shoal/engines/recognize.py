@@ -51,9 +51,15 @@ class Kind(NamedTuple):
 
 
 def in_words(name: str) -> str:
-    """A column's name as lower-case words with blanks around and between; digits at a word's end go."""
+    """A column's name as lower-case words with blanks around and between; digits at a word's end go, and accents too.
+
+    The two dots of ä, ö and ü stay, as do letters that are no letter with an accent, such as ß.
+    """
     spaced = re.sub(r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower()
-    parts = (re.sub(r"(?<=\D)\d+$", "", part) for part in re.split(r"[^a-z0-9äöüßéèñ]+", spaced))
+    spaced = unicodedata.normalize(
+        "NFC", re.sub(r"[\u0300-\u0307\u0309-\u036f]", "", unicodedata.normalize("NFD", spaced))
+    )
+    parts = (re.sub(r"(?<=\D)\d+$", "", part) for part in re.split(r"[\W_]+", spaced))
     return " " + " ".join(part for part in parts if part) + " "
 
 
@@ -64,28 +70,48 @@ def named_words(name: str) -> set[str]:
 
 _PERSON = (
     r"(?:patient|person|member|customer|client|employee|user|student|subject|participant|provider|doctor|physician"
-    r"|patienten|pat|versicherten|kunden|mitarbeiter|mitglieds|matrikel|fall|akten)"
+    r"|patienten|pat|versicherten|kunden|mitarbeiter|mitglieds|matrikel|fall|akten"
+    r"|paziente|alunno|alunna|studente|dipendente|assistito|cliente|utente|socio|eleve|etudiant|salarie|assure|adherent"
+    r"|paciente|alumno|estudiante|empleado|usuario|aluno|estudante|funcionario|leerling|klant|medewerker)"
 )
-_NUMBER = r"(?:id|ids|no|nr|nbr|num|number|code|key|identifier|nummer|kennung|zeichen)"
+_NUMBER = (
+    r"(?:id|ids|no|nr|nbr|num|number|code|key|identifier|nummer|kennung|zeichen|numero|codice|cod|codigo"
+    r"|identificativo|identifiant|identificador)"
+)
+_OF = r"(?:(?:di|del|della|dello|de|du|des|do|da|la|l|van) )*"  # as between two words of Romance names and Dutch ones
+_BIRTH = r"(?:nascita|naissance|nacimiento|nascimento|geboorte)"
 _STREET = (
     r"(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|place|pl|way|terrace|square|highway)"
 )
 
 # On the words of a name: role, what it is, pattern.  The first that is found counts, so the narrower stand first.
 _NAMED: list[tuple[str, str, str]] = [
-    (DIRECT, "an e-mail address", r" (?:e ?mails?|mail) (?:(?:address|addr|adresse) )?$| (?:emailaddress|email) "),
+    (
+        DIRECT,
+        "an e-mail address",
+        r" (?:e ?mails?|mail) (?:(?:address|addr|adresse) )?$"
+        r"| (?:emailaddress|email|posta elettronica|courriel|correo electronico) ",
+    ),
     (DIRECT, "a fax number", rf" (?:tele)?fax(?:number)? (?:{_NUMBER} )?$"),
     (
         DIRECT,
         "a telephone number",
-        rf" (?:phones?|telephones?|tel|mobile|cell ?phone|telefon|handy|phonenumber|msisdn) (?:{_NUMBER} )?$",
+        rf" (?:phones?|telephones?|tel|mobile|cell ?phone|telefon|handy|phonenumber|msisdn|telefono"
+        rf"|cellulare|telefone|celular|telefoon) (?:{_NUMBER} )?$",
     ),
     (
         DIRECT,
         "a social security or national number",
-        rf" (?:ssn|social security|nhs|national id|nino|passport|tax id|tin|cpf|aadhaar) (?:{_NUMBER} )?$",
+        rf" (?:ssn|social security|nhs|national id|nino|passport|tax id|tin|cpf|aadhaar) (?:{_NUMBER} )?$"
+        r"| (?:codice|cod) fiscale | tessera sanitaria | securite sociale | seguridad social | (?:dni|nif|nie|bsn|nir"
+        r"|pesel|personnummer|burgerservicenummer|steuer ?id|steuernummer|sozialversicherungsnummer) $",
     ),
-    (DIRECT, "a medical record number", rf" (?:mrn|(?:medical )?records?|chart|encounter|admission) {_NUMBER} $| mrn "),
+    (
+        DIRECT,
+        "a medical record number",
+        rf" (?:mrn|(?:medical )?records?|chart|encounter|admission) {_NUMBER} $| mrn "
+        r"| (?:nosologico|cartella clinica|historia clinica|nhc) $",
+    ),
     (
         DIRECT,
         "a health plan number",
@@ -127,63 +153,96 @@ _NAMED: list[tuple[str, str, str]] = [
         "a street address",
         r" (?:street|home|mailing|postal|house|residential) ?(?:address|addr)(?: line)? $"
         r"|^ (?:address|addr)(?: line)? $| street(?: name| number| no)? $"
-        rf"| (?:strasse|straße|adresse|anschrift|hausnummer) | {_PERSON} addr",
+        rf"| (?:strasse|straße|adresse|anschrift|hausnummer) | {_PERSON} addr"
+        r"| (?:indirizzo(?! di studio)|numero civico|direccion|endereco|adres|straat|calle|rue) ",
     ),
     (
         DIRECT,
         "a person's name",
         r" (?:(?:sur|last|first|fore|given|middle|maiden|full|family|nick|user) ?names?) "
-        r"| (?:vorname|nachname|prenom|apellido) "
-        rf"|^ (?:names?|nom|nombre) $| {_PERSON} (?:full )?name $| (?:login|alias) $",
+        r"| (?:vorname|nachname|familienname|prenom|apellidos?|cognome|nominativo|sobrenome|apelido|voornaam"
+        r"|achternaam) "
+        rf"|^ (?:names?|nome?|nombres?|naam)(?: {_OF}(?:{_PERSON}|famille))? $| {_PERSON} (?:full )?name $"
+        r"| (?:login|alias) $",
     ),
     (
         DIRECT,
         "a number that identifies a person or record",
         rf" (?:{_PERSON}|case|household|family) {_NUMBER} $| (?:uuid|guid|rowid|record ?id) $|^ (?:id|nr|pid|key) $"
-        rf"| (?:patient|person|user|member|customer)id $| {_PERSON}{_NUMBER} $",
+        rf"| (?:patient|person|user|member|customer)id $| {_PERSON}{_NUMBER} $|^ {_NUMBER} {_OF}{_PERSON} $"
+        rf"|^ (?:matricola|matricule|expediente|legajo)(?: {_OF}{_PERSON})? $"
+        r"|^ (?:patient|person|customer|client|employee|student|participant|paziente|alunno|studente|assistito|paciente"
+        r"|alumno|estudiante|aluno|etudiant) $",
     ),
     (
         DIRECT,
         REMARKS,
         r" (?:remarks?|comments?|notes?|memo|free ?text|bemerkung(?:en)?|kommentare?|freitext|anmerkung(?:en)?"
-        r"|notiz(?:en)?|remarques?|observaciones) $",
+        r"|notiz(?:en)?|remarques?|observaciones|annotazion[ei]|osservazion[ei]|commenti|commentaires?|comentarios?|observacoes"
+        r"|opmerking(?:en)?) $",
+    ),
+    (
+        "quasi-identifier",
+        "a place",
+        r" (?:luogo|comune|provincia|paese|nazione|stato|lieu|pays|commune|departement|lugar|pais|ciudad|municipio"
+        rf"|local|cidade) {_OF}{_BIRTH} | geboorte(?:plaats|land) | geburts(?:ort|land) ",
     ),
     (
         "quasi-identifier",
         "a birth date or age",
-        r" (?:age|ages|dob|yob|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter|edad) ",
+        r" (?:age|ages|dob|yob|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter|edad|idade"
+        rf"|leeftijd|nascita|naissance|nacimiento|nascimento|geboorte(?:datum|jaar)) "
+        rf"|^ eta (?:in anni )?$| eta {_OF}{_PERSON} ",
     ),
     ("quasi-identifier", "a birth date or age", r" (?:date|year|month|day) of birth | birth (?:date|year|month|day) "),
     (
         "quasi-identifier",
         "a zip code",
-        r" (?:zip|zips|zipcode|postal|postcode|postalcode|plz|postleitzahl|zcta|post code|zip code) ",
+        r" (?:zip|zips|zipcode|postal|postcode|postalcode|plz|postleitzahl|zcta|post code|zip code"
+        r"|codice postale) |^ (?:cap|cep)(?: (?:di )?(?:residenza|domicilio))? $",
+    ),
+    (
+        "quasi-identifier",
+        "something that others may know about a person",
+        r" (?:stato civile|estado civil|etat civil|burgerlijke staat) ",
     ),
     (
         "quasi-identifier",
         "a place",
         r" (?:county|city|town|village|state|province|region|district|country|nation|puma|fips|tract|block|census tract"
         r"|lat|latitude|lon|lng|longitude|birth ?place|place|location|neighbou?rhood|municipality|canton|geo|residence"
-        r"|native country|precinct|ort|wohnort|stadt|gemeinde|landkreis|kreis|bundesland|ville|ciudad) ",
+        r"|native country|precinct|ort|wohnort|stadt|gemeinde|landkreis|kreis|bundesland|ville|ciudad"
+        r"|comune|citta|provincia|regione|nazione|residenza|domicilio|localita|quartiere|commune|departement|quartier"
+        r"|municipio|comunidad|pais|barrio|localidad|distrito|concelho|freguesia|cidade|woonplaats|gemeente"
+        r"|provincie) ",
     ),
     (
         "sensitive",
         "something that people keep private",
         r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
         r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score"
-        r"|results?|outcome|debt|default|a1cresult|readmitted|befund|krankheit|haupt ?diagnose|gehalt|lohn|einkommen) ",
+        r"|results?|outcome|debt|default|a1cresult|readmitted|befund|krankheit|haupt ?diagnose|gehalt|lohn|einkommen"
+        r"|malattia|patologia|esito|terapia|farmac\w*|stipendio|reddito|retribuzione|vot[oi]|giudizio|maladie|pathologie"
+        r"|traitement|salaire|revenus?|enfermedad|tratamiento|salario|sueldo|ingresos|renta|doenca|ziekte|inkomen) ",
     ),
     (
         "quasi-identifier",
         "something that others may know about a person",
         r" (?:sex|gender|race|ethnic\w*|marital\w*|marri\w*|educ\w*|occup\w*|profess\w*|job|work ?class|employ\w*"
         r"|relig\w*|household|children|language|citizen\w*|height|weight|hours|relationship|nationality|school"
-        r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität) ",
+        r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität"
+        r"|sesso|genere|razza|etnia|istruzione|titolo di studio|cittadinanza|nazionalita|lingua|scuola|classe|sezione"
+        r"|figli|altezza|peso|diplome|langue|nationalite|ecole|enfants|taille|poids|genero|raza|ocupacion|trabajo"
+        r"|idioma|nacionalidad|escuela|colegio|hijos|altura|escolaridade|ocupacao|filhos|geslacht|opleiding"
+        r"|beroep|nationaliteit) ",
     ),
     (
         "quasi-identifier",
         "a date or an event that others may know",
-        r" (?:dates?|admission|admitted|discharge|visit|death|datum|timestamp|aufnahme|entlassung|tod) ",
+        r" (?:dates?|admission|admitted|discharge|visit|death|datum|timestamp|aufnahme|entlassung|tod|fecha"
+        r"|ricovero|dimissione|decesso|hospitalisation|deces|defuncion|obito|opname|ontslag|overlijden)"
+        r" |^ data (?:visita|esame|iscrizione|accesso|prelievo|intervento|inizio|fine|ingresso|uscita) "
+        r"| data d[aeio]l? ",
     ),
 ]
 _COMPILED = [(role, what, re.compile(pattern)) for role, what, pattern in _NAMED]
@@ -230,6 +289,16 @@ def _vehicle(text: str) -> bool:
     return text[8] == ("X" if total % 11 == 10 else str(total % 11))
 
 
+def _tax(text: str) -> bool:
+    """Italy's tax code, by its form, and Spain's number of a person, whose letter is the remainder of 23."""
+    code = text.replace(" ", "").upper()
+    if re.fullmatch(r"[A-Z]{6}[0-9L-NP-V]{2}[A-EHLMPR-T][0-9L-NP-V]{2}[A-Z][0-9L-NP-V]{3}[A-Z]", code):
+        return True
+    if re.fullmatch(r"[0-9XYZ]\d{7}-?[A-Z]", code):
+        return code[-1] == "TRWAGMYFPDXBNJZSQVHLCKE"[int(code[:8].translate(str.maketrans("XYZ", "012"))) % 23]
+    return False
+
+
 def _account(text: str) -> bool:
     """An IBAN (ISO 13616, remainder 1 of 97) or a card number (16 digits in the first digits in use, sum of Luhn)."""
     bare = re.sub(r"[ -]", "", text).upper()
@@ -248,6 +317,7 @@ _FORMS: list[tuple[str, str, float, Callable[[str], bool]]] = [
     (DIRECT, "network addresses", 0.2, lambda text: _network(text)),
     (DIRECT, "addresses of network devices", 0.2, _MACHINE),
     (DIRECT, "social security numbers", 0.2, _matches(r"(?!000|666)[0-8]\d{2}-(?!00)\d{2}-(?!0000)\d{4}")),
+    (DIRECT, "tax numbers of persons", 0.5, lambda text: _tax(text)),
     (DIRECT, "vehicle identification numbers", 0.5, _vehicle),
     (DIRECT, "account or card numbers", 0.5, _account),
     (DIRECT, "unique identifiers", 0.2, _matches(r"\{?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\}?")),
@@ -475,7 +545,8 @@ def spelled(texts: Sequence[str]) -> list[str]:
     """A sentence when most of a column's texts are dates or numbers that only people read as such."""
     held = [text.strip() for text in texts[:: max(1, -(-len(texts) // _LOOKED))]]
     return [
-        f"its {what} count as texts, so a range of them is a set that lists each; write them as {plain} first"
+        f"its {what} count as texts, so a range of them is a set that lists each; write them as {plain} first, or "
+        f"save the table as .xlsx from a spreadsheet that shows them as {what}"
         for pattern, what, plain in _SPELLED
         if held and sum(pattern.fullmatch(text) is not None for text in held) >= 0.8 * len(held)
     ]

@@ -12,6 +12,7 @@ import os
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -149,9 +150,9 @@ class _MySQL:
         given |= {"password": os.environ["MYSQL_PWD"]} if "MYSQL_PWD" in os.environ else {}
         config = Path("~/.my.cnf").expanduser()
         given |= {"read_default_file": str(config)} if config.is_file() else {}
-        self.own = MySQLdb.connect(
-            **given, database=unquote(found.path.strip("/")), charset="utf8mb4", connect_timeout=20, autocommit=True
-        )
+        given |= {"database": unquote(found.path.strip("/")), "charset": "utf8mb4", "connect_timeout": 20}
+        self.again: Callable[[], Any] = partial(MySQLdb.connect, **given, autocommit=True)
+        self.own = self.again()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a zone by a name that few servers know
             self.connection = _ibis().mysql.from_connection(self.own)
@@ -197,17 +198,20 @@ class _MySQL:
     def put_in_place(self, stage: str, table: str, replace: bool) -> None:
         new, old = quoted(stage, "`"), quoted(table, "`")
         if replace and self.comment(table) is not None:
-            aside = quoted(f"{stage}_old"[-64:], "`")
-            _ask(self.own, f"rename table {old} to {aside}, {new} to {old}")
-            _ask(self.own, f"drop table {aside}")
+            aside = f"{stage}_old"[-64:]
+            _ask(self.own, f"rename table {old} to {quoted(aside, '`')}, {new} to {old}")
+            self.held = aside  # goes by ``undo``: the release has its name, whatever becomes of what it replaced
         else:
             _ask(self.own, f"rename table {new} to {old}")
-        self.held = ""
+            self.held = ""
 
     def undo(self) -> None:
-        with contextlib.suppress(Exception):
-            if self.held:
-                _ask(self.own, f"drop table if exists {quoted(self.held, '`')}")
+        """On another connection where this one is lost: what is on its way holds rows, and would stay."""
+        for connect in (lambda: self.own, self.again):
+            with contextlib.suppress(Exception):
+                if self.held:
+                    _ask(connect(), f"drop table if exists {quoted(self.held, '`')}")
+                    self.held = ""
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

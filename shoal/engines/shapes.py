@@ -275,6 +275,8 @@ class Adjacency(NamedTuple):
     slivers    gaps inside the map, thinner than the tolerance
     holes      wider ones: lakes, or areas that are missing
     repaired   areas whose rings crossed themselves
+    alone      areas that would have a neighbor if gaps at borders were closed, where that may be a fault of the drawing
+    gap        a tolerance that closes such gaps
     """
 
     pairs: np.ndarray
@@ -283,6 +285,8 @@ class Adjacency(NamedTuple):
     slivers: int
     holes: int
     repaired: int
+    alone: int = 0
+    gap: float = 0.0
 
 
 def available() -> bool:
@@ -317,10 +321,10 @@ def adjacency(shapes: Sequence[Shape], geographic: bool, tolerance: float | None
     rounding = float(np.ptp(corners, axis=0).max()) * _ROUNDING
     tree = shapely.STRtree(drawn)
     depth, overlaps = _overlaps(tree, drawn, owner, rounding)
-    if tolerance is None:
+    size = float(np.median(np.sqrt(shapely.area(drawn))))
+    if told := tolerance is None:
         if overlaps < _FAULTS * len(exact):
             depth = depth[:0]
-        size = float(np.median(np.sqrt(shapely.area(drawn))))
         tolerance = min(2 * float(np.quantile(depth, _DEEP)), size / 10) if len(depth) else 0.0
     within = max(tolerance, rounding)
     union = shapely.union_all(drawn)
@@ -330,7 +334,25 @@ def adjacency(shapes: Sequence[Shape], geographic: bool, tolerance: float | None
     near = owner[_near(tree, drawn, owner, known, union, within, 0.5 if within > rounding else 100.0)]
     pairs = np.unique(np.sort(np.concatenate([exact, near]), axis=1), axis=0)
     slivers, holes = _gaps(union, within)
-    return Adjacency(pairs.astype(np.int64).reshape(-1, 2), float(tolerance), overlaps, slivers, holes, repaired)
+    alone = _alone(tree, drawn, np.flatnonzero(~np.isin(owner, pairs)), size / 10) if told else (0, 0.0)
+    pairs = pairs.astype(np.int64).reshape(-1, 2)
+    return Adjacency(pairs, float(tolerance), overlaps, slivers, holes, repaired, *alone)
+
+
+def _alone(tree: Any, drawn: np.ndarray, alone: np.ndarray, most: float) -> tuple[int, float]:
+    """How many areas without a neighbor have another within ``most``, and twice how near nine of ten are, rounded up.
+
+    Nothing where they are fewer than a third of all: islands are no fault of the drawing.
+    """
+    if len(alone) < 2 or 3 * len(alone) < len(drawn):
+        return 0, 0.0
+    _, far = tree.query_nearest(drawn[alone], exclusive=True, return_distance=True, all_matches=False)
+    far = far[far <= most]
+    if 3 * len(far) < len(drawn):
+        return 0, 0.0
+    nine = 2 * float(np.quantile(far, 0.9))  # the nearest area is not the only one beside it
+    unit = 10.0 ** (np.floor(np.log10(max(nine, 1e-12))) - 1)
+    return len(far), float(f"{np.ceil(nine / unit + 1e-6) * unit:.2g}")
 
 
 def _drawn(shapes: Sequence[Shape], geographic: bool) -> tuple[np.ndarray, np.ndarray, int]:

@@ -27,6 +27,11 @@ OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
     *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
 )  # files that are tables to others, or to nobody
+_READERS = {  # what makes a frame of them
+    ".sav": "pandas.read_spss", ".dta": "pandas.read_stata", ".sas7bdat": "pandas.read_sas",
+    ".arrow": "polars.read_ipc", ".feather": "polars.read_ipc", ".ods": "polars.read_ods",
+    ".ndjson": "polars.read_ndjson", ".jsonl": "polars.read_ndjson",
+}  # fmt: skip
 _MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
 _UNPACK = "unpack it first; of packed files, CSV in gzip (.csv.gz) is read"
 _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is, and a way out
@@ -40,7 +45,10 @@ _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is
     (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
     (b"<html", "a web page", "a login page, perhaps: download the table itself"),
 )
-_ENCODINGS = {"utf-8": False, "utf8": False, "latin-1": True, "latin1": True, "iso-8859-1": True}
+_ENCODINGS = {  # names that are understood, and Python's for it
+    "utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1",
+    "windows-1252": "cp1252", "cp1252": "cp1252",
+}  # fmt: skip
 
 
 class Source(NamedTuple):
@@ -67,7 +75,11 @@ class Source(NamedTuple):
 
     def refuse_change(self) -> None:
         """InputError when the file is no longer the one that was looked at."""
-        if _state(os.stat(self.path)) != self.state:
+        try:
+            state: tuple[int, ...] = _state(os.stat(self.path))
+        except FileNotFoundError:  # of a version of a table that was cleared away
+            raise InputError(f"{self.name!r} was taken away while it was read; read the table again") from None
+        if state != self.state:
             raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
 
 
@@ -105,19 +117,27 @@ def plain(path: Path) -> os.stat_result:
     return found
 
 
+def is_map(path: Any) -> bool:
+    """Whether a path ends as files of geometries do."""
+    return isinstance(path, (str, Path)) and str(path).lower().endswith(_MAPS)
+
+
 def locate(path: str | Path) -> Source:
     """The file of a table; InputError for what is none, by its place or its ending."""
     path = Path(path)
     found = plain(path)
     if path.name.lower().endswith(tuple(f"{ending}.gz" for ending in _MAPS)):
         raise InputError(f"{path.name!r} is a packed map; unpack it first")
-    if path.name.lower().endswith(_MAPS):
+    if is_map(path):
         raise InputError(
-            f"{path.name!r} is a map, and a table is read here; write its columns and coordinates as CSV, as "
-            f"'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' does for points"
+            f"{path.name!r} is a map, which is read whole and in memory; leave ⟨engine=...⟩ and its settings out, or "
+            f"write its columns and coordinates as CSV, as 'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' "
+            "does for points"
         )
     if path.name.lower().endswith(OTHERS):
-        raise InputError(f"{path.name!r} is no table that is read here; save it as CSV, Parquet or Excel (.xlsx)")
+        reader = _READERS.get(path.suffix.lower())
+        other = f", or pass the frame of {reader}(...) to shoal.anonymize in Python" if reader else ""
+        raise InputError(f"shoal cannot read {path.name!r}; save it as CSV, Parquet or Excel (.xlsx){other}")
     kind = kind_of(path)
     packed = kind == "csv" and path.name.lower().endswith(".gz")
     if kind == "csv" and not packed:
@@ -141,17 +161,17 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def is_latin(encoding: str | None) -> bool:
-    """Whether an encoding is Latin-1; UTF-8 when None, PolicyError for one that is neither."""
+def codec_of(encoding: str | None) -> str:
+    """Python's name of an encoding: "utf-8" when None, "latin-1" or "cp1252"; PolicyError for any other."""
     known = _ENCODINGS.get((encoding or "utf-8").lower())
     if known is None:
-        raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1"])
+        raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1", "windows-1252"])
     return known
 
 
 def database_kind(path: Any) -> str | None:
     """ "duckdb" or "sqlite" by the first bytes of a file; None for anything else."""
-    if not isinstance(path, (str, Path)) or not os.path.isfile(path):
+    if not isinstance(path, (str, Path)) or not os.path.isfile(path) or is_map(path):  # a GeoPackage is SQLite too
         return None
     try:
         with open(path, "rb") as file:
@@ -377,7 +397,7 @@ class Scope(NamedTuple):
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
-    table      table or view of a DuckDB or SQLite file, or of a server of databases
+    table      table or view of a DuckDB or SQLite file, or of a server of databases; layer of a map
     query      one SELECT over a DuckDB or SQLite file or a server; over other files, which are the table ``data`` there
     master     where Spark runs, such as "local[2]"
     """

@@ -222,7 +222,7 @@ def read(checked: Checked, scope: Scope) -> Any:
         sep=checked.separator,
         quote='"',
         escape='"',
-        encoding="ISO-8859-1" if checked.latin else "UTF-8",
+        encoding={"latin-1": "ISO-8859-1", "cp1252": "windows-1252"}.get(checked.codec, "UTF-8"),
         nullValue="\0",  # no file has it, so that an empty text in quotes is not taken for a missing value
         emptyValue="",
         ignoreLeadingWhiteSpace=False,

@@ -27,7 +27,7 @@ from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
 from shoal.engines.columns import without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
-from shoal.engines.source import Source, database_kind, kind_of, locate, spoiled, too_little
+from shoal.engines.source import Source, database_kind, is_map, kind_of, locate, spoiled, too_little
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 
@@ -121,14 +121,17 @@ def read_table(
     encoding: str | None = None,
     coded: Sequence[str] = (),
     rows: bool = True,
+    layer: str | None = None,
 ) -> pl.DataFrame:
     """The whole file as a Polars frame.
 
-    path       CSV (also .gz), Parquet or Excel, told by the ending; anything else is read as CSV; the name is literal
+    path       CSV (also .gz), Parquet, Excel or a map of points, told by the ending; anything else is read as CSV; the
+               name is literal
     separator  of a CSV; told from the header when None
-    encoding   of a CSV: "utf-8" or "latin-1"; UTF-8 when None
+    encoding   of a CSV: "utf-8" (if None), "windows-1252", or "latin-1"
     coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
     rows       refuse a table without rows
+    layer      of a map that has several
 
     CSV columns are text exactly as written (``01234`` stays ``01234``), an empty field is a missing value; Parquet
     and Excel keep their types.  Raises InputError when the file is missing, breaks the rules of its format, has a
@@ -136,6 +139,12 @@ def read_table(
     """
     import polars as pl
 
+    if is_map(path):
+        from shoal.engines.vector import read_points
+
+        return read_points(Path(path), layer)
+    if layer is not None:
+        raise PolicyError(f"{Path(path).name!r} is no map, so it has no layer; leave ⟨layer={layer!r}⟩ out")
     source = locate(path)
     if database_kind(path) is not None:
         raise InputError(f"{source.name!r} is a database; here files are read: write its table as Parquet or CSV first")
@@ -158,7 +167,7 @@ def read_table(
 
 def separator_of(path: str | Path) -> str | None:
     """The separator ``read_table`` finds in a CSV; None for a file that is not one."""
-    if kind_of(path) != "csv" or not Path(path).is_file():
+    if kind_of(path) != "csv" or is_map(path) or not Path(path).is_file():
         return None
     source = locate(path)
     with source.open() as stream:

@@ -21,7 +21,7 @@ import polars as pl
 from shoal.engines.codes import Coded
 from shoal.engines.csv import FileStructure, one_character, structure_of
 from shoal.engines.order import ShuffleKey, dealer, laid_out
-from shoal.engines.source import FilesOfTable, Scope, Source, is_latin, spoiled
+from shoal.engines.source import FilesOfTable, Scope, Source, codec_of, spoiled
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition, dense, mixed_radix
 
@@ -31,14 +31,14 @@ class Checked(NamedTuple):
 
     names      the columns in the files
     found      of CSV parts the structure of each; empty for Parquet
-    separator  of CSV parts
+    separator  of CSV parts;  codec: "utf-8", "latin-1" or "cp1252"
     """
 
     parts: FilesOfTable
     names: tuple[str, ...]
     found: tuple[FileStructure, ...]
     separator: str | None
-    latin: bool
+    codec: str
 
     @property
     def columns(self) -> list[str]:
@@ -73,6 +73,11 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
                     f"{source.name!r} ends {structure.crlf:,} lines in CR LF and {structure.lf:,} in LF alone, which "
                     "DuckDB does not read; give all lines the same end, or leave ⟨engine='duckdb'⟩ out"
                 )
+            if engine == "DuckDB" and codec_of(encoding) == "cp1252" and structure.beyond:
+                raise InputError(
+                    f"{source.name!r} has characters of Windows-1252, such as €, which DuckDB does not read; save the "
+                    "file as UTF-8, or leave ⟨engine='duckdb'⟩ out"
+                )
         else:
             schema = _parquet_schema(source)
             here = tuple(schema.names)
@@ -89,7 +94,7 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
         elif here != names:
             raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
     assert names is not None
-    return Checked(parts, names, tuple(found), given if found else None, is_latin(encoding))
+    return Checked(parts, names, tuple(found), given if found else None, codec_of(encoding))
 
 
 def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
@@ -157,7 +162,8 @@ class Keys(NamedTuple):
 
     attempt  which of its numberings: the first that gave every tuple a number of its own
     key      int64 or uint64[tuples]  the number of every tuple of values that stands in the table
-    cell     int64[tuples]  its cell, which tuples that differ in how a missing value is written share
+    cell     int[tuples]  its cell, as narrow as they allow, which tuples that differ in how a missing value is written
+             share
     """
 
     attempt: int

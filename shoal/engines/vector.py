@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from shoal.engines.source import plain
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees
+
+if TYPE_CHECKING:
+    import polars as pl
 
 JSON = (".geojson", ".json", ".topojson")
 GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")
@@ -107,12 +110,77 @@ def areas_of(
     return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
-def read_drawing(path: Path) -> FeaturesOfFile:
-    """Features and their system; InputError for a file without polygons or with a system nobody knows."""
+def read_points(path: Path, layer: str | None = None) -> pl.DataFrame:
+    """A map of points as a table: the properties, then longitude and latitude; x and y where its system is a plane.
+
+    layer  which is read of a file with several
+
+    Where a property has such a name already, the coordinates are ``point_longitude`` and so on.  Raises InputError for
+    a map that has no points, or something else beside them.
+    """
+    import polars as pl
+
     if path.suffix.lower() in JSON:
         plain(path)
+        _no_layers(path, layer)
         held = _json(path)
-        return drawing(features(held, path.name), _stated(held), path.name)
+        crs = _stated(held)
+        try:
+            found = list(held["features"])
+            columns = {name: [(f.get("properties") or {}).get(name) for f in found]
+                       for name in dict.fromkeys(key for f in found for key in f.get("properties") or {})}  # fmt: skip
+            places = [_position(f.get("geometry")) for f in found]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            raise InputError(f"{path.name} is no FeatureCollection of points; write its points as one") from None
+    else:
+        crs, columns, geometries, _ = _through_gdal(path, layer, "Point")
+        places = [_place(geometry) for geometry in geometries]
+    other = next((kind for kind in places if isinstance(kind, str)), None)
+    if other is not None or not places:
+        way = "; shoal regions reads areas" if other in ("Polygon", "MultiPolygon") else ""
+        raise InputError(f"{path.name} holds {f'a {other}' if other else 'nothing'} where a point belongs{way}")
+    at = np.array(places, dtype=np.float64)
+    if crs is None or str(crs).endswith(("CRS84", "EPSG::4326")) or str(crs) == "EPSG:4326":
+        degrees = in_degrees(at)
+        if crs is not None and not degrees:
+            raise InputError(f"{path.name} states degrees ({crs}), but its coordinates are none; mend its crs")
+    else:
+        degrees = _to_degrees(crs, path.name)[0]
+    names = ("longitude", "latitude") if degrees else ("x", "y")
+    if not columns.keys().isdisjoint(names):
+        names = (f"point_{names[0]}", f"point_{names[1]}")
+    made = [pl.Series(name, values, strict=False) for name, values in columns.items()]
+    made += [pl.Series(name, values).fill_nan(None) for name, values in zip(names, at.T, strict=True)]
+    return pl.DataFrame(made)
+
+
+def _position(geometry: Any) -> Any:
+    """(x, y) of a geometry of GeoJSON; its kind if it is no point."""
+    if geometry is None:
+        return None, None
+    kind, given = geometry["type"], geometry["coordinates"]
+    alone = given[0] if kind == "MultiPoint" and len(given) == 1 else given
+    return (float(alone[0]), float(alone[1])) if kind == "Point" or alone is not given else str(kind)
+
+
+def _place(geometry: Any) -> Any:
+    """(x, y) of a geometry of shapely; its kind if it is no point."""
+    if geometry is None or geometry.is_empty:
+        return None, None
+    alone = geometry.geoms[0] if geometry.geom_type == "MultiPoint" and len(geometry.geoms) == 1 else geometry
+    return (alone.x, alone.y) if alone.geom_type == "Point" else str(alone.geom_type)
+
+
+def _no_layers(path: Path, layer: str | None) -> None:
+    if layer is not None:
+        raise PolicyError(f"{path.name!r} has no layers; leave ⟨layer={layer!r}⟩ out")
+
+
+def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[str, list[Any]], Any, tuple[str, ...]]:
+    """System, properties by column, geometries of shapely (None where there is none) and what is said of the layer.
+
+    kind  "Polygon" or "Point", what is wanted of a file with several layers
+    """
     try:
         import pyogrio
         import shapely
@@ -122,21 +190,37 @@ def read_drawing(path: Path) -> FeaturesOfFile:
     if path.suffix.lower() == ".shp":
         _refuse_parted(path)
     try:
-        layer, said = _layer(pyogrio.list_layers(path), path.name)
+        layer, said = _layer(pyogrio.list_layers(path), path.name, layer, kind)
         meta, _, geometry, columns = pyogrio.raw.read(path, layer=layer)
-    except InputError:
+    except (InputError, PolicyError):
         raise
     except Exception as error:
-        raise InputError(f"{path.name} cannot be read as polygons: {str(error).splitlines()[0]}") from None
-    names = [str(name) for name in meta["fields"]]
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*(c.tolist() for c in columns), strict=True)]
-    texts = shapely.to_geojson(shapely.from_wkb(geometry)).tolist()  # None of a feature without a geometry
+        raise InputError(f"{path.name} cannot be read as a map: {str(error).splitlines()[0]}") from None
+    if geometry is None:
+        raise InputError(f"{path.name} has no geometries in {layer!r}; name a layer with ⟨layer=...⟩ that is a map")
+    held = {str(name): c.tolist() for name, c in zip(meta["fields"], columns, strict=True)}
+    return meta["crs"], held, shapely.from_wkb(geometry), said
+
+
+def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
+    """Features and their system; InputError for a file without polygons or with a system nobody knows."""
+    if path.suffix.lower() in JSON:
+        plain(path)
+        _no_layers(path, layer)
+        held = _json(path)
+        return drawing(features(held, path.name), _stated(held), path.name)
+    crs, columns, shapes, said = _through_gdal(path, layer, "Polygon")
+    import shapely
+
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = rows or [{} for _ in shapes]  # features without properties
+    texts = shapely.to_geojson(shapes).tolist()  # None of a feature without a geometry
     geometries = [None if text is None else json.loads(text) for text in texts]
     held = {
         "type": "FeatureCollection",
         "features": [{"properties": p, "geometry": g} for p, g in zip(rows, geometries, strict=True)],
     }
-    found = drawing(features(held, path.name), meta["crs"], path.name)
+    found = drawing(features(held, path.name), crs, path.name)
     return found._replace(said=(*said, *found.said))
 
 
@@ -151,17 +235,23 @@ def _refuse_parted(path: Path) -> None:
         )
 
 
-def _layer(layers: np.ndarray, name: str) -> tuple[str | None, tuple[str, ...]]:
-    """The layer of polygons among (name, kind) of all; InputError for several, of which nobody says which is meant."""
-    drawn = [str(layer) for layer, kind in layers.tolist() if "Polygon" in str(kind) or kind == "Unknown"]
+def _layer(layers: np.ndarray, name: str, asked: str | None, kind: str) -> tuple[str | None, tuple[str, ...]]:
+    """The layer that is asked for, or that alone is of a kind, among (name, kind) of all; InputError for several."""
+    there = [str(layer) for layer, _ in layers.tolist()]
+    if asked is not None:
+        if asked not in there:
+            raise PolicyError.unknown("layer", asked, there)
+        return asked, ()
+    drawn = [str(layer) for layer, of in layers.tolist() if kind in str(of) or of == "Unknown"]
     if len(layers) < 2 or not drawn:
-        return (str(layers[0][0]) if len(layers) else None), ()
+        return (there[0] if there else None), ()
+    what = f"{kind.lower()}s"
     if len(drawn) > 1:
         raise InputError(
-            f"{name} has {len(drawn)} layers of polygons: {', '.join(map(repr, drawn[:9]))}; save the one you want as "
-            f"a file of its own, as 'ogr2ogr areas.gpkg {name} {drawn[0]}' does"
+            f"{name} has {len(drawn)} layers of {what}: {', '.join(map(repr, drawn[:9]))}; name the one you want with "
+            f"⟨layer={drawn[0]!r}⟩"
         )
-    return drawn[0], (f"of {len(layers)} layers of {name}, {drawn[0]!r} has the polygons",)
+    return drawn[0], (f"of {len(layers)} layers of {name}, {drawn[0]!r} has the {what}",)
 
 
 def _json(path: Path) -> Any:

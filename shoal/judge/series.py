@@ -2,8 +2,8 @@
 
 Without the private folder it says what a receiver can check: that the parts are a chain which begins with series.json,
 that all promise the same, and of mode "increment" that all parts together meet the models.  With it, that every ledger
-belongs to its part, that it says of the published classes what stands there, and that the mode's promise about persons
-was kept from part to part.
+belongs to its part, that it says of the published classes what stands there, that the mode's promise about persons was
+kept from part to part, and that nobody waited for more parts than asked.
 
 A view of mode "views" must be a coarser copy of the first part, row by row.  A view's text stands for the first part's
 text where it holds every value that the other may stand for, and no narrower text of the view does.  The rows of the
@@ -243,6 +243,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     key = (place / "private" / "key").read_bytes()
     names = [*about["policy"]["quasi_identifiers"]], [*about["policy"]["sensitive"]]
     before: pl.DataFrame | None = None
+    waited: Mapping[str, int] = {}
     sealed = ""
     for i in range(1, len(certificates) + 1):
         folder = place / "private" / f"ledger-{i:04d}"
@@ -267,10 +268,12 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
         wrong = _ledger_fault(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
         wrong = wrong or _went_on(before, persons, about["mode"], i)
+        wrong = wrong or _waited(waited, content["waiting"], before, persons, about)
         if wrong is not None:
             return [Finding("persons", False, f"part {i}: {wrong}")]
         now = persons if about["mode"] == "again" else persons.select("person")  # all that the others are asked of
         before = now if before is None else pl.concat([before.join(now, on="person", how="anti"), now])
+        waited = content["waiting"]
         sealed = hashlib.sha256((folder / "ledger.json").read_bytes()).hexdigest()
     text = {
         "increment": "every person is in one part, in a class whose rows the ledger states",
@@ -351,6 +354,33 @@ def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, numb
         return None if both.is_empty() else "a person is published a second time"
     same = both.filter((pl.col("value") == pl.col("value_now")) & (pl.col("possible") != pl.col("possible_now")))
     return None if same.is_empty() else "somebody who stayed has other possible values than before"
+
+
+def _waited(
+    before: Mapping[str, int],
+    waiting: Mapping[str, int],
+    former: pl.DataFrame | None,
+    persons: pl.DataFrame,
+    about: Mapping[str, Any],
+) -> str | None:
+    """What is wrong with how long a part says that people waited.
+
+    before, waiting  person -> parts they waited for, after the part before and after this one
+    former           everybody whom the parts before hold;  persons: this part
+    """
+    if any(n != before.get(p, 0) + 1 for p, n in waiting.items()):
+        return "the parts that somebody has waited for are counted wrong"
+    most = about.get("wait", 0)
+    if any(n > most for n in waiting.values()):
+        return f"somebody waits for more than {most} parts"
+    if about["mode"] == "again" and former is None and waiting:
+        return "somebody waits in the first part"
+    shown = persons["person"]
+    if about["mode"] == "increment" and former is not None:
+        shown = pl.concat([shown, former["person"]])
+    if shown.is_in(list(waiting)).any():
+        return "somebody waits who is published"
+    return None
 
 
 def certificate_of(place: Path, number: int) -> tuple[Path, Path]:

@@ -67,7 +67,10 @@ class Histogram:
         if (key[1:] >= key[:-1]).all():  # cells of a table stand so: no sort, and no memory for one
             new = np.ones(key.size, bool)
             np.not_equal(key[1:], key[:-1], out=new[1:])
-            return np.cumsum(new) - 1, np.flatnonzero(new)
+            del key
+            of_type = np.cumsum(new)
+            of_type -= 1
+            return of_type, np.flatnonzero(new)
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64), first.astype(np.int64)
 
@@ -140,12 +143,23 @@ def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     for j, size in enumerate(sizes):
         size = max(int(size), 1)
         if combinations > 2**62 // size:
-            distinct, inverse = np.unique(key, return_inverse=True)
-            key, combinations = inverse.reshape(-1).astype(np.int64), max(len(distinct), 1)
+            combinations = max(_renumber(key), 1)
         key *= size
         key += codes[:, j]
         combinations *= size
     return key
+
+
+def _renumber(key: np.ndarray) -> int:
+    """Codes int64[n] numbered 0, 1, 2, ... in their order and in their place; how many there are.  O(n log n)."""
+    order = np.argsort(key)
+    held = key[order]
+    new = np.ones(held.size, bool)
+    np.not_equal(held[1:], held[:-1], out=new[1:])
+    np.cumsum(new, out=held)
+    held -= 1
+    key[order] = held
+    return int(held[-1]) + 1 if held.size else 0
 
 
 def narrowest(codes: np.ndarray, size: int) -> np.ndarray:
@@ -187,6 +201,11 @@ def rising(*codes: np.ndarray) -> np.ndarray:
     return order
 
 
+def _rise(group: np.ndarray, cell: np.ndarray) -> bool:
+    """Whether pairs stand in order already.  O(n)."""
+    return bool(((group[1:] > group[:-1]) | ((group[1:] == group[:-1]) & (cell[1:] >= cell[:-1]))).all())
+
+
 @dataclass(frozen=True, eq=False)
 class Partition:
     """The rows of a histogram, shared out among groups.
@@ -220,15 +239,20 @@ class Partition:
         cell, group, count = (np.asarray(a, dtype=np.int64) for a in (cell, group, count))
         if not (kept := count > 0).all():
             cell, group, count = cell[kept], group[kept], count[kept]
-        order = rising(group, cell)
-        cell, group, count = cell[order], group[order], count[order]
-        if cell.size:
-            new = np.ones(cell.size, bool)
-            new[1:] = (np.diff(group) != 0) | (np.diff(cell) != 0)
+        if not _rise(group, cell):  # of shards they do, and a sort of all would take three times what is kept
+            order = rising(group, cell)
+            cell = cell[order]
+            group = group[order]
+            count = count[order]
+            del order
+        new = np.ones(cell.size, bool)
+        new[1:] = (group[1:] != group[:-1]) | (cell[1:] != cell[:-1])
+        if not new.all():
             start = np.flatnonzero(new)
             cell, group, count = cell[start], group[start], np.add.reduceat(count, start)
-            group = np.concatenate([[0], np.cumsum(np.diff(group) != 0)]).astype(np.int64)
-        return cls(cell=cell, group=group, count=count)
+        number = np.zeros(group.size, np.int64)
+        np.cumsum(group[1:] != group[:-1], out=number[1:])
+        return cls(cell=cell, group=number, count=count)
 
     @property
     def groups(self) -> int:

@@ -107,7 +107,7 @@ def read_census(
 
 def sources_of(
     source: Any, record: Mapping[str, Any], separator: str | None, encoding: str | None,
-    hierarchies: tuple[Mapping[str, Any], Path],
+    hierarchies: tuple[Mapping[str, Any], Path], layer: str | None = None,
 ) -> Sources:  # fmt: skip
     """The sources as the judge takes them; arguments as of ``shoal.publishing.verifying.recheck.recheck``."""
     given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
@@ -116,14 +116,14 @@ def sources_of(
     if record["kind"] == "regions":
         return _areas(given, record["parameters"])
     if record["kind"] in ("gather", "cellular"):
-        return _points(given, record["parameters"], (separator, encoding), hierarchies)
+        return _points(given, record["parameters"], (separator, encoding, Scope(table=layer)), hierarchies)
     if len(given) > 1:
         raise InputError("this output was made of one source; name one")
-    return Sources(opened(given[0], separator, encoding))
+    return Sources(opened(given[0], separator, encoding, Scope(table=layer)))
 
 
 def _points(
-    given: list[Any], asked: Mapping[str, Any], text: tuple[str | None, str | None],
+    given: list[Any], asked: Mapping[str, Any], text: tuple[str | None, str | None, Scope],
     hierarchies: tuple[Mapping[str, Any], Path],
 ) -> Sources:  # fmt: skip
     """The table that was clustered, then the coordinates of its codes, in the order of the columns."""
@@ -163,6 +163,6 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
     found = read_areas(
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
         shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
-        tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto",
+        tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto", layer=how.get("layer"),
     )  # fmt: skip
     return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

@@ -25,7 +25,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.covering import reader
 from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED, REGIONS
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Histogram, Partition, narrowest
 from shoal.model.policy import Policy
 from shoal.model.recoding import AREAS, ColumnRecoding, Levels, PublishedCodes, RangeGrid, Ranges, Recoding, Regions
 from shoal.model.settings import RECODINGS
@@ -368,7 +368,7 @@ class ColumnText:
     """What one quasi-identifier publishes.
 
     texts    distinct published texts; None is a missing value published as it is
-    index    int64[groups]  text of each group
+    index    int[groups]    text of each group, as narrow as the texts allow
     code     int64[texts]   the code a text publishes unchanged, -1 where it publishes something coarser
     starred  bool[texts]    whether the text is a star
     shows    int64[texts]   the code whose value the text is, -1 where it is a star, a level, a set or a range
@@ -402,7 +402,7 @@ def column_text(
     index, texts, plain = recoding.columns[j].texts(shown, values, labels, star)
     code = np.array(plain, np.int64)
     starred = np.array([t == star and c < 0 for t, c in zip(texts, plain, strict=True)], bool)
-    return ColumnText(histogram.quasi_names[j], texts, index.astype(np.int64), code, starred, code)
+    return ColumnText(histogram.quasi_names[j], texts, narrowest(index, len(texts)), code, starred, code)
 
 
 def column_texts(

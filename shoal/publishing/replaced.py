@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded
+from shoal.engines.codes import Coded, mixed_radix_columns
 from shoal.engines.recognize import coded_places
 from shoal.engines.table import Counted, Replacement
 from shoal.errors import PolicyError, Sentence
 from shoal.model import metric
-from shoal.model.histogram import Partition, mixed_radix
+from shoal.model.histogram import Partition
 from shoal.model.metric import Category, Feature, Metric, Number
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
@@ -101,9 +101,9 @@ def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -
 
 def published_classes(replacements: list[Replacement]) -> int:
     """Number of classes as they will stand there: a starred number and a missing one are published alike."""
-    seen = [r.values.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()[r.index] for r in replacements]
+    seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
     sizes = [int(s.max(initial=0)) + 1 for s in seen]
-    return int(np.unique(mixed_radix(np.column_stack(seen), sizes)).size)
+    return int(np.unique(mixed_radix_columns(seen, sizes, seen[0].size)).size)
 
 
 def of_columns(

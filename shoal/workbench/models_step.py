@@ -57,7 +57,7 @@ STARTS: Mapping[str, tuple[float, ...]] = {  # numbers a model begins with where
 
 HELP: Mapping[str, str] = {  # of models whose own help is their notation
     "recursive_cl": "The most frequent sensitive value of a group is rarer than c times the values from the l-th on.",
-    "alpha_k": "At least k rows in every group, and no sensitive value on more than the share alpha of them.",
+    "alpha_k": "At least k rows in every group, of which at most the share alpha has the same sensitive value.",
 }
 
 PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two is

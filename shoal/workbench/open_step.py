@@ -78,7 +78,16 @@ def _path(window: Any) -> None:
         path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
         with ui.expansion("How it is read: separator, table or query").classes("wb-wide"):
             separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
-            encoding = ui.select({"": "found out", "utf-8": "utf-8", "latin-1": "latin-1"}, value="", label="Encoding")
+            encoding = ui.select(
+                {
+                    "": "found out",
+                    "utf-8": "utf-8",
+                    "windows-1252": "windows-1252 (Excel on Windows)",
+                    "latin-1": "latin-1",
+                },
+                value="",
+                label="Encoding",
+            )
             encoding.classes("wb-wide")
             table = ui.input("Table of a database (DuckDB, SQLite)").classes("wb-wide")
             query = ui.input("Or a query: SELECT ...").classes("wb-wide")

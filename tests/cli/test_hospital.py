@@ -9,17 +9,15 @@ import polars as pl
 import pytest
 
 from tests.commands import run
+from tests.data import real
 
-TABLE = Path(__file__).parents[3] / "shared" / "data" / "diabetes_hospital" / "diabetic_data.csv.gz"
 ROWS = 8000
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not TABLE.exists():
-        pytest.skip("the hospital's table is not here")
     where = tmp_path_factory.mktemp("hospital")
-    with gzip.open(TABLE, "rt", encoding="utf-8") as file:
+    with gzip.open(real("diabetes_hospital/diabetic_data.csv.gz"), "rt", encoding="utf-8") as file:
         (where / "visits.csv").write_text("".join(next(file) for _ in range(ROWS + 1)), encoding="utf-8")
     assert run("init", "visits.csv", cwd=where).returncode == 0
     return where

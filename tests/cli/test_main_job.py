@@ -13,7 +13,6 @@ import shoal
 from tests.commands import python, run
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT.parent / "shared" / "data"
 PEOPLE = """id,zip,age,d
 zq1,01234zq,20zq,fluzq
 zq2,01234zq,20zq,coldzq
@@ -200,58 +199,22 @@ for words in (["--help"], ["anonymize", "--help"], ["init", "people.csv", "-o", 
         assert done.returncode == 0, done.stderr
 
 
-TABLES = {
-    "adult/adult.csv": {
-        "age": "quasi-identifier",
-        "sex": "quasi-identifier",
-        "race": "quasi-identifier",
-        "occupation": "quasi-identifier",
-        "salary-class": "sensitive",
-    },
-    "diabetes_hospital/diabetic_data.csv.gz": {
-        "encounter_id": "identifier",
-        "patient_nbr": "identifier",
-        "race": "quasi-identifier",
-        "age": "quasi-identifier",
-        "diag_1": "sensitive",
-    },
-    "census_income/census_income.csv.gz": {
-        "Age": "quasi-identifier",
-        "Race": "quasi-identifier",
-        "BirthPlace": "quasi-identifier",
-        "IncomeClass": "sensitive",
-    },
-}
+def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path) -> None:
+    from shoal.engines.store import fair_survey, store
 
-
-@pytest.mark.parametrize("name", [*TABLES, "fair"])
-def test_a_proposed_policy_is_read_back_and_works(tmp_path: Path, name: str) -> None:
-    table = tmp_path / "fair.csv" if name == "fair" else DATA / name
-    if name == "fair":
-        from shoal.engines.store import fair_survey, store
-
-        store(fair_survey(), table)
-        wanted = {"age": "quasi-identifier", "affairs": "sensitive", "occupation": "quasi-identifier"}
-    elif not table.exists():
-        pytest.skip("the real data sets are not beside the project")
-    else:
-        wanted = TABLES[name]
-    policy = tmp_path / "p.toml"
-    status, out, _ = run("init", str(table), "-o", str(policy), "--json")
+    table, policy, target = tmp_path / "fair.csv", tmp_path / "p.toml", tmp_path / "r.csv"
+    store(fair_survey(), table)
+    status, out, _ = run("init", table, "-o", policy, "--json")
     assert status == 0
     roles = {c["name"]: c["role"] for c in json.loads(out)["columns"]}
-    assert {c: roles[c] for c in wanted} == wanted
-    text = policy.read_text()
-    assert "different" in text or "values" in text
+    wanted = {"age": "quasi-identifier", "affairs": "sensitive", "occupation": "quasi-identifier"}
+    assert wanted.items() <= roles.items()
+    assert "different" in policy.read_text()
     read = shoal.Policy.read(policy)
     assert set(read.quasi_identifiers) == {c for c, role in roles.items() if role == "quasi-identifier"}
-    if name in ("fair", "adult/adult.csv"):
-        target = tmp_path / "r.csv"
-        status, out, err = run(
-            "anonymize", str(table), "--policy", str(policy), "-o", str(target), "--effort", "fast", "--json"
-        )
-        assert status == 0, err
-        assert json.loads(out)["smallest_group"] >= 5
+    done = run("anonymize", table, "--policy", policy, "-o", target, "--effort", "fast", "--json")
+    assert done.returncode == 0, done.said
+    assert done.facts["smallest_group"] >= 5
 
 
 def test_a_loss_by_weights_is_told_apart_from_the_loss(folder: Path) -> None:

@@ -37,14 +37,6 @@ def test_a_wrong_column_shows_nobody(folder, monkeypatch, capsys, words):
     assert "HIV" not in done.said
 
 
-def test_a_hierarchy_without_its_way_to_publish_is_said(folder, monkeypatch, capsys):
-    Path("age.csv").write_text("\n".join(f"{a};young;*" for a in range(31, 37)))
-    words = "anonymize lc.csv --quasi age --identifiers name --k 2 --hierarchy age=age.csv"
-    done = run(*words.split())
-    assert done.returncode == 2
-    assert "--publish hierarchy" in done.said
-
-
 def test_the_ends_of_a_star_are_not_known():
     frame = pl.DataFrame({"age": [20, 30, 40, 50, 50, 50], "town": list("aaabbb")})
     release = shoal.anonymize(frame, quasi_identifiers=["age", "town"], k=3, effort="fast")
@@ -89,6 +81,13 @@ def test_levels_and_bounds_are_told_in_words(tmp_path):
     assert not any(raw in said for raw in ("t_equal", "distinct_l", "entropy_l", "None"))
     said = run("labels", "p.csv", "--label", "ill", "--k", 1, cwd=tmp_path).said
     assert "because the largest label, 3, lies in some group" in said
+
+
+def test_the_line_to_run_next_reads_the_file_as_init_did(tmp_path):
+    (tmp_path / "città 1.csv").write_bytes("età;comune\n34;Forlì\n35;Lugo\n".encode("cp1252") * 3)
+    said = run("init", "città 1.csv", "--encoding", "windows-1252", "--separator", ";", cwd=tmp_path).said
+    line = "shoal anonymize 'città 1.csv' --policy 'città 1.policy.toml' --separator ';' --encoding windows-1252"
+    assert line in said
 
 
 def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tmp_path):

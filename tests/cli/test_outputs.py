@@ -10,7 +10,6 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +20,6 @@ import shoal
 from shoal.engines.atomic import named_after
 from shoal.errors import InputError, PolicyError
 from tests.commands import run
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 class Line(NamedTuple):
@@ -255,16 +252,6 @@ def test_a_column_without_a_role_is_refused_in_flags(folder: Path) -> None:
     record = json.loads(Path(facts["certificate_file"]).read_text())
     assert record["policy"]["insensitive"] == ["contact"]
     assert record["carried"]["together"] == 24
-
-
-def test_messages_name_flags(folder: Path) -> None:
-    for words, flag in (
-        (["--k", "2"], "say --quasi"),
-        (["--quasi", "q"], "say --k 5, or --l 3"),
-        (["--quasi", "q", "--l", "2"], "set --sensitive"),
-    ):
-        status, _, err = run("anonymize", "t.csv", *words)
-        assert (status, flag in err) == (2, True), err
 
 
 def test_a_value_of_few_rows_is_not_named(folder: Path) -> None:

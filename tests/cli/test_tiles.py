@@ -178,40 +178,6 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
     assert sorted(a.splitlines()) == sorted(c.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "says"),
-    [
-        (["--x", "lon", "--y", "lat", "--k", 5], 2, "did you mean 'lng'"),
-        (["--x", "name", "--y", "lat", "--k", 5], 2, "holds no numbers in any row"),
-        (["--x", "lng", "--y", "lat", "--k", 500], 3, "fewer than k = 500"),
-        (["--x", "lng", "--y", "lat", "--k", 0], 2, "--k 0: a whole number of at least 1"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--weight", "diagnosis"], 2, "whole number"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--method", "kdtree"], 2, "kd_tree"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "--effort", "lots"], 2, "effort"),
-        (["--x", "lng", "--y", "lat", "--k", 5, "-o", "nowhere/out.csv"], 2, "no folder"),
-        (
-            ["--x", "lng", "--y", "lat", "--k", 5, "--map", "map.docx"],
-            2,
-            "a map is written as .html, .htm, .png, .svg or .pdf",
-        ),
-        (["--x", "lng", "--y", "count", "--k", 5, "--tiles", "t.geojson"], 2, "projected"),
-    ],
-)
-def test_refusals(points, tmp_path, arguments, status, says):
-    done = run(points, *arguments, "--json", cwd=tmp_path)
-    assert done.returncode == status
-    assert says in json.loads(done.stdout)["error"]["message"]
-    assert "n17" not in done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_input_is_not_overwritten(points):
-    before = points.read_bytes()
-    done = run(points, "--x", "lng", "--y", "lat", "--k", 5, "-o", points)
-    assert done.returncode == 2
-    assert points.read_bytes() == before
-
-
 def test_a_column_in_the_way_is_named(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("x,y,tile\n" + "1,2,3\n" * 4)
@@ -259,3 +225,67 @@ def test_codes_for_coordinates_are_refused_until_dropped(tmp_path):
     assert said["coordinates"] == "geographic"
     assert (said["codes_left_out"], said["points"], said["records"]) == (6, 60, 60)
     assert len(pl.read_csv(tmp_path / "out.csv")) == 60
+
+
+def on_a_map(points, path):
+    """The points of a CSV as GeoJSON, or by pyogrio; without the columns of coordinates."""
+    frame = pl.read_csv(points)
+    rows = frame.drop("lng", "lat").to_dicts()
+    geometries = [{"type": "Point", "coordinates": [x, y]} for x, y in frame.select("lng", "lat").rows()]
+    features = [{"type": "Feature", "properties": p, "geometry": g} for p, g in zip(rows, geometries, strict=True)]
+    if path.suffix == ".geojson":
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        return
+    pyogrio, shapely = pytest.importorskip("pyogrio"), pytest.importorskip("shapely")
+    names = frame.drop("lng", "lat").columns
+    for layer, many in (("some", 40), ("all", 300))[path.suffix != ".gpkg" :]:
+        made = shapely.to_wkb(shapely.points(frame.select("lng", "lat").to_numpy()[:many]))
+        columns = [np.array(frame[c].to_list()[:many], object if frame[c].dtype == pl.String else None) for c in names]
+        pyogrio.raw.write(
+            path, made, columns, np.array(names, object), geometry_type="Point", crs="EPSG:4326",
+            layer=layer, append=path.exists(),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".geojson", ".gpkg", ".shp"])
+def test_a_map_of_points_is_a_table(tmp_path, points, ending):
+    """The same tiles as of a CSV; a layer is named where there are several, and when it is verified too."""
+    on_a_map(points, tmp_path / f"p{ending}")
+    layer = ("--layer", "all") if ending == ".gpkg" else ()
+    assert (
+        run(points, "--x", "lng", "--y", "lat", "--k", 9, "-o", tmp_path / "a.csv", "--weight", "count").returncode == 0
+    )
+    done = run(tmp_path / f"p{ending}", "--k", 9, "-o", tmp_path / "b.csv", "--weight", "count", *layer)
+    assert done.returncode == 0, done.stderr
+    a, b = (pl.read_csv(tmp_path / f"{name}.csv") for name in "ab")
+    assert b.columns[:2] == ["longitude", "latitude"]
+    assert sorted(a.rows()) == sorted(b.rows())
+    checked = commands.run("verify", tmp_path / "b.csv", "--original", tmp_path / f"p{ending}", *layer)
+    assert "everything checked holds" in checked.stdout, checked.stderr
+    if layer:
+        for refused in (
+            run(tmp_path / "p.gpkg", "--k", 9, "-o", tmp_path / "c.csv"),
+            commands.run("verify", tmp_path / "b.csv", "--original", tmp_path / "p.gpkg"),
+        ):
+            assert (refused.returncode, "2 layers of points: 'some', 'all'; name" in refused.stderr) == (2, True)
+    table = shoal.anonymize(
+        tmp_path / f"p{ending}", quasi_identifiers=["count"], identifiers=["longitude", "latitude", "name"], k=20,
+        effort="fast", **({"table": "all"} if layer else {}),
+    ).table  # fmt: skip
+    assert (table.height, table.columns) == (300, ["count", "diagnosis"])
+
+
+def test_a_map_of_anything_else_is_refused(tmp_path):
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    for geometry, says in [
+        (square, "holds a Polygon where a point belongs; shoal regions reads areas"),
+        ({"type": "MultiPoint", "coordinates": [[0, 0], [1, 1]]}, "holds a MultiPoint where a point belongs"),
+        ({"type": "Point", "coordinates": [9]}, "is no FeatureCollection of points"),
+        (None, "no numbers in any row"),
+    ]:
+        feature = {"type": "Feature", "properties": {"a": 1}, "geometry": geometry}
+        (tmp_path / "p.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature] * 3}))
+        done = run(tmp_path / "p.geojson", "--k", 2, "-o", tmp_path / "o.csv")
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    done = run(tmp_path / "p.csv", "--k", 2, "-o", tmp_path / "o.csv")
+    assert (done.returncode, "--x and --y are missing" in done.stderr) == (2, True)

@@ -137,12 +137,6 @@ def test_assign_at_the_command_line(everything, points, tmp_path):
     assert "not with the new ones alone" in people.stdout
 
 
-def test_refusals_name_flags(points):
-    done = run("tiles", points, "--x", "lng", "--y", "lat", "--k", 6, "--max-width", 0.001)
-    assert done.returncode == 3, done.stderr
-    assert "--sparse leave-out" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("asked", "error", "says"),
     [

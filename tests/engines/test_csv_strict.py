@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import re
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,10 @@ from shoal.engines.csv import examine
 from shoal.engines.open import open_file, open_table
 from shoal.engines.store import read_table
 from shoal.errors import InputError, PolicyError
+from tests.engines.test_files import written
 from tests.fuzz.csv_bytes import bent, outcome
 
 SECRET = "SECRET"
-
-
-def written(folder: Path, content: bytes, name: str = "t.csv") -> Path:
-    path = folder / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    return path
 
 
 REFUSED: list[tuple[bytes, str]] = [
@@ -42,6 +38,7 @@ REFUSED: list[tuple[bytes, str]] = [
     (b'a,b\n"SECRET"\r,1\n', "line 2, column 1: text after a closing quote"),
     (b'a,b\n1, "SECRET"\n', "line 2, column 2: a quote inside a field"),
     (b"a,b,c\n1,2,SECRET\n1,SECRET\n", "fewer fields in line 3"),
+    (b"a,b,c\n1,SECRET\n1,2,SECRET\n", "fewer fields in line 2"),
     (b'a,b,c\n1,"2,\n2",3\nSECRET,2\n', "fewer fields in line 4"),
     (b"a,b\n1,2\n\nSECRET,2,3\n", "more fields in line 4"),
     (b'a,b\n"x\ny",2\n"SECRET,\n\n",2,3\n', "more fields in line 4"),
@@ -74,9 +71,10 @@ FOREIGN = {
         (b"<!DOCTYPE html>\n<p>SECRET</p>\n", "is a web page"),
     ],
     "t.csv.zst": [(b"\x28\xb5\x2f\xfdSECRET", "is packed with zstd, and is read as CSV by its name; unpack it first")],
-    "t.geojson": [(b"{}", "is a map, and a table is read here; write its columns and coordinates as CSV")],
     "t.geojson.gz": [(b"{}", "is a packed map; unpack it first")],
-    "t.ndjson": [(b"{}", "is no table that is read here")],
+    "t.ndjson": [(b"{}", "or pass the frame of polars.read_ndjson(...) to")],
+    "t.sav": [(b"$FL2", "Excel (.xlsx), or pass the frame of pandas.read_spss")],
+    "t.pdf": [(b"%PDF", "cannot read 't.pdf'; save it as CSV, Parquet or Excel (.xlsx)")],
 }
 
 
@@ -89,6 +87,12 @@ def test_what_is_no_csv_is_refused_by_what_it_is(
     with pytest.raises(InputError, match=re.escape(says)) as caught:
         open_table(tmp_path / name, engine)
     assert SECRET not in str(caught.value)
+
+
+def test_an_engine_reads_no_map(tmp_path: Path) -> None:
+    (tmp_path / "t.geojson").write_bytes(b"{}")
+    with pytest.raises(InputError, match="is a map, which is read whole and in memory; leave engine"):
+        open_table(tmp_path / "t.geojson", "duckdb")
 
 
 @pytest.mark.parametrize("names", ["PAR1,par2", "bzh1,b", "pk,b"])
@@ -246,12 +250,29 @@ def test_folders_pipes_and_changing_files(tmp_path: Path, monkeypatch: pytest.Mo
 def test_latin_1_is_read_only_when_it_is_said(tmp_path: Path) -> None:
     raw = 'a,b\n"é",ü\n'.encode("latin-1")
     path = written(tmp_path, raw)
-    with pytest.raises(InputError, match="line 2, column 1: a byte that is not UTF-8; if it is Latin-1, say encoding"):
+    with pytest.raises(InputError, match=r"line 2, column 1: a byte that is not UTF-8; .* say encoding='windows-1252'"):
         read_table(path)
     assert read_table(path, encoding="Latin-1").rows() == [("é", "ü")]
     assert open_file(path, "duckdb", encoding="latin-1").native.fetchall() == [("é", "ü")]
     with pytest.raises(InputError, match="mark of UTF-8"):
         read_table(written(tmp_path, b"\xef\xbb\xbf" + raw), encoding="latin-1")
+
+
+def test_windows_1252_has_what_latin_1_lacks(tmp_path: Path) -> None:
+    """The sign of the euro is a control character in Latin-1, so a release would publish that."""
+    path = written(tmp_path, "a,b €\n“x”,5 €\né,ü\n".encode("cp1252"))
+    for said in ("windows-1252", "cp1252"):
+        frame = read_table(path, encoding=said)
+        assert (frame.columns, frame.rows()) == (["a", "b €"], [("“x”", "5 €"), ("é", "ü")])
+    for read in (read_table, partial(open_file, engine="duckdb")):
+        with pytest.raises(InputError, match=r"line 1, column 2: a byte that is no letter in Latin-1; .*windows-1252"):
+            read(path, encoding="latin-1")
+    with pytest.raises(InputError, match="Windows-1252, such as €, which DuckDB does not read; save"):
+        open_file(path, "duckdb", encoding="windows-1252")
+    plain = written(tmp_path, "a,b\né,ü\n".encode("cp1252"))
+    assert open_file(plain, "duckdb", encoding="windows-1252").native.fetchall() == [("é", "ü")]
+    with pytest.raises(InputError, match="line 2, column 2: a byte that is no character in Windows-1252"):
+        read_table(written(tmp_path, b"a,b\n1,\x81\n"), encoding="windows-1252")
 
 
 def test_duckdb_reads_what_is_there(tmp_path: Path) -> None:

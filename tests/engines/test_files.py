@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.atomic import TABLE, check_outputs, publish_file
+from shoal.engines.atomic import publish_file
 from shoal.engines.store import one_character, read_table, refuse_for_excel, separator_of, store
 from shoal.errors import InputError, PolicyError
 
@@ -42,18 +42,9 @@ def test_text_stays_as_written(tmp_path: Path, name: str, content: bytes) -> Non
     assert frame.rows() == [("01234", "x"), ("00001", None)]
 
 
-def test_encodings(tmp_path: Path) -> None:
-    text = "name,v\nMüller,é\n"
-    assert read_table(written(tmp_path, text.encode())).rows() == [("Müller", "é")]
-    latin = written(tmp_path, text.encode("latin-1"))
-    assert read_table(latin, encoding="latin-1").rows() == [("Müller", "é")]
-    for said in (None, "utf-8"):
-        with pytest.raises(InputError, match="latin-1"):
-            read_table(latin, encoding=said)
+def test_an_unknown_encoding_is_told_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="did you mean 'utf-8'"):
-        read_table(latin, encoding="utf-9")
-    with pytest.raises(InputError, match="UTF-16"):
-        read_table(written(tmp_path, text.encode("utf-16")))
+        read_table(written(tmp_path, b"name,v\nx,y\n"), encoding="utf-9")
 
 
 def test_quotes_newlines_and_emoji(tmp_path: Path) -> None:
@@ -62,21 +53,6 @@ def test_quotes_newlines_and_emoji(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     store(frame, out)
     assert read_table(out).equals(frame)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"a,b,c\n1,2\n1,2,3\n", "fewer fields in line 2"),
-        (b'a,b,c\n1,"2,\n2",3\n1,2\n', "fewer fields in line 4"),
-        (b"a,b\n1,2,3\n", "more fields"),
-        (b"a,b,a\n1,2,3\n", "columns 1 and 3 have the same name"),
-        (b"a,b\r1,2\r", "carriage return"),
-    ],
-)
-def test_ragged_and_odd_files_are_refused(tmp_path: Path, content: bytes, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        read_table(written(tmp_path, content))
 
 
 def test_a_missing_last_value_is_no_short_row(tmp_path: Path) -> None:
@@ -108,15 +84,7 @@ def test_broken_files_are_refused(tmp_path: Path, name: str) -> None:
             read_table(path)
 
 
-def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no file"):
-        read_table(tmp_path / "no.csv")
-    with pytest.raises(InputError, match="folder"):
-        read_table(tmp_path)
-    with pytest.raises(InputError, match="empty"):
-        read_table(written(tmp_path, b""))
-    with pytest.raises(InputError, match="no rows"):
-        read_table(written(tmp_path, b"a,b\n"))
+def test_a_header_alone_has_columns(tmp_path: Path) -> None:
     assert read_table(written(tmp_path, b"a,b\n"), rows=False).columns == ["a", "b"]
 
 
@@ -213,21 +181,6 @@ def test_a_cell_of_a_sheet_holds_so_many_letters_and_no_more(tmp_path: Path, let
 def test_what_csv_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="write Parquet"):
         store(pl.DataFrame({"a": [[1]]}), tmp_path / "t.csv")
-
-
-def test_targets(tmp_path: Path) -> None:
-    source = written(tmp_path, b"a\n1\n")
-    link = tmp_path / "link.csv"
-    link.symlink_to(source)
-    hard = tmp_path / "hard.csv"
-    os.link(source, hard)
-    for target in (source, link, hard, tmp_path / "." / "t.csv"):
-        with pytest.raises(InputError, match="is read"):
-            check_outputs([(target, TABLE)], [source])
-    with pytest.raises(InputError, match="make it first"):
-        check_outputs([(tmp_path / "no" / "t.csv", TABLE)])
-    with pytest.raises(InputError, match="folder"):
-        check_outputs([(tmp_path, TABLE)])
 
 
 def test_a_failed_file_leaves_what_was_there(tmp_path: Path) -> None:

@@ -197,16 +197,31 @@ def test_a_connection_that_is_lost_is_one_sentence(
     other.disconnect()
 
 
-@pytest.mark.parametrize(("kind", "value"), [("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'")])
+ODD = [("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'"), ("point", "'(1,2)'"), ("xml", "'<a/>'")]
+ODD_MARIA = [("point", "point(1, 2)"), ("inet6", "'::1'"), ("blob", "'a'")]
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind", "value"),
+    [*(("postgres", *odd) for odd in ODD), *(("mysql", *odd) for odd in ODD_MARIA)],
+)
 def test_a_type_that_no_other_table_holds_is_refused_by_name(
-    kind: str, value: str, request: pytest.FixtureRequest
+    backend: str, kind: str, value: str, request: pytest.FixtureRequest
 ) -> None:
-    connection = connected("postgres", request)
+    connection = connected(backend, request)
     sent(connection, "drop table if exists odd")
-    sent(connection, f"create table odd as select i % 3 as age, {value}::{kind} as odd from generate_series(1, 30) i")
+    if backend == "postgres":
+        sent(
+            connection, f"create table odd as select i % 3 as age, {value}::{kind} as odd from generate_series(1, 30) i"
+        )
+    else:
+        sent(connection, f"create table odd (age bigint, odd {kind})")
+        sent(connection, f"insert into odd select seq % 3, {value} from seq_1_to_30")
+        connection.con.commit()
     for roles in ({}, {"sensitive": ["odd"]}):
-        with pytest.raises(InputError, match="'odd'"):
+        with pytest.raises(InputError, match="'odd'") as refused:
             shoal.anonymize(connection.table("odd"), quasi_identifiers=["age"], k=3, **roles)
+        assert len(str(refused.value).splitlines()) == 1
     release = shoal.anonymize(connection.table("odd"), quasi_identifiers=["age"], identifiers=["odd"], k=3)
     assert release.certificate.cost == 0
     sent(connection, "drop table odd")

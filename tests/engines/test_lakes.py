@@ -132,6 +132,40 @@ def test_the_current_version_is_read_by_either_engine(place: Place) -> None:
         assert same(pl.DataFrame(found.table.pl() if hasattr(found.table, "pl") else found.table), of_frame.table)
 
 
+def test_a_writer_who_goes_on_changes_no_release(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version that is current when the table is opened is judged and published whole, and nothing of a later one.
+
+    Of one file it is in memory then; of two, rows are read again when they are written.
+    """
+    where, real = place.write("visits", frame()), lakes.current
+    for versions in (1, 2):
+        seen: list[lakes.Version] = []
+
+        def current(asked: str | Path, seen: list[lakes.Version] = seen) -> lakes.Version:
+            seen.append(real(asked))
+            place.write("visits", frame(7), "append")  # between a look at the versions and a look at their files
+            return seen[-1]
+
+        monkeypatch.setattr(lakes, "current", current)
+        release = shoal.anonymize(where, **ASKED)
+        place.write("visits", frame(9))
+        record = release.write(f"out{versions}.parquet")
+        shoal.anonymize(pl.concat([frame()] * versions), **ASKED).write(f"expected{versions}.parquet")
+        assert len(seen) == 1
+        assert len(seen[0].files) == versions
+        assert same(pl.read_parquet(f"out{versions}.parquet"), pl.read_parquet(f"expected{versions}.parquet"))
+        assert shoal.verify(f"out{versions}.parquet", record).holds
+        place.write("visits", frame())
+        place.write("visits", frame(), "append")
+    monkeypatch.setattr(lakes, "current", real)
+    release, before = shoal.anonymize(where, **ASKED), sorted(Path().glob("*"))
+    for file in real(where).files:
+        file.unlink()  # as a vacuum does
+    with pytest.raises(InputError, match="was taken away while it was read"):
+        release.write("out.parquet")
+    assert sorted(Path().glob("*")) == before
+
+
 def test_a_release_is_one_version_judged_and_verified(place: Place) -> None:
     where = place.write("visits", frame())
     done = run("anonymize", where, *WORDS, "--k", "3", "-o", place.target("out"), "--json")

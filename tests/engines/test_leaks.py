@@ -144,6 +144,31 @@ def test_an_index_stays_with_the_order_and_only_where_it_numbers_rows(tmp_path: 
         assert isinstance(shoal.anonymize(frame.set_index(index), **asked()).table.index, pd.RangeIndex)
 
 
+@pytest.mark.parametrize("form", ["pandas", "dictionary", "ArrowDtype"])
+def test_levels_tell_no_order_in_which_values_came(form: str) -> None:
+    """Of a recoded column, a sensitive one, and one that is carried; levels with an order of their own keep it."""
+    come = pd.DataFrame({"q": list("cccbbbaaa"), "s": list("zyxzyxzyx"), "carried": list("wwwuuuvvv"), "own": [2] * 9})
+    levels = {name: list(dict.fromkeys(column)) for name, column in come.items()}
+    given: Any = come.assign(**{n: pd.Categorical(come[n], levels[n], ordered=n == "own") for n in come})
+    if form != "pandas":
+        given = pa.Table.from_pandas(given, preserve_index=False)
+    if form == "ArrowDtype":
+        given = given.to_pandas(types_mapper=pd.ArrowDtype)
+    out = shoal.anonymize(given, quasi_identifiers=["q"], sensitive=["s"], insensitive=["carried", "own"], k=3).table
+    table = out if isinstance(out, pa.Table) else pa.Table.from_pandas(out, preserve_index=False)
+    shown = {n: table[n].combine_chunks() for n in come}
+    assert [a.type.ordered for a in shown.values()] == [False, False, False, True]
+    assert all(a.dictionary.to_pylist() == sorted(levels[n]) for n, a in shown.items())
+    assert sorted(zip(*(a.to_pylist() for a in shown.values()), strict=True)) == sorted(map(tuple, come.to_numpy()))
+
+
+def test_a_file_of_categories_is_the_same_again(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        release = shoal.anonymize(people(pl.Categorical), **asked(), secret=b"sixteen bytes or more")
+        release.write(tmp_path / f"{name}.parquet")
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "other.parquet").read_bytes()
+
+
 def test_an_enumeration_keeps_no_suppressed_level() -> None:
     frame = people().with_columns(pl.col("place").cast(pl.Enum([*GONE, *KEPT])))
     out = shoal.anonymize(frame, **asked()).table

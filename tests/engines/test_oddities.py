@@ -117,7 +117,7 @@ def test_numbers_that_floats_take_for_one_have_ranges_while_they_lie_close(top: 
 def test_kinds_that_cannot_be_held_are_refused_by_name(values: object, kind: str, role: str) -> None:
     frame = pd.DataFrame({"when": values, "b": list("xxxyyy")})
     roles = {"quasi_identifiers": ["b"], "sensitive": []} | {role: ["when"]}
-    with pytest.raises(InputError, match=rf"column 'when' holds values of type {kind}.*turn them into text"):
+    with pytest.raises(InputError, match=rf"column 'when' holds values of type {kind}.*turn them into (text|dates)"):
         shoal.anonymize(frame, k=2, effort="fast", **roles)
 
 

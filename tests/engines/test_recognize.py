@@ -17,8 +17,8 @@ from shoal.engines.propose import propose
 from shoal.engines.recognize import by_name, by_values, period_of
 from shoal.engines.unassigned import counts_of
 from shoal.errors import InputError
+from tests.data import real
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 N = 60
 
 
@@ -81,6 +81,8 @@ def test_thirty_columns(tmp_path: Path) -> None:
         (["12 Main Street", "7 Old Oak Ave.", "1600 Pennsylvania Avenue NW"], "street"),
         (["Hauptstraße 5", "Lange Str. 12a"], "street"),
         (["2020-01-02", "2020-12-31 10:00"], "dates"),
+        (["RSSMRA85T10A562S", "mrtmtt91d08f205j"], "tax numbers"),
+        (["12345678Z", "X1234567-L"], "tax numbers"),
     ],
 )
 def test_values_are_told_by_their_form(texts: list[str], what: str) -> None:
@@ -104,7 +106,8 @@ def test_other_values_are_not(texts: list[str]) -> None:
 
 
 OTHERS = """product drug_name education_num ship tip skip platform plan capital-gain mailing stage average hotel
-            model_key_figure"""
+            model_key_figure market_cap bottle_cap cp mobile_data data estimated nome_comune number_of_children via
+            pays_premium eta_squared"""
 
 
 @pytest.mark.parametrize("name", OTHERS.split())
@@ -133,12 +136,17 @@ def test_other_names_are_not(name: str) -> None:
                 "num_medications": "sensitive", "insulin": "insensitive", "metformin": "insensitive",
             },
         ),
+        (
+            "census_income/census_income.csv.gz",
+            {
+                "Age": "quasi-identifier", "Race": "quasi-identifier", "BirthPlace": "quasi-identifier",
+                "IncomeClass": "sensitive",
+            },
+        ),
     ],
 )  # fmt: skip
 def test_real_tables(file: str, wanted: dict[str, str]) -> None:
-    if not (DATA / file).exists():
-        pytest.skip("the real data sets are not beside the project")
-    found = {c.name: c for c in propose(DATA / file)}
+    found = {c.name: c for c in propose(real(file))}
     assert {name: found[name].role for name in wanted} == wanted
     if "patient_nbr" in wanted:
         assert any("more than one row" in w for w in found["patient_nbr"].warnings)
@@ -262,6 +270,39 @@ def test_names_of_a_german_hospital(name: str) -> None:
     found = by_name(name)
     assert found is not None
     assert found.role == GERMAN[name]
+
+
+OTHER_LANGUAGES = {
+    "identifier": """Patient Paziente Alumno
+        Matricola Nome Cognome Codice_fiscale Nosologico Telefono Indirizzo Annotazioni Id_paziente
+        Numero_paziente Prénom Nom_de_famille Courriel Numéro_de_sécurité_sociale Code_patient Commentaires Apellidos
+        Nombre DNI Teléfono Dirección Número_de_paciente Historia_clínica Sobrenome Código_do_paciente Achternaam BSN
+        Opmerkingen""",
+    "quasi-identifier": """Data_di_nascita Età Luogo_di_nascita Sesso CAP Comune_di_residenza Cittadinanza Stato_civile
+        Titolo_di_studio Data_ricovero Date_de_naissance Âge Lieu_de_naissance Sexe Code_postal Département Nationalité
+        Fecha_de_nacimiento Edad Género Código_postal Municipio Estado_civil Data_de_nascimento Idade Escolaridade
+        Geboortedatum Leeftijd Geslacht Woonplaats""",
+    "sensitive": "Diagnosi Esito_finale Voto_italiano Reddito Maladie Salaire Enfermedad Salario Inkomen",
+}
+
+
+@pytest.mark.parametrize(("role", "names"), OTHER_LANGUAGES.items())
+def test_names_in_italian_french_spanish_portuguese_and_dutch(role: str, names: str) -> None:
+    found = {name: by_name(name.replace("_", " ")) for name in names.split()}
+    assert {name for name, kind in found.items() if kind is None or kind.role != role} == set()
+
+
+def test_texts_that_mostly_differ_are_no_quasi_identifier(tmp_path: Path) -> None:
+    """As ranges, a group's set would list them: the names or numbers of its people, one beside the other."""
+    half = [f"W{7919 * (i // 2) % 100003}x" for i in range(300)] + [f"Q{i}x" for i in range(100)]
+    pl.DataFrame({"badge": half, "plz": [f"{10000 + 37 * (2 * i // 3)}" for i in range(400)]}).write_csv(
+        tmp_path / "t.csv"
+    )
+    found = {c.name: c for c in propose(tmp_path / "t.csv")}
+    assert (found["badge"].role, found["badge"].person) == ("identifier", False)
+    assert "62 % of its values are different texts" in found["badge"].reason
+    assert any("person = " in w for w in found["badge"].warnings)
+    assert found["plz"].role == "quasi-identifier"
 
 
 def test_dates_and_numbers_of_another_country_are_said_not_to_count(tmp_path: Path) -> None:

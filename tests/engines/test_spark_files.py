@@ -22,6 +22,7 @@ from shoal.engines.source import Scope
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 from shoal.pipeline import prepare
 from shoal.problems.tables import shards
+from tests.consistency import Case, of_table, tell_apart
 from tests.engines.test_parts import ASKED, SECRET, in_parts, people, rows_in
 
 pytest.importorskip("pyspark", reason="Spark needs the package pyspark")
@@ -212,3 +213,17 @@ def test_workers_that_cannot_are_said_without_their_words(spark: Any) -> None:
     with pytest.raises(InputError, match="the workers of Spark failed") as refused:
         engine.spread(spark, _fails, [b"task"])
     assert "Ulm" not in str(refused.value)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("publish", ["stars", "ranges"])
+def test_originals_of_one_release_give_the_same_parts(publish: str, tmp_path: Path) -> None:
+    """As ``tests/test_nothing_more.py`` asks of files and frames: whatever executors wrote, and what is said of it."""
+    cells = [(20, "flu"), (23, "gout"), (20, "gout"), (23, "flu")]  # the first two show what the last two show
+    asked: dict[str, Any] = {"k": 2, "publish": publish, "engine": "spark", "insensitive": ["ill"]}
+    case = Case(publish, cells, ("age", "ill"), 2, of_table("", quasi_identifiers=["age"], **asked))
+    odd, tried, shared = tell_apart(case, tmp_path)
+    assert (tried, shared) == (10, 1)
+    assert not odd

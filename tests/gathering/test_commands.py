@@ -15,7 +15,7 @@ import shoal.problems.gathering as gathering
 from shoal.engines.features import FeatureColumns, Features
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.crosswalks.centers import publish
-from tests.commands import python, run
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")
@@ -142,37 +142,6 @@ def test_max_clusters_distinct_l_and_methods(people):
     done = run(*base, "--sensitive", "disease", "--distinct-l", 5)
     assert done.returncode == 3
     assert "4 different values" in done.stderr
-
-
-def test_too_few_records_leave_with_3(people, tmp_path):
-    words = ["gather", people, "--columns", "age", "--r", "201", "-o", tmp_path / "c.csv"]
-    done = python("-m", "shoal", *words)
-    assert done.returncode == 3
-    assert "largest r possible is 200" in done.stderr
-    assert not (tmp_path / "c.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--columns", "agee"], "age"),
-        (["--columns", "age,age"], "'age' is named twice"),
-        ([], "nothing to measure"),
-        (["--latitude", "lat"], "both --latitude and --longitude"),
-        (["--columns", "age", "--l", "2"], "--sensitive"),
-        (["--columns", "age", "--weights", "sex=2"], "'sex'"),
-        (["--columns", "age", "--weights", "age=much"], "not a number"),
-        (["--columns", "age", "--categories", "sex"], "'sex'"),
-        (["--columns", "age", "--center", "median"], "kind of center"),
-        (["--columns", "age", "--epsilon", "1"], "epsilon"),
-        (["--columns", "age", "--plot", "p.txt"], ".png"),
-    ],
-)
-def test_refusals_name_what_is_wrong(people, options, words, tmp_path):
-    done = run("gather", people, "--r", 5, *[tmp_path / o if o == "p.txt" else o for o in options])
-    assert done.returncode == 2, done.stdout
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("bad", ["nan", "inf", "", "much", "95"])

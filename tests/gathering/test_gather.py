@@ -62,30 +62,6 @@ def test_improving_never_widens(points, r, share):
         assert better.cost <= plain.cost
 
 
-@given(
-    points=grid, r=st.integers(1, 3), l=st.integers(1, 3), distinct=st.integers(1, 3),
-    seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.25]),
-)  # fmt: skip
-@few
-def test_diverse_clusters(points, r, l, distinct, seed, share):
-    n = len(points)
-    codes = np.random.default_rng(seed).integers(0, 3, n)
-    ask = {"sensitive": codes, "l": l, "distinct_l": distinct, "epsilon": share}
-    out = math.floor(share * n + 1e-9)
-    best = gather_optimum(points, r, left_out=out, allowed=lambda inside: diverse(codes, inside, l, distinct))
-    if best == math.inf:
-        with pytest.raises(InfeasibleError):
-            shoal.gathering.gather(points, r, **ask)
-        return
-    g = shoal.gathering.gather(points, r, **ask)
-    check(g, points, r, out)
-    for c in range(g.clusters):
-        assert diverse(codes, np.flatnonzero(g.labels == c), l, distinct)
-    assert g.certificate.lower_bound <= best + 1e-9 <= g.cost + 2e-9
-    if g.certificate.guarantee.factor is not None:
-        assert g.cost <= g.certificate.guarantee.factor * best + 1e-9
-
-
 def test_any_monotone_condition_will_do():
     rng = np.random.default_rng(3)
     points, codes = rng.random((60, 2)), rng.integers(0, 5, 60)
@@ -103,42 +79,6 @@ def test_two_sensitive_columns_at_once():
         assert diverse(codes[:, 0], inside, 3)
         assert diverse(codes[:, 1], inside, 2, 3)
     assert g.clusters > 10
-
-
-@pytest.mark.parametrize("centers", ["points", "anywhere"])
-def test_equal_and_collinear_points(centers):
-    equal = shoal.gathering.gather(np.ones((23, 2)), 5, centers=centers)
-    assert equal.cost == 0
-    assert equal.certificate.optimal
-    assert (equal.sizes >= 5).all()
-    line = np.stack([np.arange(12.0), np.zeros(12)], axis=1)
-    g = shoal.gathering.gather(line, 3, centers=centers)
-    assert g.cost == pytest.approx(gather_optimum(line[:9], 3, anywhere=centers == "anywhere"))
-
-
-def test_one_cluster_when_n_is_r_and_none_when_it_is_less():
-    points = [(0, 0), (3, 0), (0, 4)]
-    assert shoal.gathering.gather(points, 3).clusters == 1
-    with pytest.raises(InfeasibleError, match="3 points") as refused:
-        shoal.gathering.gather(points, 4)
-    assert refused.value.exit_status == 3
-    with pytest.raises(InfeasibleError):
-        shoal.gathering.gather(np.zeros((0, 2)), 1)
-
-
-def test_r_of_one_costs_nothing():
-    points = np.random.default_rng(0).random((40, 2))
-    g = shoal.gathering.gather(points, 1)
-    assert g.cost == 0
-    assert g.clusters == 40
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_values_that_are_no_numbers_name_their_column(bad):
-    points = np.zeros((5, 3))
-    points[2, 1] = bad
-    with pytest.raises(InputError, match="column 1"):
-        shoal.gathering.gather(points, 2)
 
 
 def test_one_number_too_far_for_its_distances_is_enough_for_a_refusal():

@@ -26,7 +26,7 @@ from shoal.problems.catalogue import crosswalk_problems
 from shoal.utility.explore import judged
 from tests.amount import thinned
 from tests.fuzz.certificates import bent
-from tests.kept import kept, prove, verify
+from tests.kept import forge, kept, prove, resealed, verify
 
 LINES = "age,zip,d,note\n" + "".join(f"{20 + i % 7},{1230 + i % 3},{'xyz'[i % 3]},n{i % 2}\n" for i in range(24))
 TREE = [["1230", "123"], ["1231", "123"], ["1232", "12x"]]
@@ -116,9 +116,7 @@ FORGED: dict[str, Any] = {
 @pytest.mark.parametrize("what", FORGED)
 def test_with_the_original_no_number_can_be_forged(tmp_path: Path, publish: str, what: str) -> None:
     source, out, record, trees = made(tmp_path, publish)
-    facts = json.loads(record.read_text())
-    FORGED[what](facts)
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    forge(record, FORGED[what])
     assert not verify(out, record, source, hierarchies=trees).holds
 
 
@@ -143,9 +141,7 @@ UNASKED: dict[str, Any] = {
 @pytest.mark.parametrize("what", UNASKED)
 def test_nothing_is_said_to_hold_that_was_not_asked_for(tmp_path: Path, what: str, alone: bool) -> None:
     source, out, record, _ = made(tmp_path)
-    facts = json.loads(record.read_text())
-    UNASKED[what](facts)
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    forge(record, UNASKED[what])
     with suppress(InputError):
         assert not verify(out, record, None if alone else source).holds
 
@@ -155,13 +151,11 @@ def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> No
     genuine = json.loads(record.read_text())
     assert genuine["exposed"]["groups"] > 0
     for columns in ({"age": 0.0, "zip": 0.0}, {**genuine["exposed"]["columns"], "age": 0.0}):
-        facts = genuine | {"exposed": {"columns": columns, "groups": max(columns.values())}}
-        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        resealed(record, exposed={"columns": columns, "groups": max(columns.values())})
         found = {f.check: f for f in verify(out, record, source).findings}
         assert not found["exposed"].holds
     for wrong in ({"columns": {}, "groups": 0.5}, {"columns": {"age": 2.0}, "groups": 2.0}, None):
-        facts = genuine | {"exposed": wrong}
-        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        resealed(record, exposed=wrong)
         with pytest.raises(InputError, match="wrong form"):
             verify(out, record)
 
@@ -297,14 +291,12 @@ def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> No
     genuine = record.read_text()
     assert verify(out, record, source).holds
     for _, place, value in [lie for lie in LIES if lie[0] == kind]:
-        facts = json.loads(genuine)
-        _put(place, value)(facts)
-        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        record.write_text(genuine)
+        forge(record, _put(place, value))
         with suppress(InputError, VerificationError):
             assert not verify(out, record, source).holds, (place, value)
-    facts = json.loads(genuine)
-    facts["certificate"]["details"]["more"] = 1
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    record.write_text(genuine)
+    forge(record, _put("certificate.details.more", 1))
     said = {f.check: f.how for f in verify(out, record, source).findings}
     assert said["other details"] == said["request"] == said.get("why left out", "stated") == "stated"
 
@@ -337,9 +329,8 @@ def test_what_regions_were_asked_for_cannot_be_bent(tmp_path: Path, asked: str, 
     assert verify(out, record, source).holds
     for name, values in bent.items():
         for value in values:
-            facts = json.loads(genuine)
-            facts["parameters"][name] = value
-            record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+            record.write_text(genuine)
+            forge(record, _put(f"parameters.{name}", value))
             assert not verify(out, record, source).holds, (name, value)
 
 
@@ -353,9 +344,7 @@ def test_a_seed_that_nobody_gave_stands_on_record_and_gives_the_same_again(tmp_p
     run = json.loads(record.read_text())["certificate"]["details"]["run"]
     assert run == {"method": "search", "effort": "fast", "seed": run["seed"]}
     assert (shoal.regions.merge(edges, people, 60, **run).labels == found.labels).all()
-    facts = json.loads(record.read_text())
-    del facts["certificate"]["details"]["run"]
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    forge(record, lambda facts: facts["certificate"]["details"].pop("run"))
     pairs = pl.DataFrame([(f"a{i}", f"a{j}") for i, j in edges], orient="row")
     with pytest.raises(InputError, match="does not say how the answer was made"):
         prove(tmp_path / "out.csv", record, [frame, pairs], effort="same")
@@ -391,8 +380,8 @@ def test_a_hierarchy_handed_over_is_held_against_its_hash_without_the_original_t
     facts = json.loads(record.read_text())
 
     def found(given: Any, **changed: Any) -> tuple[bool, str | None]:
-        bent = facts | changed
-        record.write_text(json.dumps(bent | {"seal": seal(bent)}))
+        record.write_text(json.dumps(facts))
+        resealed(record, **changed)
         verdict = verify(out, record, hierarchies=given)
         return verdict.holds, next((f.how for f in verdict.findings if f.check == check), None)
 
@@ -402,7 +391,7 @@ def test_a_hierarchy_handed_over_is_held_against_its_hash_without_the_original_t
     assert found(trees, hierarchies={"zip": {"sha256": "0" * 64}}) == (False, "recomputed")
     for given in (None, trees):
         assert not found(given, hierarchies={})[0]
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    record.write_text(json.dumps(facts))
     assert verify(out, record, source, hierarchies=trees).holds
 
 
@@ -414,9 +403,8 @@ def test_a_release_of_hierarchies_names_those_of_the_columns_it_changed(tmp_path
     assert (facts["stars"], facts["changed"]) == ({"age": 2, "zip": 0}, {"age": 2, "zip": 6})
 
     def holds(changed: Any, hierarchies: Any, policy: Any) -> bool:
-        bent = facts | {"changed": changed, "hierarchies": hierarchies}
-        bent["policy"] = facts["policy"] | {"hierarchies": policy}
-        record.write_text(json.dumps(bent | {"seal": seal(bent)}))
+        asked = facts["policy"] | {"hierarchies": policy}
+        resealed(record, changed=changed, hierarchies=hierarchies, policy=asked)
         return verify(out, record).holds
 
     zips, other = facts["hierarchies"], facts["policy"]["hierarchies"]

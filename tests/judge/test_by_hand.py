@@ -17,7 +17,17 @@ from shoal.judge.crosswalk import StatedCrosswalk, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
 from shoal.judge.originals.covering import ColumnNotation, column
-from shoal.judge.originals.population import Census, Covered, check_of, numbers, refuse_foreign, uniques
+from shoal.judge.originals.population import (
+    Census,
+    Covered,
+    check_of,
+    covered,
+    foreign,
+    numbers,
+    presence,
+    refuse_foreign,
+    uniques,
+)
 from shoal.judge.places.areas import NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.tables.shown import breach
@@ -275,6 +285,33 @@ def test_a_model_of_the_population_holds_up_to_its_ends(
 ) -> None:
     found = check_of(model, covering(rows, people))
     assert (found.passes, found.level) == (passes, pytest.approx(level))
+
+
+@pytest.mark.parametrize(
+    ("rows", "people", "share"),
+    [
+        ([3, 2], [10, 2], 1.0),  # the largest share, not that of the most rows
+        ([1, 3], [1, 4], 1.0),
+        ([1], [0], 1.0),  # a class that covers nobody
+    ],
+)
+def test_presence_of_classes_that_cover_different_people_is_the_largest_share(
+    rows: list[int], people: list[int], share: float
+) -> None:
+    assert presence(covering(rows, people)) == share
+
+
+def test_an_empty_cell_of_a_foreign_table_is_no_star() -> None:
+    census = Census(pl.DataFrame({"a": ["x", "y", "v"]}), np.array([3, 4, 5]))
+    levels = {"a": [["x", "z"], ["y", "z"], ["v", "v"]]}
+    assert covered(pl.DataFrame({"a": ["x", "z", "*"]}), ["a"], census, foreign("*", levels)).people.tolist() == [
+        3,
+        7,
+        12,
+    ]
+    for hierarchies in ({}, levels):
+        with pytest.raises(InputError, match="no value of the population"):
+            covered(pl.DataFrame({"a": ["x", None]}), ["a"], census, foreign("*", hierarchies))
 
 
 def test_a_population_holds_its_sample() -> None:

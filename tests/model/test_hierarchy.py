@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 from shoal.errors import InputError, PolicyError
 from shoal.model.hierarchy import Hierarchy, Resolved
 from shoal.model.recoding import Levels
+from tests.data import real
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 WORK = "Private;Paid;*\nSelf-emp;Paid;*\nState-gov;Government;*\nNever-worked;Unpaid;*\n"
 
 
@@ -248,11 +247,9 @@ def test_every_builder_gives_nested_levels_and_values_of_their_own(values, which
 
 
 def test_the_hierarchies_of_adult_cover_adult():
-    folder = DATA / "adult"
-    if not folder.exists():
-        pytest.skip("needs ../shared/data/adult")
     import polars as pl
 
+    folder = real("adult")
     table = pl.read_csv(folder / "adult.csv", infer_schema=False)
     for name in table.columns:
         values = table[name].unique().sort().to_list()

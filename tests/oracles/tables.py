@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -124,6 +125,15 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
     return least_total(len(cells), price)
 
 
+def held(histogram: Histogram, partition: Partition) -> list[list[tuple[int, ...]]]:
+    """The sensitive values of every group's rows; a row that is nowhere or twice is an error."""
+    partition.check(histogram)
+    groups: list[list[tuple[int, ...]]] = [[] for _ in range(partition.groups)]
+    for cell, group, count in zip(partition.cell, partition.group, partition.count, strict=True):
+        groups[group] += [tuple(histogram.sensitive[cell].tolist())] * int(count)
+    return groups
+
+
 def paid(histogram: Histogram, recoding: Recoding, partition: Partition) -> float | None:
     """Total loss of a partition, group by group; None when a group passes a ceiling."""
     total = 0.0
@@ -135,6 +145,41 @@ def paid(histogram: Histogram, recoding: Recoding, partition: Partition) -> floa
             return None
         total += len(rows) * loss
     return total
+
+
+def loss_of(histogram: Histogram, recoding: Recoding, partition: Partition) -> float:
+    """What a certificate of this partition states as its cost."""
+    total = paid(histogram, recoding, partition)
+    assert total is not None, "a group passes a ceiling"
+    return in_unit(total, histogram, recoding)
+
+
+def least_loss_of_many(histogram: Histogram, k: int, recoding: Recoding) -> float:
+    """Least total loss under k-anonymity of few distinct rows that stand many times, by how many of each are left.
+
+    No group needs 2k rows, since two of its parts lose no more than the whole.
+    """
+    rows = [tuple(int(v) for v in row) for row in histogram.quasi]
+    groups = [
+        (taken, total * row_loss(recoding, [row for row, n in zip(rows, taken, strict=True) if n]))
+        for taken in product(range(2 * k), repeat=len(rows))
+        if k <= (total := sum(taken)) < 2 * k
+    ]
+
+    @cache
+    def cost(left: tuple[int, ...]) -> float:
+        first = next((i for i, n in enumerate(left) if n), None)
+        if first is None:
+            return 0.0
+        found = float("inf")
+        for taken, loss in groups:
+            if taken[first]:
+                rest = tuple(n - m for n, m in zip(left, taken, strict=True))
+                if min(rest) >= 0:
+                    found = min(found, loss + cost(rest))
+        return found
+
+    return cost(tuple(int(n) for n in histogram.count))
 
 
 def in_unit(total: float, histogram: Histogram, recoding: Recoding) -> float:

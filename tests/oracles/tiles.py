@@ -2,59 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-
-def grid_of(points, weights):
-    """Weights on the grid of distinct coordinates: int[X, Y] as nested lists, and the coordinates."""
-    xs, ys = sorted({p[0] for p in points}), sorted({p[1] for p in points})
-    table = [[0] * len(ys) for _ in xs]
-    for (x, y), w in zip(points, weights, strict=True):
-        table[xs.index(x)][ys.index(y)] += w
-    return table, xs, ys
-
-
-def partitions(table, k) -> Iterator[list[int]]:
-    """The tile weights of every partition of the grid into rectangles of weight at least k, guillotine or not."""
-    nx, ny = len(table), len(table[0])
-    taken = [[False] * ny for _ in range(nx)]
-
-    def place(weights):
-        free = next(((i, j) for i in range(nx) for j in range(ny) if not taken[i][j]), None)
-        if free is None:
-            yield list(weights)
-            return
-        i, j = free
-        height = ny
-        for i2 in range(i, nx):
-            run = j
-            while run < height and not taken[i2][run]:
-                run += 1
-            height = run
-            if height == j:
-                break
-            for j2 in range(j, height):
-                weight = sum(table[a][b] for a in range(i, i2 + 1) for b in range(j, j2 + 1))
-                if weight < k:
-                    continue
-                for a in range(i, i2 + 1):
-                    for b in range(j, j2 + 1):
-                        taken[a][b] = True
-                yield from place([*weights, weight])
-                for a in range(i, i2 + 1):
-                    for b in range(j, j2 + 1):
-                        taken[a][b] = False
-
-    yield from place([])
+from tests.oracles.tiles_limited import ways
 
 
 def optimum(points, weights, k):
-    """(most tiles, least heaviest tile) over all partitions."""
-    table, _, _ = grid_of(points, weights)
-    found = [(len(w), max(w)) for w in partitions(table, k)]
-    return max(n for n, _ in found), min(m for _, m in found)
+    """(most tiles, least heaviest tile) over all partitions into rectangles, guillotine or not."""
+    rows = [(*p, 0, 0, 0, w) for p, w in zip(points, weights, strict=True)]
+    found = ways(rows, None, False, lambda part: sum(r[5] for r in part) >= k)
+    return max(len(w) for _, w in found), min(max(w) for _, w in found)
 
 
 def half_perimeter(points):

@@ -10,9 +10,9 @@ import pytest
 
 import shoal
 from shoal.errors import InputError, PolicyError
-from shoal.judge.file import seal
 from shoal.judge.tables.shown import breach
 from shoal.model.rule_books import Harbor
+from tests.kept import resealed
 
 NOW = datetime.datetime.now(datetime.UTC).year
 
@@ -83,8 +83,7 @@ def test_what_stands_is_what_the_rule_lets_stand(kind: str, tmp_path) -> None:
         ({"columns": {n: rule for n, rule in said["columns"].items() if n != "zip"}}, "recoded columns"),
         ({"born": said["born"] - 40}, "recoded columns"),
     ):
-        forged = record | {"safe_harbor": said | bent}
-        (tmp_path / "out.certificate.json").write_text(json.dumps(forged | {"seal": seal(forged)}))
+        resealed(tmp_path / "out.certificate.json", safe_harbor=said | bent)
         verdict = shoal.verify(tmp_path / "out.csv", tmp_path / "out.certificate.json")
         assert [f.check for f in verdict.findings if not f.holds] == [check]
 

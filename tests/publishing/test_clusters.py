@@ -29,7 +29,7 @@ from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
 from tests.commands import run
 from tests.data import ILLS, LINE, X, clusters
 from tests.fuzz import clusters as fuzz
-from tests.kept import kept, verify
+from tests.kept import forge, kept, verify
 
 
 @pytest.mark.parametrize("seed", [2, 4, 5, 7])
@@ -149,12 +149,9 @@ def test_each_radius_is_looked_at_by_itself() -> None:
 def bent_record(made: shoal.Crosswalk, folder: Path, **changes: Any) -> dict[str, bool]:
     """What holds of a file without its source, after the statements named "part.name" were changed."""
     record = kept(made.write(folder / "b.csv"))
-    facts = json.loads(record.read_text())
     for name, value in changes.items():
         part, _, own = name.partition("__")
-        facts[part][own] = value
-    facts["seal"] = seal(facts)
-    record.write_text(json.dumps(facts))
+        forge(record, lambda facts, part=part, own=own, value=value: facts[part].update({own: value}))
     return {f.check: f.holds for f in verify(folder / "b.csv", record).findings}
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -18,6 +16,7 @@ from shoal.model.settings import RECODINGS, RecodingEntry
 from shoal.problems.catalogue import names
 from tests.commands import run
 from tests.data import drawn
+from tests.oracles.tables import least_total
 
 TOY = '''
 """Numbers replaced by the highest of the group: "at most 40"; other columns by stars."""
@@ -132,14 +131,10 @@ def reading(folder: Path) -> None:
 
 
 def least(ages: list[int]) -> float:
-    """Loss of the best partition into groups of two or more, by trying every partition."""
+    """Loss of the best partition into groups of two or more, over every partition."""
     place = {a: i / (len(set(ages)) - 1) for i, a in enumerate(sorted(set(ages)))}
-    best = np.inf
-    for labels in itertools.product(range(len(ages) // 2), repeat=len(ages)):
-        groups = [[a for a, of in zip(ages, labels, strict=True) if of == g] for g in set(labels)]
-        if min(map(len, groups)) >= 2:
-            best = min(best, sum(place[max(g)] * len(g) for g in groups) / len(ages))
-    return best
+    paid = lambda group: None if len(group) < 2 else len(group) * place[max(ages[i] for i in group)]  # noqa: E731
+    return least_total(len(ages), paid) / len(ages)
 
 
 def test_without_a_reading_of_the_judges_nothing_comes(folder: Path) -> None:

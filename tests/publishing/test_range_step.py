@@ -20,9 +20,8 @@ from shoal.errors import PolicyError
 from shoal.judge.originals.covering import ColumnNotation
 from shoal.judge.originals.covering import column as covering
 from shoal.judge.recodings.ranges import on_grid
-from tests.commands import run
 from tests.kept import kept
-from tests.oracles.tables import partitions
+from tests.oracles.tables import least_total
 
 METHODS = [
     "auto", "optimal", "two_anonymity", "mondrian", "hilbert", "three_phase", "three_phase_hilbert", "top_down",
@@ -54,19 +53,16 @@ def least(rows: list[tuple[Fraction, ...]], k: int, steps: list[Fraction]) -> Fr
     """The least mean loss of any partition into groups of k, by looking at every one."""
     columns = list(zip(*rows, strict=True))
 
-    def cost(group: list[int]) -> Fraction:
+    def cost(group: list[int]) -> Fraction | None:
+        if len(group) < k:
+            return None
         total = Fraction(0)
         for column, step in zip(columns, steps, strict=True):
             held = [column[i] for i in group]
             total += loss(floor_to(min(held), step), ceil_to(max(held), step), list(column))
         return total * len(group)
 
-    best = min(
-        sum((cost(g) for g in partition), Fraction(0))
-        for partition in partitions(len(rows))
-        if all(len(g) >= k for g in partition)
-    )
-    return best / (len(rows) * len(columns))
+    return Fraction(least_total(len(rows), cost)) / (len(rows) * len(columns))
 
 
 @given(st.data())
@@ -144,33 +140,6 @@ def test_every_group_ends_at_the_nearest_multiples_outside():
         assert (low, high) == (min(held).replace(day=1), max(held) if max(held).day == 1 else after)
 
 
-def to_kind(frame: pl.DataFrame, kind: str):
-    if kind == "polars":
-        return frame
-    if kind == "pandas":
-        return frame.to_pandas()
-    if kind == "arrow":
-        return frame.to_arrow()
-    if kind == "duckdb":
-        duckdb = pytest.importorskip("duckdb")
-        return duckdb.connect().from_arrow(frame.to_arrow())
-    raise AssertionError(kind)
-
-
-@pytest.mark.parametrize("kind", ["polars", "pandas", "arrow", "duckdb"])
-def test_every_frame_verifies_with_its_original(kind, tmp_path):
-    frame = people()
-    made = shoal.anonymize(to_kind(frame, kind), **ROLES, range_step=STEPS, weights={"age": 2.0}, effort="fast")
-    for ending in ("csv", "parquet"):
-        path = tmp_path / f"out.{ending}"
-        beside = made.write(path)
-        verdict = shoal.verify(path, beside, frame)
-        assert verdict.holds, [f for f in verdict.findings if not f.holds]
-        assert any(f.check == "range steps" for f in verdict.findings)
-        again = shoal.Policy.read(beside)
-        assert dict(again.range_step) == STEPS
-
-
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_files_persons_and_missing_values(engine, tmp_path):
     frame = people().with_columns(
@@ -218,17 +187,6 @@ def test_moments_end_at_midnight(unit, step, tmp_path):
         if own is not None:
             assert datetime.datetime.fromisoformat(low) <= own
             assert high == "missing" or own <= datetime.datetime.fromisoformat(high)
-
-
-def test_the_judge_sees_an_end_off_the_grid(tmp_path):
-    frame = people()
-    path = tmp_path / "out.csv"
-    beside = shoal.anonymize(frame, **ROLES, effort="fast").write(path)
-    record = json.loads(beside.read_text())
-    record["policy"]["range_step"] = {"age": 5}
-    beside.write_text(json.dumps(record))
-    wrong = [f.check for f in shoal.verify(path, beside).findings if not f.holds]
-    assert "range steps" in wrong
 
 
 @pytest.mark.parametrize(
@@ -356,26 +314,6 @@ def test_explore_widens_ranges_alone():
     )
     assert found.found[0].loss == plain.found[0].loss
     assert found.found[1].loss > plain.found[1].loss
-
-
-def test_on_the_command_line_and_in_a_policy_file(tmp_path):
-    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    people().write_csv(source)
-    asked = [str(source), "--quasi", "age,born", "--sensitive", "ill", "--insensitive", "pay,zip", "--k", "3"]
-    steps = ["--publish", "ranges", "--range-step", "age=5", "--range-step", "born=year", "--effort", "fast"]
-    told = run("anonymize", *asked, *steps, "-o", out, "--json").facts
-    assert told["exposed"] == {"columns": {"age": 0.0, "born": 0.0}, "groups": 0.0}
-    assert run("verify", out, tmp_path / "out.certificate.json", "--original", source).returncode == 0
-    policy = tmp_path / "p.toml"
-    policy.write_text(
-        'quasi_identifiers = ["age", "born"]\nsensitive = ["ill"]\ninsensitive = ["pay", "zip"]\nk = 3\n'
-        'publish = "ranges"\nrange_step = {age = 5, born = "year"}\neffort = "fast"\n'
-    )
-    assert run("anonymize", source, "--policy", policy, "-o", tmp_path / "b.csv").returncode == 0
-    bent = run("anonymize", *asked, "--publish", "ranges", "--range-step", "age=x", "-o", tmp_path / "c.csv")
-    assert bent.returncode == 2
-    grid = run("explore", *asked[:3], "--k", 3, "--publish", "stars,ranges", "--range-step", "age=20", "--json")
-    assert grid.returncode == 0
 
 
 def test_a_value_on_the_grid_is_written_as_it_was():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,11 @@ import pytest
 from shoal.engines import geography as geo
 from shoal.engines.shapes import adjacency, neighbors
 from shoal.errors import InputError, PolicyError
+from tests.commands import run
+from tests.data import real
 from tests.regions.test_geography import grid, named, square
 
 shapely = pytest.importorskip("shapely")
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def bricks(width, height, seed):
@@ -91,7 +91,7 @@ def test_borders_of_one_set_of_lines_need_no_tolerance():
     found = adjacency(shapes, geographic=False)
     assert pairs_of(found) == truth
     assert found.tolerance == 0
-    assert found[2:] == (0, 0, 0, 0)
+    assert found[2:] == (0, 0, 0, 0, 0, 0.0)
 
 
 def test_a_river_wider_than_the_tolerance_is_not_crossed():
@@ -227,6 +227,19 @@ def write_layer(path, geometries, kind, layer=None):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("gap", "said"), [(0.0, False), (0.00002, True), (0.05, False)])
+def test_gaps_at_borders_are_said_with_the_tolerance_that_closes_them(gap, said):
+    """Polygons that were shrunk have no side in common, and islands that lie far apart are no fault of the drawing."""
+    rings = [square(9 + 0.1 * x, 45 + 0.1 * y, 0.1 - gap)[:4] for x in range(4) for y in range(3)]
+    shapes = [[[np.array(ring)]] for ring in rings]
+    found = adjacency(shapes, True)
+    assert (found.alone > 0) == said
+    if said:
+        assert (found.alone, len(found.pairs)) == (12, 0)
+        closed = adjacency(shapes, True, found.gap)
+        assert (len(closed.pairs), closed.alone) == (17, 0)
+
+
 def test_an_area_without_an_outline_is_told_and_stays(tmp_path):
     """A file of GDAL holds nothing there, GeoJSON a null."""
     write_layer(tmp_path / "map.gpkg", [shapely.box(i, 0, i + 1, 1) for i in range(3)] + [None], "Polygon")
@@ -245,8 +258,28 @@ def test_of_several_layers_the_one_of_polygons_is_read(tmp_path):
     assert found.edges.tolist() == [[0, 1], [1, 2]]
     assert found.said[0] == "of 2 layers of map.gpkg, 'districts' has the polygons"
     write_layer(path, boxes, "Polygon", "counties")
-    with pytest.raises(InputError, match="2 layers of polygons: 'districts', 'counties'; save the one you want as"):
+    with pytest.raises(InputError, match="2 layers of polygons: 'districts', 'counties'; name the one you want"):
         geo.read(path)
+    write_layer(path, [*boxes, shapely.box(3, 0, 4, 1)], "Polygon", "wards")
+    assert len(geo.read(path, layer="wards").ids) == 4
+    with pytest.raises(PolicyError, match="'ward' is not a layer; did you mean 'wards'"):
+        geo.read(path, layer="ward")
+    (tmp_path / "areas.csv").write_text("id,people\n00,9\n01,9\n02,9\n03,9\n")
+    with pytest.raises(PolicyError, match="names a layer of a file of polygons, and no such file is given"):
+        geo.read(tmp_path / "areas.csv", tmp_path / "areas.csv", layer="wards")
+    assert len(geo.read(tmp_path / "areas.csv", shapes=path, layer="wards").shapes) == 4
+
+
+def test_regions_of_a_layer_are_verified_from_the_same_layer(tmp_path):
+    path = tmp_path / "map.gpkg"
+    write_layer(path, [shapely.box(i, 0, i + 1, 1) for i in range(6)], "Polygon", "wards")
+    write_layer(path, [shapely.box(i, 5, i + 2, 6) for i in range(0, 12, 2)], "Polygon", "counties")
+    areas = tmp_path / "areas.csv"
+    areas.write_text("id,people\n" + "".join(f"0{i},{5 + i}\n" for i in range(6)))
+    how = ("--shapes", path, "--layer", "wards", "--weight", "people", "--k", 12, "-o", tmp_path / "r.csv")
+    assert run("regions", areas, *how).returncode == 0
+    done = run("verify", tmp_path / "r.csv", "--original", areas, "--original", path)
+    assert "everything checked holds" in done.stdout
 
 
 def test_a_shapefile_without_its_other_files_names_them(tmp_path):
@@ -276,9 +309,8 @@ def test_systems_that_cannot_be_are_refused(tmp_path):
     assert "taken as a plane" in found.said[0]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
 def test_real_zip_codes_simplified_alone():
-    folder = DATA / "zip_graph_ri"
+    folder = real("zip_graph_ri")
     table, drawn = geo.read(folder / "nodes.csv", folder / "edges.csv"), geo.read(folder / "boundaries.geojson")
     rough = []
     for name in drawn.ids:

@@ -16,9 +16,8 @@ from shoal.judge.file import seal
 from shoal.judge.tables.large import hash_of
 from tests import commands
 from tests.commands import Done
+from tests.data import real
 from tests.regions.test_geography import grid
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def run(*arguments: object) -> Done:
@@ -283,30 +282,8 @@ def test_polygons_alone_and_several_thresholds(folder):
     assert json.loads(done.stdout)["regions"] == 5
 
 
-@pytest.mark.parametrize(
-    ("options", "status", "says"),
-    [
-        (["--weight", "people", "--k", 100], 3, "lower k"),
-        (["--weight", "peple", "--k", 6], 2, "did you mean 'people'"),
-        (["--weight", "people", "--k", 6, "--k", 7], 2, "give one for each"),
-        (["--weight", "people", "--k", 6, "--islands", "sink"], 2, "'join'"),
-        (["--weight", "people", "--k", 6, "--map", "x.html"], 2, "--shapes"),
-        (["--weight", "people", "--k", 6, "--method", "tre"], 2, "did you mean 'tree'"),
-        (["--weight", "people", "--k", 6, "--compare-prefix", 0], 2, "at least 1"),
-        (["--weight", "people", "--k", 6, "--coordinates", "polar"], 2, "'projected'"),
-        (["--weight", "people", "--k", 6, "--levels", "9,"], 2, "no whole numbers"),
-        (["--weight", "people", "--k", 6, "--regions", "2,"], 2, "no whole number"),
-    ],
-)
-def test_refusals(folder, options, status, says):
-    done = run(folder / "nodes.csv", folder / "edges.csv", *options)
-    assert done.returncode == status
-    assert says in done.stderr
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
 def test_rhode_island():
-    place = DATA / "zip_graph_ri"
+    place = real("zip_graph_ri")
     done = run(
         place / "nodes.csv", place / "edges.csv", "--weight", "population", "--k", 20000, "--objective", "count",
         "--seed", 1, "--json",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ import pytest
 from shoal.engines import geography as geo
 from shoal.engines.shapes import center, features, neighbors
 from shoal.errors import InputError, MissingDependencyError, PolicyError
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
+from tests.data import real
 
 
 def square(x, y, side=1):
@@ -219,10 +217,9 @@ def test_a_geodataframe():
     assert geo.from_frame(frame[["geometry"]]).ids == ("0", "1", "2", "3")
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the real data are not beside the project")
 @pytest.mark.parametrize("state", ["ct", "ri"])
 def test_simplified_borders_of_real_zip_codes_are_nearly_those_of_the_table(state):
-    folder = DATA / f"zip_graph_{state}"
+    folder = real(f"zip_graph_{state}")
     table, drawn = geo.read(folder / "nodes.csv", folder / "edges.csv"), geo.read(folder / "boundaries.geojson")
     assert set(table.ids) == set(drawn.ids)
     assert len(named(table) ^ named(drawn)) <= 0.02 * len(table.edges)  # simplified: the shortest borders are lost

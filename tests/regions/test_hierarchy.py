@@ -5,46 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import shoal
 from shoal.problems.regions import hierarchy_rows, nested
 from tests.data import drawn
-from tests.oracles import regions as oracle
 from tests.regions.test_merge import grid_edges
 
 SIDE = 6
 EDGES = grid_edges(SIDE, SIDE)
 IDS = [f"0{6000 + i}" for i in range(SIDE * SIDE)]
-
-
-@given(
-    st.lists(st.integers(0, 9), min_size=SIDE * SIDE, max_size=SIDE * SIDE),
-    st.lists(st.integers(1, 40), min_size=1, max_size=3).map(sorted),
-    st.booleans(),
-)
-@settings(deadline=None, max_examples=20)
-def test_every_level_is_connected_heavy_enough_and_merges_the_one_before(weights, ks, halves):
-    sides = ["west" if i % SIDE < SIDE // 2 else "east" for i in range(SIDE * SIDE)]
-    weights = [w + 40 * (i in (0, SIDE - 1)) for i, w in enumerate(weights)]  # so that both halves reach every k
-    options = {"boundaries": sides} if halves else {}
-    found = nested(EDGES, weights, ks, effort="fast", seed=1, **options)
-    assert found.labels.shape == (SIDE * SIDE, len(ks))
-    for level, k in enumerate(ks):
-        column = found.labels[:, level]
-        for region in np.unique(column):
-            members = np.flatnonzero(column == region).tolist()
-            assert sum(weights[v] for v in members) >= k
-            assert oracle.connected(members, [tuple(e) for e in EDGES.tolist()])
-            assert not halves or len({sides[v] for v in members}) == 1
-            if level:
-                inner = set(found.labels[members, level - 1].tolist())
-                assert all(set(np.flatnonzero(found.labels[:, level - 1] == i)) <= set(members) for i in inner)
-    rows = found.rows(IDS)
-    assert [row[0] for row in rows] == IDS
-    assert {len(row) for row in rows} == {len(ks) + 2}
-    assert {row[-1] for row in rows} == {"*"}
 
 
 def test_areas_left_out_are_starred_from_there_up():

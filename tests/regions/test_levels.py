@@ -289,31 +289,3 @@ def test_water_counts_for_the_maxima_of_every_level():
                 nested(edges, weights, [5, 10], **asked)
             continue
         assert nested(edges, weights, [5, 10], **asked).labels.tolist() == [[0, 0], [1, 0], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (["--levels", "16,12"], "must rise from --k through --levels, not 8, 16, 12"),
-        (["--levels", "8"], "must rise"),
-        (["--levels", "many"], "--levels 'many' holds no whole numbers"),
-        (["--levels", "16", "--levels", "20"], "2 of --levels for 1 of --k"),
-        (["--weight", "cases", "--k", "2", "--levels", "16", "--levels", "4,9"], "give as many for each"),
-        (["--levels", "16", "--regions", "9"], "one number for 2 levels"),
-        (["--levels", "16", "--at-most", "areas=4,9,20"], "3 values for 2 levels"),
-        (["--levels", "16", "--hierarchy", "zip.parquet"], "a hierarchy is written as .csv or .txt"),
-    ],
-)
-def test_refusals_of_the_command(places, monkeypatch, capsys, more, says):
-    status, out, err = run(
-        "regions",
-        places / "areas.csv",
-        places / "pairs.csv",
-        "--weight",
-        "people",
-        "--k",
-        8,
-        *more,
-    )
-    assert status == 2
-    assert says in out + err

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.catalogue import names
 from shoal.problems.regions import merge, search
 from shoal.problems.regions.answer import OTHERS, most_regions
 from shoal.problems.regions.packing import _Master
@@ -93,61 +92,9 @@ def test_exact_compactness_given_the_most_regions(instance, data):
     assert crossing(mine) == min(crossing(regions) for regions in found if len(regions) == most)
 
 
-@st.composite
-def several(draw):
-    """Two thresholds and three sensitive values with an l, all met by the whole."""
-    n, edges, weights, k = draw(graphs(most=7))
-    records = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n).filter(sum))
-    counts = draw(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=n, max_size=n))
-    total = [sum(column) for column in zip(*counts, strict=True)]
-    l = draw(st.integers(1, 3).filter(lambda l: l * max(total) <= sum(total)))
-    columns = [[w, r] for w, r in zip(weights, records, strict=True)]
-    return n, edges, columns, [k, draw(st.integers(1, sum(records)))], counts, l
-
-
-@pytest.mark.parametrize("method", names("regions"))
-@given(several())
-@QUICK
-def test_several_thresholds_and_diversity_hold_in_every_region(method, instance):
-    n, edges, columns, ks, counts, l = instance
-    result = shoal.regions.merge(edges, columns, ks, method, sensitive=counts, l=l, effort="fast", seed=1)
-    check(result, n, edges, columns, ks, counts, l)
-    loads = [
-        [sum(columns[v][0] for v in region) for region in found]
-        for found in oracle.partitions(n, edges, columns, ks, counts, l)
-    ]
-    assert result.largest_bound <= min(map(max, loads))
-    assert result.upper_bound >= max(map(len, loads))
-    assert result.squares_bound <= min(sum(w * w for w in load) for load in loads)
-    if method == "exact":
-        assert result.cost == min(map(max, loads))
-
-
-@given(graphs(most=10), st.data())
-@QUICK
-def test_boundaries_are_never_crossed_and_light_pieces_are_left_out(instance, data):
-    n, edges, weights, k = instance
-    states = data.draw(st.lists(st.sampled_from("AB"), min_size=n, max_size=n))
-    inside = [(a, b) for a, b in edges if states[a] == states[b]]
-    pieces = {tuple(v for v in range(n) if _reach(inside, v) == _reach(inside, u)) for u in range(n)}
-    heavy = {v for piece in pieces if sum(weights[u] for u in piece) >= k for v in piece}
-    if not heavy:
-        with pytest.raises(shoal.InfeasibleError, match="boundaries"):
-            shoal.regions.merge(edges, weights, k, boundaries=states, seed=1)
-        return
-    result = shoal.regions.merge(edges, weights, k, boundaries=states, effort="fast", seed=1)
-    assert set(np.flatnonzero(result.labels >= 0).tolist()) == heavy
-    assert set(result.left_out.tolist()) == set(range(n)) - heavy
-    check(result, n, inside, [[w] for w in weights], [k])
-
-
-def _reach(edges, start):
-    seen = {start}
-    while True:
-        more = {y for a, b in edges for x, y in ((a, b), (b, a)) if x in seen} - seen
-        if not more:
-            return frozenset(seen)
-        seen |= more
+def test_boundaries_between_areas_that_are_too_light_alone_leave_no_region():
+    with pytest.raises(shoal.InfeasibleError, match="boundaries"):
+        shoal.regions.merge([(0, 1), (1, 2)], [2, 2, 2], 4, boundaries=["A", "B", "A"], seed=1)
 
 
 def test_a_light_component_joins_the_nearest_one_across_the_date_line():

@@ -78,6 +78,23 @@ def test_a_newcomer_of_the_same_value_takes_the_seat_of_who_left(tmp_path):
     assert (part.made_up, part.rows, part.loss["stars"]) == (0, 6, 0)
 
 
+def test_who_moves_stands_among_those_whom_they_are_like_now(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    moved: list[Row] = [*MONTH[:4], ("e", "30", "1", "flu"), ("g", "30", "1", "gout")]
+    part = series.add(frame(moved), person="id")
+    assert (part.made_up, part.rows, part.loss["stars"]) == (0, 6, 0)
+    assert series.verify().holds
+
+
+def test_two_who_were_left_alone_in_different_classes_stand_together(tmp_path):
+    series = start(tmp_path)
+    series.add(frame(MONTH), person="id")
+    part = series.add(frame([MONTH[0], MONTH[2], MONTH[3], ("f", "30", "1", "gout")]), person="id")
+    assert (part.made_up, part.rows, part.loss["stars"]) == (0, 4, 0)
+    assert series.verify().holds
+
+
 def test_a_made_up_row_stands_where_nobody_comes_and_is_counted(tmp_path):
     series = start(tmp_path)
     series.add(frame(MONTH), person="id")

@@ -10,6 +10,7 @@ import pytest
 import shoal
 from shoal.publishing.series_folder import open_series
 from tests.commands import run
+from tests.data import handed
 from tests.series.common import policy
 
 Q = ["age", "zip"]
@@ -28,17 +29,7 @@ def cases(month: int, count: int = 60) -> pl.DataFrame:
     )
 
 
-def handed(kind: str, table: pl.DataFrame, tmp_path: Any) -> tuple[Any, dict[str, Any]]:
-    if kind == "frame":
-        return table, {}
-    if kind == "relation":
-        return pytest.importorskip("duckdb").connect().from_arrow(table.to_arrow()), {}
-    path = tmp_path / f"table.{kind.split()[-1]}"
-    table.write_csv(path) if path.suffix == ".csv" else table.write_parquet(path)
-    return path, {"engine": "duckdb", "memory": "1GB"} if kind.startswith("duckdb") else {}
-
-
-KINDS = ["frame", "csv", "duckdb csv", "duckdb parquet", "relation"]
+KINDS = ["polars", "csv", "csv in duckdb", "parquet in duckdb", "duckdb"]
 
 
 @pytest.mark.parametrize("kind", KINDS[2:])
@@ -46,17 +37,17 @@ def test_an_engine_gives_the_parts_that_a_frame_gives(kind, tmp_path):
     pytest.importorskip("duckdb")
     asked = policy(insensitive="note", seed=3)
     shown = {}
-    for own in ("frame", kind):
+    for own in ("polars", kind):
         series = shoal.Series.start(tmp_path / own, asked)
         for month in (1, 2):
-            data, settings = handed(own, cases(month), tmp_path)
+            data, settings = handed(cases(month), own, tmp_path)
             assert series.add(data, person="id", **settings).rows == 60
         assert series.verify().holds, series.verify()
         tables = [pl.read_csv(tmp_path / own / f"000{i}" / "release.csv", infer_schema=False) for i in (1, 2)]
         shown[own] = [sorted(t.select(*Q, "ill").rows(), key=str) for t in tables]
         assert tables[0].columns == ["age", "zip", "ill", "note"]
         _everybody_is_where_the_ledger_says(series, tables)
-    assert shown["frame"] == shown[kind]
+    assert shown["polars"] == shown[kind]
 
 
 def _everybody_is_where_the_ledger_says(series: shoal.Series, tables: list[pl.DataFrame]) -> None:
@@ -76,7 +67,7 @@ def test_an_engine_refuses_whom_a_frame_refuses(kind, tmp_path):
     series = shoal.Series.start(tmp_path / "s", policy(insensitive="note"))
 
     def add(table: pl.DataFrame, **more: Any) -> Any:
-        data, settings = handed(kind, table, tmp_path)
+        data, settings = handed(table, kind, tmp_path)
         return series.add(data, **({"person": "id"} | settings | more))
 
     with pytest.raises(shoal.InputError, match="2 rows are a second row of a person"):
@@ -100,14 +91,14 @@ def test_an_engine_refuses_whom_a_frame_refuses(kind, tmp_path):
 def test_rows_wait_in_every_engine(kind, tmp_path):
     series = shoal.Series.start(tmp_path / "s", policy(insensitive="note"), wait=1, wait_above=0.4)
     odd = cases(5, 2).with_columns(age=pl.lit("99"), zip=pl.Series(["8", "9"]))
-    data, settings = handed(kind, pl.concat([cases(1), odd]), tmp_path)
+    data, settings = handed(pl.concat([cases(1), odd]), kind, tmp_path)
     part = series.add(data, person="id", **settings)
     assert part.waiting >= 2
     assert part.rows + part.waiting == 62
-    data, settings = handed(kind, pl.concat([cases(1), odd, cases(2)]), tmp_path)
+    data, settings = handed(pl.concat([cases(1), odd, cases(2)]), kind, tmp_path)
     with pytest.raises(shoal.InputError, match="people of this table are in an earlier part"):
         series.add(data, person="id", **settings)
-    data, settings = handed(kind, cases(2), tmp_path)
+    data, settings = handed(cases(2), kind, tmp_path)
     with pytest.raises(shoal.InputError, match="of an earlier table wait for this part"):
         series.add(data, person="id", **settings)
     assert series.add(data, person="id", without_waiting=True, **settings).rows > 0

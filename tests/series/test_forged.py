@@ -12,11 +12,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import shoal
-from shoal.judge.file import seal
-from tests.series.common import people, policy
+from shoal.judge.series import _waited, judge_series
+from shoal.publishing.series_folder import Keyed
+from tests.kept import forge
+from tests.series.common import frame, people, policy
 
 PARTS = 4
 MODES = ["increment", "again", "views"]
@@ -48,13 +51,6 @@ def part(place: Path, number: int) -> Path:
     return place / f"{number:04d}"
 
 
-def resealed(path: Path, change: Callable[[dict], object]) -> None:
-    content = json.loads(path.read_text())
-    change(content)
-    content["seal"] = seal({k: v for k, v in content.items() if k != "seal"})
-    path.write_text(json.dumps(content))
-
-
 def reorder(place: Path, order: tuple[int, ...]) -> None:
     for number in range(1, PARTS + 1):
         part(place, number).rename(place / f"x{number}")
@@ -66,7 +62,7 @@ def renumbered(place: Path, order: tuple[int, ...]) -> None:
     """Reordered by somebody who writes the numbers anew and seals the certificates again."""
     reorder(place, order)
     for number in range(1, PARTS + 1):
-        resealed(part(place, number) / "release.certificate.json", lambda c, n=number: c["series"].update(number=n))
+        forge(part(place, number) / "release.certificate.json", lambda c, n=number: c["series"].update(number=n))
 
 
 def repeat(place: Path, number: int, to: int) -> None:
@@ -75,7 +71,7 @@ def repeat(place: Path, number: int, to: int) -> None:
 
 
 def changed(place: Path, number: int, change: Callable[[dict], object]) -> None:
-    resealed(part(place, number) / "release.certificate.json", change)
+    forge(part(place, number) / "release.certificate.json", change)
 
 
 def taken_from(other: Path, place: Path, number: int) -> None:
@@ -94,6 +90,8 @@ FORGERIES: dict[str, Callable[[Path, Path], object]] = {
     **{f"order {o}, sealed again": lambda p, _, o=o: renumbered(p, o)
        for o in itertools.permutations(range(1, PARTS + 1)) if o != (1, 2, 3, 4)},
     **{f"part {n} left out": lambda p, _, n=n: shutil.rmtree(part(p, n)) for n in range(1, PARTS)},
+    "part 2 left out and the gap closed": lambda p, _: [
+        shutil.rmtree(part(p, 2)), *(part(p, n).rename(part(p, n - 1)) for n in range(3, PARTS + 1))],
     **{f"part {n} also as {to}": lambda p, _, n=n, to=to: repeat(p, n, to)
        for n in range(1, PARTS + 1) for to in range(1, PARTS + 2) if n != to},
     **{f"part {n} of another series": lambda p, o, n=n: taken_from(o, p, n) for n in range(1, PARTS + 1)},
@@ -104,8 +102,8 @@ FORGERIES: dict[str, Callable[[Path, Path], object]] = {
        for n in range(1, PARTS + 1)},
     **{f"part {n} with another promise": lambda p, _, n=n: changed(p, n, lambda c: c["policy"].update(privacy=[]))
        for n in range(1, PARTS + 1)},
-    "another request": lambda p, _: resealed(p / "series.json", lambda c: c["policy"]["privacy"][0].update(k=1)),
-    "another mode": lambda p, _: resealed(
+    "another request": lambda p, _: forge(p / "series.json", lambda c: c["policy"]["privacy"][0].update(k=1)),
+    "another mode": lambda p, _: forge(
         p / "series.json", lambda c: c.update(mode="again" if c["mode"] != "again" else "increment")),
     "another series.json": lambda p, o: shutil.copy(o / "series.json", p / "series.json"),
     "all but series.json": lambda p, o: [taken_from(o, p, n) for n in range(1, PARTS + 1)],
@@ -115,10 +113,10 @@ FORGERIES: dict[str, Callable[[Path, Path], object]] = {
 def test_no_forgery_verifies(sound, stranger, tmp_path):
     """One test for all of them: a series is made once, copied for each."""
     passed = []
-    for i, (name, forge) in enumerate(FORGERIES.items()):
+    for i, (name, harm) in enumerate(FORGERIES.items()):
         place = tmp_path / str(i)
         shutil.copytree(sound, place, ignore=shutil.ignore_patterns("private"))
-        forge(place, stranger)
+        harm(place, stranger)
         if shoal.Series.verify_folder(place).holds:
             passed.append(name)
         shutil.rmtree(place)
@@ -128,12 +126,12 @@ def test_no_forgery_verifies(sound, stranger, tmp_path):
 
 
 def test_the_owner_sees_what_a_receiver_cannot(sound, tmp_path):
-    for name, forge in {
+    for name, harm in {
         "last part left out": lambda p: shutil.rmtree(part(p, PARTS)),
         "last part sealed again": lambda p: changed(p, PARTS, lambda c: c.update(made_at="2001-01-01")),
     }.items():
         shutil.copytree(sound, tmp_path / name)
-        forge(tmp_path / name)
+        harm(tmp_path / name)
         with pytest.raises(shoal.VerificationError):
             shoal.Series(tmp_path / name)
 
@@ -164,3 +162,30 @@ def test_an_older_or_another_ledger_is_refused(sound, stranger, tmp_path):
         shutil.copytree(private / f"ledger-{number:04d}", place / "private" / last)
         with pytest.raises(shoal.VerificationError):
             shoal.Series(place)
+
+
+@pytest.mark.parametrize("mode", ["increment", "again"])
+def test_the_judge_counts_how_long_people_wait(mode, tmp_path):
+    """The ledger of a part says otherwise, and is sealed again by whoever has the key."""
+    place = tmp_path / "s"
+    series = shoal.Series.start(place, policy(), mode=mode, wait=2, wait_above=0.3)
+    series.add(people(1, 16), person="id")
+    late = frame([("g", "70", "7", "a"), ("h", "80", "8", "b")])
+    table = pl.concat([people(2 if mode == "increment" else 1, 16), late])
+    series.add(table, person="id")
+    keyed = Keyed((place / "private" / "key").read_bytes())
+    path = place / "private" / "ledger-0002" / "ledger.json"
+    sound = json.loads(path.read_text())
+    who = keyed.one("person", ["g"])
+    assert (sound["waiting"][who], series.verify().holds) == (1, True)
+    shown = pl.read_parquet(path.with_name("persons.parquet"))["person"][0]
+    for waiting in ({who: 2}, {who: 0}, {who: 1, shown: 1}):
+        forged = sound | {"waiting": waiting}
+        path.write_text(json.dumps(forged | {"mac": keyed.mac(forged)}))
+        odd = {f.check for f in judge_series(place, policy().privacy, 2) if not f.holds}
+        assert odd == {"persons"}, waiting
+    path.write_text(json.dumps(sound))
+    about = json.loads((place / "series.json").read_text())
+    assert _waited({who: 1}, {who: 2}, None, pl.DataFrame({"person": [shown]}), about | {"mode": "increment"}) is None
+    late_too = _waited({who: 2}, {who: 3}, None, pl.DataFrame({"person": [shown]}), about)
+    assert late_too == "somebody waits for more than 2 parts"

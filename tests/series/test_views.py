@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.judge.file import seal
 from tests.commands import run
 from tests.series.common import frame, people, policy, seen
 
@@ -56,15 +55,6 @@ def test_a_receiver_checks_the_views_without_the_ledger(place, tmp_path):
     found = shoal.Series.verify_folder(tmp_path / "received")
     assert found.holds, found
     assert "views" in {f.check for f in found.findings}
-
-
-def resealed(path, change) -> None:
-    """A certificate as a forger would write it: changed, and sealed again."""
-    content = json.loads(path.read_text())
-    change(content)
-    content.pop("seal")
-    content["seal"] = seal(content)
-    path.write_text(json.dumps(content))
 
 
 def test_the_judge_sees_a_view_of_another_partition(place, tmp_path):

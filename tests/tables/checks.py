@@ -18,13 +18,7 @@ from tests.oracles.tables import eligible
 
 def all_eligible(histogram: Histogram, need: Requirement, partition: Partition) -> bool:
     """Row by row: every group meets the requirement, and every row has one group."""
-    partition.check(histogram)
-    for g in range(partition.groups):
-        here = partition.group == g
-        rows = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
-        if not eligible([tuple(r) for r in rows], need.k, need.frequency, need.distinct):
-            return False
-    return True
+    return all(eligible(rows, need.k, need.frequency, need.distinct) for rows in oracle.held(histogram, partition))
 
 
 def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:

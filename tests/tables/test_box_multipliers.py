@@ -1,4 +1,7 @@
-"""Column generation over boxes: every violated group is found, and no bound is above the least loss."""
+"""Column generation over boxes, also where different values are asked: every violated group is found, no bound lies.
+
+A bound is never above the least loss, whatever the multipliers.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,168 @@ from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task
 from shoal.problems.tables.bounds import bounds, boxes
-from shoal.problems.tables.bounds import boxes as box_multipliers
-from tests.oracles.tables import least_loss, least_total, row_loss
+from shoal.problems.tables.groups import least_rows
+from tests.oracles.tables import eligible, least_loss, least_total, row_loss
 from tests.tables.drawn import KINDS, TREE, tasks
+
+
+def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...]) -> float:
+    """What a box of these rows loses at least once it holds the values asked, one further row at a time."""
+    quasi, value = task.histogram.quasi[p.order], p.cells.value
+    rows = [tuple(map(int, quasi[c])) for c in some]
+    held = {int(value[c]) for c in some}
+    missing = p.cells.distinct - len(held)
+    beside: dict[int, float] = {}
+    for c in range(value.size):
+        if int(value[c]) not in held:
+            with_it = row_loss(task.recoding, [*rows, tuple(map(int, quasi[c]))])
+            beside[int(value[c])] = min(beside.get(int(value[c]), np.inf), with_it)
+    if missing > len(beside):
+        return np.inf
+    return max([row_loss(task.recoding, rows), *sorted(beside.values())[: max(missing, 0)]])
+
+
+def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
+    """By how much the worst group of K rows exceeds K times its loss, for each anchor; every group is looked at."""
+    group, count = p.cells.group, p.cells.count
+    place = np.empty(at.size, int)
+    place[np.argsort(-at, kind="stable")] = np.arange(at.size)
+    worst = np.zeros(at.size)
+    for some in set(combinations(np.repeat(np.arange(at.size), count), group)):
+        if np.bincount(p.cells.value[list(some)]).max() > p.cells.alike:
+            continue
+        first = min(some, key=lambda c: place[c])
+        worst[first] = max(worst[first], float(at[list(some)].sum()) - group * completed(task, p, some))
+    return worst
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    task=tasks(most=8, sensitive=(0, 1, 2), least=3),
+    values=strategies.lists(strategies.floats(-0.5, 2.5), min_size=8, max_size=8),
+    nodes=strategies.sampled_from((0, 1, 3, 2000)),
+    few=strategies.sampled_from((1, boxes.FEW)),
+)
+def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "FEW", few)  # cells from which on they lie around several centers
+        p = boxes.Pairs.of(task)
+    if p.cells.group < 2:
+        return
+    at = np.array(values[: task.histogram.cells])
+    expected = anchored(task, p, at)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "NODES", nodes)
+        excess, found, groups, _ = boxes._sweep(p, at, None)
+    assert (excess >= expected - 1e-9).all()  # also where the nodes ran out
+    if nodes == 2000:
+        np.testing.assert_allclose(excess, expected, atol=1e-9)
+    for cell in np.flatnonzero(found > 0):
+        over = float(at[groups[cell]].sum()) - p.cells.group * completed(task, p, tuple(groups[cell]))
+        assert over == pytest.approx(found[cell], abs=1e-9)
+        assert (np.bincount(groups[cell], minlength=at.size) <= p.cells.count).all()
+        assert np.bincount(p.cells.value[groups[cell]]).max() <= p.cells.alike
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_rows_passed_over_hide_no_group(seed):
+    """Groups of four and five rows: a row passed over that the box holds later is in a group at least as violated.
+
+    Where a value may recur only so often, a row passed over may be one too many of its value in the place of another.
+    """
+    random = np.random.default_rng(seed)
+    alike, n, d = bool(seed % 2), int(random.integers(7, 11)), int(random.integers(1, 4))
+    held = random.permutation(np.arange(n) * 2 // n) if alike else np.zeros((n, 0), np.int64)
+    table = replace(Histogram.from_rows(random.integers(0, 4, (n, d)), held), quasi_sizes=(4,) * d)
+    names = random.choice(["set", "range", "tree", "heavy"], d)
+    need = Requirement(int(random.integers(4, 6)), (2,) * alike, (1,) * alike)
+    p = boxes.Pairs.of(task := Task(table, need, Recoding(tuple(KINDS[x]() for x in names), "ncp")))
+    at = random.uniform(0.0, 2.0, table.cells)
+    assert p.cells.alike < p.cells.group or not alike
+    expected = anchored(task, p, at)
+    for nodes in (0, 5, boxes.NODES):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boxes, "NODES", nodes)
+            excess = boxes._sweep(p, at, None)[0]
+        assert (excess >= expected - 1e-9).all()
+    np.testing.assert_allclose(excess, expected, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=200)
+@given(task=tasks(most=8, sensitive=(1, 2), least=3))
+def test_the_least_group_has_as_many_rows_as_shares_ask(task):
+    held, need = np.repeat(task.histogram.sensitive, task.histogram.count, axis=0), task.requirement
+    sizes = [
+        n
+        for n in range(1, len(held) + 1)
+        for some in combinations(range(len(held)), n)
+        if eligible([tuple(row) for row in held[list(some)].tolist()], need.k, need.frequency, need.distinct)
+    ]
+    assert need.smallest <= least_rows(task.histogram, need) <= min(sizes)
+    if need.frequency[1:] in ((), (1,)) and max(need.distinct) == 1:  # one condition alone decides
+        assert least_rows(task.histogram, need) == min(sizes)
+
+
+def test_five_rows_of_four_values_cannot_keep_to_thirds():
+    table = Histogram.from_rows(np.zeros((12, 1), np.int64), np.arange(12)[:, None] % 4)
+    assert least_rows(table, Requirement(5, (3,), (1,))) == 6
+    assert least_rows(table, Requirement(5, (4,), (1,))) == 8
+    assert least_rows(table, Requirement(5, (2,), (1,))) == 5
+
+
+def test_scarce_rows_are_paid_for_where_a_value_may_have_half_of_a_group():
+    """In both places one value is scarce, so most rows must find a group in the other place.
+
+    With prices of 0 and more, a scarce row counts for every row that asks for it, and less than half is proved.
+    """
+    place, value = np.repeat([0, 1], 5), np.array([0, 0, 0, 0, 1, 0, 1, 1, 1, 1])
+    table = Histogram.from_rows(np.stack([place, np.array([0, 0, 1, 1, 0, 1, 0, 0, 1, 1])], axis=1), value[:, None])
+    recoding = Recoding((Levels.stars(2), Levels.tree(np.array([[0, 1], [0, 0]]), weight=0.1)), "ncp")
+    task = Task(table, Requirement(2, (2,), (1,)), recoding)
+    p = boxes.Pairs.of(task)
+    proved = boxes.raised(p, (boxes.neighbors(task, None) - p.alone)[p.order], 60, None)
+    best = least_loss(table, task.requirement, recoding)
+    assert proved is not None
+    assert 0.9 * best <= float(p.cells.count @ proved[0]) <= best + 1e-9
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    task=tasks(most=9, kinds=("set", "range", "tree"), sensitive=(0, 1, 2), least=4),
+    values=strategies.lists(strategies.floats(-0.5, 2.5), min_size=9, max_size=9),
+    sweeps=strategies.integers(1, 4),
+    reach=strategies.floats(0.01, 4.0),
+    nodes=strategies.sampled_from((0, 2, boxes.NODES)),
+)
+def test_what_is_proved_is_never_above_the_least_loss(task, values, sweeps, reach, nodes):
+    p = boxes.Pairs.of(task)
+    if p.cells.group < 2:
+        return
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    near = (boxes.neighbors(task, None) - p.alone)[p.order]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "REACH", reach)
+        patch.setattr(boxes, "NODES", nodes)
+        found = boxes.raised(p, near, sweeps, None)
+    if found is not None:
+        assert float(p.cells.count @ near) < float(p.cells.count @ found[0]) <= best + 1e-9
+    at = np.array(values[: task.histogram.cells])  # and whatever the multipliers
+    excess, *_ = boxes._sweep(p, at, None)
+    assert float(p.cells.count @ (at - excess)) <= best + 1e-9
+
+
+def test_scarce_values_are_proved_where_raised_prices_are_far():
+    """One value in eight is rare: what a group of common rows lacks is far away."""
+    drawn = np.random.default_rng(5)
+    rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
+    rare = (drawn.random(120) < 0.12).astype(int)
+    table = Histogram.from_rows(rows, rare)
+    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
+    task = Task(table, Requirement(3, (1,), (2,)), recoding, Effort("thorough"))
+    found = bounds.lower_bounds(task).values
+    raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
+    assert found["columns of boxes"] > 1.05 * bounds.total(task, raised)
+
 
 STEP, POSITION = 5.0, np.array([0.0, 2.0, 10.0, 13.0])
 
@@ -37,96 +199,6 @@ def loss_on_a_grid(values: list[int]) -> float:
     """From the definition: the ends around the least and the greatest, over the span, 1 at most."""
     least, most = POSITION[min(values)], POSITION[max(values)]
     return float(min((ceil(most / STEP) - floor(least / STEP)) * STEP / (POSITION[-1] - POSITION[0]), 1.0))
-
-
-def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
-    """By how much the worst group of K rows exceeds K times its loss, for each anchor; every group is looked at."""
-    h, group = task.histogram, task.requirement.smallest
-    place = np.empty(h.cells, int)
-    place[np.argsort(-at, kind="stable")] = np.arange(h.cells)
-    worst = np.zeros(h.cells)
-    for some in set(combinations(np.repeat(np.arange(h.cells), h.count), group)):
-        first = min(some, key=lambda c: place[c])
-        rows = [tuple(map(int, h.quasi[p.order[c]])) for c in some]
-        over = float(at[list(some)].sum()) - group * row_loss(task.recoding, rows)
-        worst[first] = max(worst[first], over)
-    return worst
-
-
-@settings(deadline=None, max_examples=150)
-@given(
-    task=tasks(most=8, sensitive=(0,), least=2),
-    values=strategies.lists(strategies.floats(0.0, 2.5), min_size=8, max_size=8),
-    nodes=strategies.sampled_from((0, 1, 3, 2000)),
-    few=strategies.sampled_from((1, boxes.FEW)),
-)
-def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
-    if task.requirement.smallest < 2:
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes, "FEW", few)  # cells from which on they lie around several centers
-        p = boxes.Pairs.of(task)
-    at = np.array(values[: task.histogram.cells])
-    ordered = Task(
-        Histogram(
-            task.histogram.quasi, task.histogram.sensitive, p.cells.count, task.histogram.quasi_names,
-            task.histogram.sensitive_names, task.histogram.quasi_sizes, task.histogram.sensitive_sizes,
-        ),
-        task.requirement, task.recoding, task.effort,
-    )  # fmt: skip
-    expected = anchored(ordered, p, at)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(box_multipliers, "NODES", nodes)
-        excess, found, groups, _ = box_multipliers._sweep(p, at, None)
-    assert (excess >= expected - 1e-9).all()  # also where the nodes ran out
-    if nodes == 2000:
-        np.testing.assert_allclose(excess, expected, atol=1e-9)
-    for cell in np.flatnonzero(found > 0):
-        rows = [tuple(map(int, task.histogram.quasi[p.order[c]])) for c in groups[cell]]
-        over = float(at[groups[cell]].sum()) - len(rows) * row_loss(task.recoding, rows)
-        assert over == pytest.approx(found[cell], abs=1e-9)
-        assert (np.bincount(groups[cell], minlength=at.size) <= p.cells.count).all()
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_rows_passed_over_hide_no_group(seed):
-    """Groups of four and five rows: a row passed over that the box holds later is in a group at least as violated."""
-    random = np.random.default_rng(seed)
-    n, d = int(random.integers(7, 11)), int(random.integers(1, 4))
-    rows = random.integers(0, 4, (n, d))
-    names = random.choice(["set", "range", "tree", "heavy"], d)
-    table = replace(Histogram.from_rows(rows), quasi_sizes=(4,) * d)
-    task = Task(table, Requirement(int(random.integers(4, 6))), Recoding(tuple(KINDS[x]() for x in names), "ncp"))
-    p = boxes.Pairs.of(task)
-    at = random.uniform(0.0, 2.0, table.cells)
-    expected = anchored(replace(task, histogram=replace(table, count=p.cells.count)), p, at)
-    for nodes in (0, 5, boxes.NODES):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(boxes, "NODES", nodes)
-            excess = boxes._sweep(p, at, None)[0]
-        assert (excess >= expected - 1e-9).all()
-    np.testing.assert_allclose(excess, expected, atol=1e-9)
-
-
-@settings(deadline=None, max_examples=120)
-@given(
-    task=tasks(most=9, kinds=("set", "range", "tree"), sensitive=(0,), least=4),
-    sweeps=strategies.integers(1, 4),
-    reach=strategies.floats(0.01, 4.0),
-    nodes=strategies.sampled_from((0, 2, boxes.NODES)),
-)
-def test_what_is_proved_is_never_above_the_least_loss(task, sweeps, reach, nodes):
-    p = boxes.Pairs.of(task)
-    if p.cells.group < 2:
-        return
-    best = least_loss(task.histogram, task.requirement, task.recoding)
-    near = (boxes.neighbors(task, None) - p.alone)[p.order]  # feasible: each row's own loss at least
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes, "REACH", reach)
-        patch.setattr(boxes, "NODES", nodes)
-        found = box_multipliers.raised(p, near, sweeps, None)
-    if found is not None:
-        assert float(p.cells.count @ near) < float(p.cells.count @ found[0]) <= best + 1e-9
 
 
 @settings(deadline=None, max_examples=60)
@@ -151,7 +223,7 @@ def test_no_bound_is_above_the_least_loss_where_a_grid_costs_some_codes_more(row
         return len(group) * (loss_on_a_grid([a for a, _ in here]) + beside)
 
     best = least_total(len(rows), price)
-    for name, prices in box_multipliers.without_lattice(task, "thorough", None).items():
+    for name, prices in boxes.without_lattice(task, "thorough", None).items():
         assert float(prices @ table.count) <= best + 1e-9, name
     for value in bounds.lower_bounds(task).values.values():
         assert value * len(rows) * 2 <= best + 1e-6
@@ -175,6 +247,6 @@ def test_the_program_over_boxes_is_proved_where_raised_prices_are_far():
     table = Histogram.from_rows(rows)
     recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
     task = Task(table, Requirement(3), recoding, Effort("thorough"))
-    found = box_multipliers.without_lattice(task, "thorough", None)
+    found = boxes.without_lattice(task, "thorough", None)
     raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
     assert float(found["columns of boxes"] @ table.count) > 1.05 * float(raised @ table.count)

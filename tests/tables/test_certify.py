@@ -19,7 +19,7 @@ from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import bound, good_groups, least_steps
 from shoal.problems.tables.losses import bound_raised_to_step
 from shoal.problems.tables.three_phase import residue
-from tests.oracles.tables import eligible
+from tests.oracles.tables import eligible, held, in_unit, partitions, row_loss
 from tests.tables.checks import columns_of, forms, least_loss, tables
 
 
@@ -50,10 +50,7 @@ def test_good_groups_row_by_row(histogram, k, f, data):
     label = np.unique(label, return_inverse=True)[1]
     found = good_groups(histogram, need, np.arange(histogram.cells), label)
     partition = Partition.of(np.arange(histogram.cells), label, histogram.count)
-    for g in range(partition.groups):
-        here = partition.group == g
-        rows = np.repeat(histogram.sensitive[partition.cell[here]], partition.count[here], axis=0)
-        assert found[g] == eligible([tuple(r) for r in rows], k, f, (2, 1))
+    assert found.tolist() == [eligible(rows, k, f, (2, 1)) for rows in held(histogram, partition)]
 
 
 @pytest.mark.parametrize("method", ["hilbert", "three_phase_hilbert", "mondrian", "top_down"])
@@ -73,19 +70,9 @@ def test_methods_without_a_bound_of_their_own_state_the_best_there_is(method):
 
 def every_cost(task: Task) -> list[float]:
     """What the partitions of a table's rows cost, each cost once."""
-    cells = np.repeat(np.arange(task.histogram.cells), task.histogram.count)
-    found: list[float] = []
-
-    def deal(groups: list[int]) -> None:
-        if len(groups) < cells.size:
-            for g in range(max(groups, default=-1) + 2):
-                deal([*groups, g])
-            return
-        found.append(
-            float(task.recoding.cost(task.histogram, Partition.of(cells, np.array(groups), np.ones(cells.size))))
-        )
-
-    deal([])
+    rows = [tuple(map(int, row)) for row in np.repeat(task.histogram.quasi, task.histogram.count, axis=0)]
+    lost = lambda group: len(group) * row_loss(task.recoding, [rows[i] for i in group])  # noqa: E731
+    found = [in_unit(sum(map(lost, p)), task.histogram, task.recoding) for p in partitions(len(rows))]
     costs = np.sort(found)
     return costs[np.append(True, np.diff(costs) > 1e-12)].tolist()
 

@@ -22,8 +22,9 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
 from shoal.problems.tables.methods.kernelize import distribute, kernelize
 from shoal.problems.tables.three_phase import in_stars, stars_from_tuples
-from tests.oracles.exact import divide_and_conquer, recodings, rows_of
+from tests.oracles import tables as oracle
 from tests.oracles.exact import partitions as every_partition
+from tests.oracles.exact import recodings, rows_of
 
 
 @settings(deadline=None, max_examples=15)
@@ -34,13 +35,6 @@ def test_halving_against_the_other_exact_method(rows, k):
     assert found.certificate.optimal
     assert found.certificate.cost == group(histogram, KAnonymity(k), "optimal", seed=0).certificate.cost
     assert found.certificate.details["stopped"] is None
-
-
-def test_the_oracle_by_halves_agrees():
-    rows = [tuple(r) for r in np.random.default_rng(3).integers(0, 2, (9, 4)).tolist()]
-    assert group(Histogram.from_rows(np.array(rows)), KAnonymity(3), "halving").certificate.cost == divide_and_conquer(
-        rows, 3
-    )
 
 
 def test_out_of_time_it_keeps_a_bound(ticking):
@@ -75,7 +69,7 @@ def test_an_optimum_of_the_kernel_is_carried_back(data, k, many, stars):
         whole.partition.check(histogram)
         assert (whole.partition.sizes >= k).all()
         best = group(histogram, KAnonymity(k), "optimal", recoding=recoding, seed=0).certificate
-        assert whole.certificate.cost == pytest.approx(recoding.cost(histogram, whole.partition))
+        assert whole.certificate.cost == pytest.approx(oracle.loss_of(histogram, recoding, whole.partition))
         assert whole.certificate.lower_bound <= best.cost + 1e-12
         if inner.certificate.optimal:
             assert whole.certificate.optimal
@@ -140,7 +134,7 @@ def test_fewest_tuples_are_within_d_times_the_fewest_stars(rows, seed):
     found = stars_from_tuples(task, group(histogram, need, "three_phase", seed=0))
     assert found.certificate.unit == "stars"
     assert found.certificate.lower_bound <= least <= found.certificate.cost
-    assert found.certificate.cost == Recoding.stars(histogram).cost(histogram, found.partition)
+    assert found.certificate.cost == oracle.loss_of(histogram, Recoding.stars(histogram), found.partition)
     promise = found.certificate.guarantee
     assert found.certificate.cost <= promise.factor * least + (promise.additive or 0)
     assert found.certificate.details["suppressed tuples"] >= fewest
@@ -171,23 +165,6 @@ def table(counts: dict[tuple[int, ...], int]) -> Histogram:
     return Histogram.from_rows(np.array([row for row, count in counts.items() for _ in range(count)]))
 
 
-def optimum(histogram, k, recoding=None):
-    """By the vector program alone, which knows nothing of kernels."""
-    from shoal.model.privacy import Requirement
-    from shoal.model.task import Task
-    from shoal.problems.tables.exact import optimal
-    from shoal.problems.tables.exact.pattern_model import row_classes_of
-    from shoal.problems.tables.losses import Costs
-    from shoal.problems.tables.methods.pattern_cover import whole_cost
-
-    recoding = recoding or Recoding.stars(histogram)
-    need = Requirement(k)
-    costs = Costs.of(histogram, recoding)
-    found = optimal.by_vectors(histogram, need, costs, row_classes_of(histogram, need), 1e9, 2**60)
-    assert found is not None
-    return whole_cost(costs, Task(histogram, need, recoding), found)
-
-
 @settings(deadline=None, max_examples=80)
 @given(
     data=st.data(),
@@ -201,10 +178,11 @@ def test_the_kernel_keeps_the_optimum(data, k, counts, many):
     if histogram.rows < k:
         return
     recoding = data.draw(recodings(histogram.quasi_sizes, ("stars", "tree")))
+    least = oracle.least_loss_of_many(histogram, k, recoding)
     for threshold in ("linear", "paper"):
         kernel = kernelize(histogram, k, recoding, threshold=threshold)
         assert (kernel.emitted % k == 0).all()
-        assert optimum(histogram, k, recoding) == optimum(kernel.histogram, k, recoding)
+        assert oracle.least_loss_of_many(kernel.histogram, k, recoding) == pytest.approx(least)
         types = np.bincount(kernel.histogram.types[0], weights=kernel.histogram.count)
         left = kernel.threshold[np.unique(histogram.types[0][kernel.cell])]
         assert (types <= left).all()
@@ -230,7 +208,7 @@ def test_emitted_groups_are_replayed_into_the_release():
     whole = kernel.replay(inner.partition)
     whole.check(histogram)
     assert (whole.sizes >= 3).all()
-    assert Recoding.stars(histogram).cost(histogram, whole) == inner.certificate.cost
+    assert oracle.loss_of(histogram, Recoding.stars(histogram), whole) == inner.certificate.cost
 
 
 def test_cells_that_differ_only_in_sensitive_values_share_their_type():

@@ -15,6 +15,7 @@ from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.methods.hilbert import along_queues, best_cut, curves, hilbert_order, with_pool
 from shoal.problems.tables.three_phase import residue
+from tests.oracles.tables import loss_of
 from tests.tables.checks import all_eligible, columns_of, forms, tables
 
 
@@ -58,13 +59,13 @@ def test_k_anonymity_is_the_best_cut_of_the_order(histogram, form, k):
         return
     recoding = columns_of(form, histogram.quasi_sizes)
     order = np.arange(histogram.cells)
-    found = recoding.cost(histogram, best_cut(histogram, recoding, k, order))
+    found = loss_of(histogram, recoding, best_cut(histogram, recoding, k, order))
     rows = np.repeat(order, histogram.count)
     best = None
     for cuts in product([0, 1], repeat=rows.size - 1):
         label = np.concatenate([[0], np.cumsum(cuts)]).astype(int)
         if np.bincount(label).min() >= k:
-            cost = recoding.cost(histogram, Partition.of(rows, label, np.ones(rows.size, int)))
+            cost = loss_of(histogram, recoding, Partition.of(rows, label, np.ones(rows.size, int)))
             best = cost if best is None else min(best, cost)
     assert found == pytest.approx(best)
 
@@ -81,7 +82,7 @@ def test_three_phase_hilbert_suppresses_no_more_tuples_and_stars_less_than_three
     plus = group(histogram, LDiversity(l), "three_phase_hilbert", seed=0)
     plain = group(histogram, LDiversity(l), "three_phase")
     stars = Recoding.stars(histogram)
-    assert plus.certificate.cost < stars.cost(histogram, plain.partition)
+    assert plus.certificate.cost < loss_of(histogram, stars, plain.partition)
     moved = int(residue(histogram, Requirement(1, (l,), (1,)))[0].sum())
     assert plus.certificate.details["rows_moved"] == moved
     mixed = stars.losses(histogram, plus.partition).sum(axis=1) > 0

@@ -16,6 +16,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as automatic
+from shoal.problems.tables import groups
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import cascade
 from shoal.problems.tables.search.cascade import start, walk
@@ -119,6 +120,32 @@ def census(rows, columns=("Gender", "Race", "MaritalStatus")):
         [np.unique(drawn[c], return_inverse=True)[1].reshape(-1) for c in (*columns, "Occupation")], axis=1
     )
     return Histogram.from_rows(codes[:, :-1], codes[:, -1])
+
+
+@pytest.mark.parametrize("until", [np.inf, 1e18, -1.0])
+def test_rows_are_placed_in_turns_and_beside_near_groups_once_the_time_is_over(until, monkeypatch):
+    monkeypatch.setattr(groups, "TURN", 4)
+    h = census(300)
+    task = Task(h, Requirement(3, (2,), (1,)), columns_of("stars", h.quasi_sizes))
+    rows = replace(Rows.of(task), until=until)
+    label = rows.cut(np.zeros(h.rows, np.int64))
+    label = np.where(label % 3 == 0, -1, label)
+    kept = np.unique(label[label >= 0])
+    waiting, asked = int((label < 0).sum()), []
+
+    def seen(*given):
+        asked.append((given[5].rows.size, given[5].start.size > 0))
+        return insert(*given)
+
+    monkeypatch.setattr(groups, "insert", seen)
+    placed = rows.place(label)
+    assert rows.eligible(placed, kept.size).all()
+    assert np.unique(placed).tolist() == list(range(kept.size))
+    for g in kept:
+        assert np.unique(placed[label == g]).size == 1
+    each = {np.inf: waiting, 1e18: max(4, -(-waiting // groups.TURNS)), -1.0: waiting}[until]
+    assert [near for _, near in asked] == [until < 0] * -(-waiting // each)
+    assert sum(many for many, _ in asked) == waiting > each * (until == 1e18)
 
 
 def cells_of(h, cell, group, count):

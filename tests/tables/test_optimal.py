@@ -17,8 +17,8 @@ from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, recodings, rows_of
-from tests.oracles.tables import eligible, least_total, partitions
-from tests.tables.checks import least_loss
+from tests.oracles.tables import least_total, partitions
+from tests.tables.checks import all_eligible, least_loss
 
 VECTORS = mock.patch.object(optimal, "by_vectors", optimal.by_vectors)
 PATTERNS = mock.patch.object(optimal, "by_vectors", return_value=None)
@@ -54,10 +54,7 @@ def check(histogram, need, recoding, best):
         assert certificate.optimal
         assert certificate.details["stopped"] is None
         assert certificate.cost == pytest.approx(best, abs=1e-9)
-        for g in range(found.partition.groups):
-            here = found.partition.group == g
-            rows = np.repeat(histogram.sensitive[found.partition.cell[here]], found.partition.count[here], axis=0)
-            assert eligible([tuple(r) for r in rows], need.k, need.frequency, need.distinct)
+        assert all_eligible(histogram, need, found.partition)
 
 
 @settings(deadline=None, max_examples=60)
@@ -147,7 +144,7 @@ def test_a_million_rows_of_sixteen_kinds_are_decided_on_their_kernel():
 def test_out_of_time_gives_an_answer_with_its_bound_and_says_so(monkeypatch):
     rows = np.random.default_rng(5).integers(0, 4, (120, 4))
     histogram = Histogram.from_rows(rows)
-    with mock.patch.object(optimal, "Limits", lambda seconds: pattern_program.ProgramLimits(seconds, 10)):
+    with mock.patch.object(optimal, "ProgramLimits", lambda seconds: pattern_program.ProgramLimits(seconds, 10)):
         assert group(histogram, KAnonymity(4), "optimal").certificate.details["stopped"] == "memory"
     monkeypatch.setattr(optimal, "seconds_left", lambda _: 0.0)  # a fast machine would solve it in a second
     certificate = group(histogram, KAnonymity(4), "optimal", effort=0.2).certificate

@@ -17,6 +17,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.cascade import by_quotas, rank, start, walk
 from tests.oracles.models import meets
+from tests.oracles.tables import held
 from tests.tables.drawn import census_like
 
 
@@ -61,14 +62,11 @@ def test_the_cascade_is_cheaper_with_them_and_all_models_hold() -> None:
     found = start(task, rows)
     before = rank(task, rows.partition(rows.place(rows.cut(rows.spread(*walk(task))))))
     assert rank(task, found) < before
-    values = task.histogram.sensitive[found.cell, 0]
     table = [(int(v),) for v in np.repeat(task.histogram.sensitive[:, 0], task.histogram.count)]
-    for g in range(found.groups):
-        here = found.group == g
-        held = [(int(v),) for v in np.repeat(values[here], found.count[here])]
-        assert len(held) >= 5
-        assert len(set(held)) >= 4
-        assert meets("TCloseness", {"t": 0.2, "distance": "equal"}, held, table)
+    for rows_of in held(task.histogram, found):
+        assert len(rows_of) >= 5
+        assert len(set(rows_of)) >= 4
+        assert meets("TCloseness", {"t": 0.2, "distance": "equal"}, rows_of, table)
 
 
 def test_without_closeness_there_is_nothing_to_deal() -> None:

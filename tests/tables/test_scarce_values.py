@@ -25,11 +25,11 @@ from shoal.problems.tables.search import neighborhood
 from shoal.problems.tables.search import scarce_values as module
 from shoal.problems.tables.search.cascade import rank, scarcity, start
 from tests.oracles.tables import eligible, least_loss
-from tests.tables.drawn import assert_eligible, census_like, tasks, total
+from tests.tables.drawn import assert_eligible, census_like, lost, tasks
 
 
 def cost_of(task: Task, rows: Rows, labels: np.ndarray) -> float:
-    return total(task, task.recoding.cost(task.histogram, rows.partition(labels)))
+    return lost(task, rows.partition(labels))
 
 
 def together(rows: Rows) -> np.ndarray:

@@ -16,7 +16,7 @@ from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build,
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.open_close import flow_start
 from tests.oracles.models import meets
-from tests.oracles.tables import partitions, row_loss
+from tests.oracles.tables import least_total, row_loss
 from tests.tables.drawn import KINDS, census_like, total
 
 MODELS = {
@@ -40,23 +40,18 @@ def drawn(random: np.random.Generator, name: str) -> tuple[Task, tuple] | None:
     return None if shortfall(wide, need) is not None else (Task(wide, need, recoding, seed=1), asked)
 
 
-def least(task: Task, name: str, values: dict) -> float:
+def least(task: Task, name: str, values: dict) -> float | None:
     """The least loss over all partitions whose groups meet the model by its definition."""
     h = task.histogram
     cells = np.repeat(np.arange(h.cells), h.count)
     rows = [(tuple(h.quasi[c].tolist()), tuple(h.sensitive[c].tolist())) for c in cells]
     table = [r[1] for r in rows]
-    known: dict[tuple[int, ...], float] = {}
 
-    def loss(group: tuple[int, ...]) -> float:
-        if group not in known:
-            held = [rows[i][1] for i in group]
-            good = meets(name, values, held, table)
-            one = row_loss(task.recoding, [rows[i][0] for i in group]) if good else None
-            known[group] = float("inf") if one is None else len(group) * one
-        return known[group]
+    def price(group: list[int]) -> float | None:
+        one = row_loss(task.recoding, [rows[i][0] for i in group])
+        return None if one is None or not meets(name, values, [table[i] for i in group], table) else len(group) * one
 
-    return min(sum(loss(tuple(g)) for g in found) for found in partitions(len(rows)))
+    return least_total(len(rows), price)
 
 
 @pytest.mark.parametrize("most", [class_program.LARGEST, 40])

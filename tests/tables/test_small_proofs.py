@@ -20,11 +20,13 @@ from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact.pattern_model import (
     Fits,
+    Shared,
     ValueLimits,
     cheapest,
     completed,
     crowded,
     least_sizes,
+    meeting,
     model_of,
     part_sizes,
     places_of,
@@ -173,7 +175,16 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
     assert sharp > thinned(40)
 
 
-def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_than_it():
+def by_sets(kinds, places, need, model, y):
+    return crowded(kinds, places, model, need.smallest, y)
+
+
+def by_threes(kinds, places, _, model, y):
+    return meeting(kinds, places, model, y)
+
+
+@pytest.mark.parametrize("sort", [by_sets, by_threes])
+def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_more_than_it(sort):
     random = np.random.default_rng(35)
     added = raised = 0
     for _ in range(thinned(120)):
@@ -188,8 +199,8 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
         every, seen = np.arange(model.cost.size), []
         best = decide(model, every, 60.0, None, 1e-6)[1]  # an optimum by the test above
 
-        def violated(now, y, asked=(kinds, places, need.smallest), seen=seen):
-            seen.append(crowded(asked[0], asked[1], now, asked[2], y))
+        def violated(now, y, asked=(kinds, places, need), seen=seen):
+            seen.append(sort(*asked, now, y))
             return seen[-1]
 
         plain, _, _ = relaxation(model, clock() + 60)
@@ -198,7 +209,7 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
         assert tight.low.size == model.low.size + sum(low.size for _, low in seen)
         raised += counted(tight, price)[0] > counted(model, price[: model.low.size])[0] + 1e-6
         for top in range(3):  # whatever the solution in hand
-            lines, low = crowded(kinds, places, model, need.smallest, random.integers(0, 2 + top, every.size) / 2)
+            lines, low = sort(kinds, places, need, model, random.integers(0, 2 + top, every.size) / 2)
             tight = tight.with_lines(lines, low)
             added += low.size
         assert decide(tight, every, 60.0, None, 1e-6)[1] == pytest.approx(best, abs=1e-4)
@@ -206,6 +217,8 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
         x = published(task, costs, kinds, found, places, optimum)
         if x is not None:
             assert (tight.lines @ completed(kinds, places, need, x) >= tight.low - 1e-9).all()
+            for lines, low in seen:
+                assert (lines @ completed(kinds, places, need, x) >= low - 1e-9).all()
         used, row = used_places(task, kinds, places, costs, found, optimum), tight.owner < 0
         price = np.append(price, np.zeros(tight.low.size - price.size))
         for top in (0.0, 0.2, 2.0):
@@ -216,7 +229,41 @@ def test_lines_of_crowded_sets_drop_no_optimum_and_their_prices_prove_no_more_th
             assert (value + pattern[places.pattern[used]] <= best + 1e-6).all()
             assert (value + place[used] <= best + 1e-6).all()
     assert added > thinned(200)
-    assert raised > 1
+    assert raised > 0
+
+
+def test_what_uses_and_rows_add_of_either_sign_is_counted_as_often_as_it_is_paid():
+    random = np.random.default_rng(37)
+    tried = paid_twice = 0
+    for _ in range(thinned(200)):
+        width = int(random.integers(1, 3))
+        table = Histogram.from_rows(random.integers(0, 2, (10, 2)), random.integers(0, 4, (10, width)))
+        asked = (random.random((2, width)) < [[0.8], [0.2]]) + 1
+        task = Task(table, Requirement(int(random.integers(1, 4)), *map(tuple, asked.tolist())), Recoding.stars(table))
+        if shortfall(table, task.requirement) is not None:
+            continue
+        need = task.requirement
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, need)
+        found = patterns(costs, task.recoding, need.smallest)
+        places, loss = places_of(kinds, found, need), found.loss / costs.scale
+        model = model_of(kinds, places, need, loss)
+        columns = model.uses.column.reshape(-1, places.patterns)
+        uses = random.choice([1.0, 5.0]) * random.normal(-0.5, 1.0, columns.shape)
+        added = Shared(0.0, uses, random.normal(0.3, 0.5, model.n))
+        price = random.normal(0.5, 0.5, kinds.count.size)
+        value, pattern, place = priced(kinds, places, need, loss, price, added)
+        for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))[0]):
+            x = published(task, costs, kinds, found, places, partition)
+            if x is None:
+                continue
+            y = completed(kinds, places, need, x)
+            cost = model.cost @ y + (uses * y[columns]).sum() + added.rows @ x
+            assert value <= cost + 1e-9
+            assert (value + place[x > 0] <= cost + 1e-9).all()
+            assert (value + pattern[places.pattern[x > 0]] <= cost + 1e-9).all()
+            tried, paid_twice = tried + 1, paid_twice + (y[columns].sum(axis=0) > 1).any()
+    assert tried > thinned(200)
+    assert paid_twice > thinned(50)
 
 
 def test_a_class_is_cut_into_parts_of_the_sizes_that_the_program_counts():
@@ -318,8 +365,8 @@ def test_sixty_rows_are_proved_at_the_default_effort():
 
 
 def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
-    task = Task(census_like(150, 3), Requirement(5, (1,), (2,)), Recoding.stars(census_like(150, 3)))
-    with mock.patch.dict(small.SECONDS, {"balanced": 0.05}):
+    task = Task(census_like(180, 5), Requirement(5, (1,), (2,)), Recoding.stars(census_like(180, 5)))
+    with mock.patch.dict(small.SECONDS, {"balanced": 0.01}):
         cut, again = auto(task), auto(task)
     assert cut.certificate.details["proof"]["stopped"] == "seconds"
     assert cut.certificate.lower_bound < cut.certificate.cost
@@ -328,7 +375,7 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
         assert auto(task).certificate.details["proof"]["stopped"] == "memory"
         shares = Task(task.histogram, Requirement(1, (2,), (1,)), task.recoding)
         assert auto(shares).certificate.details["proof"]["stopped"] != "memory"  # its program is easier
-    with mock.patch.dict(small.HOPELESS, {"balanced": 0.5}), mock.patch.object(pattern_program_of, "FEW", 0):
+    with mock.patch.dict(small.HOPELESS, {"balanced": 0.0}), mock.patch.object(pattern_program_of, "FEW", 0):
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
 
 

@@ -17,7 +17,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables.exact import set_partition
 from shoal.problems.tables.exact import set_partition as odd_sets
 from shoal.problems.tables.losses import Costs
-from tests.oracles.exact import divide_and_conquer, recodings, rows_of
+from tests.oracles.exact import recodings, rows_of
 from tests.tables.checks import least_loss
 
 
@@ -35,21 +35,6 @@ def test_the_worked_examples():
     assert (odd.cost, odd.lower_bound) == (9, 9)
     # Table 1(a) of Aggarwal et al. 2006: groups {1, 2} and {3, 4, 5}.
     assert solved([(0, 0), (1, 0), (2, 4), (2, 3), (2, 2)]).certificate.cost == 5
-
-
-@settings(deadline=None, max_examples=120)
-@given(rows=st.integers(1, 4).flatmap(lambda d: rows_of(d, 8)))
-def test_stars_against_every_partition(rows):
-    histogram = Histogram.from_rows(np.array(rows))
-    certificate = solved(rows).certificate
-    assert certificate.optimal
-    assert certificate.cost == least_loss(histogram, Requirement(2), Recoding.stars(histogram))
-
-
-@settings(deadline=None, max_examples=25)
-@given(rows=rows_of(3, 9, least=7))
-def test_stars_against_divide_and_conquer(rows):
-    assert solved(rows).certificate.cost == divide_and_conquer(rows, 2)
 
 
 @settings(deadline=None, max_examples=60)

@@ -5,31 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 import shoal
+from tests.data import drawn
 from tests.workbench.browser import Site, addresses, click, done, fill, line, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 pytest.importorskip("selenium", reason="selenium is not installed")
 
 TELLING = ("Zebedee", "Quixotis")  # values of the table that stand nowhere but in its cells
-ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult" / "adult.csv"
 
 
 def sample(folder: Path, every: int = 1) -> tuple[Path, int]:
-    """Adult, or where it is not there a drawn table like it, with names that would show anywhere; and its rows."""
-    if ADULT.exists():
-        held = pl.read_csv(ADULT, infer_schema=False).select("age", "sex", "education", "salary-class")
-    else:
-        rng = np.random.default_rng(3)
-        drawn = {"sex": ["Male", "Female"], "education": [f"grade {i}" for i in range(16)]}
-        held = pl.DataFrame({
-            "age": rng.integers(17, 91, 3000), **{n: rng.choice(v, 3000) for n, v in drawn.items()},
-            "salary-class": rng.choice(["<=50K", ">50K"], 3000, p=[0.75, 0.25]),
-        })  # fmt: skip
+    """A table with names that would show anywhere, and its rows."""
+    held = drawn(
+        3000, 3, age=(17, 91), sex=["Male", "Female"], education=[f"grade {i}" for i in range(16)],
+        **{"salary-class": {"<=50K": 0.75, ">50K": 0.25}},
+    )  # fmt: skip
     held = held.gather_every(every).with_row_index("name")
     place = folder / "chosen.csv"
     held.with_columns(name=pl.format(f"{TELLING[0]}{{}} {TELLING[1]}", "name")).write_csv(place)

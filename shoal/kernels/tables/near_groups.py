@@ -357,6 +357,24 @@ def _complete(slots, near, rules, g, most):
 
 
 @njit(**LEAN_INNER)
+def _shared(near):
+    """The first column of which no value may take more than a share, and l of the share 1/l; -1 where none is."""
+    for j in range(near.frequency.size):
+        if near.frequency[j] > 1:
+            return j, near.frequency[j]
+    return -1, np.int64(1)
+
+
+@njit(**LEAN_INNER)
+def _owed(near, most):
+    """How many rows the group that grows must take, so that no value is left to the others in more than ``most``."""
+    owed = 0
+    for v in range(near.group.size):
+        owed += max(np.int64(0), near.looked[v] - most)
+    return owed
+
+
+@njit(**LEAN_INNER)
 def grow(slots, near, groups, target, random):
     """Group the rows from scratch: each group grows from a random row by the row that costs least.
 
@@ -372,6 +390,11 @@ def grow(slots, near, groups, target, random):
     for x in range(r):
         near.group[x] = -1
     left, made = r, 0
+    asked, l = _shared(near)
+    if asked >= 0:
+        near.looked[:] = 0
+        for x in range(r):
+            near.looked[near.value[x, asked]] += 1
     while left >= target and made < groups:
         pick = int(draw(random) * left)
         for x in range(r):
@@ -381,18 +404,23 @@ def grow(slots, near, groups, target, random):
                 pick -= 1
         g = made
         put(near, x, g)
+        if asked >= 0:
+            near.looked[near.value[x, asked]] -= 1
         for t in range(near.leaf.shape[1]):
             near.state[g, t] = near.leaf[x, t]
         near.without[:] = 0.0
         stuck = False
         while near.size[g] < target:
             places = target - near.size[g]
+            most = r if asked < 0 else (left - target) // l  # rows of a value that the rows left over may hold
+            if most < r and _owed(near, most) < places:
+                most = -1
             best, least = -1, np.inf
             _ask_anew(near, near.rules)
             for y in range(r):
                 if near.group[y] >= 0 or near.without[y] >= least:
                     continue
-                may = True
+                may = asked < 0 or near.looked[near.value[y, asked]] > most
                 for j in range(s):
                     same = near.held[g, j, near.value[y, j]]
                     if near.frequency[j] > 1 and (same + 1) * near.frequency[j] > target:
@@ -414,6 +442,8 @@ def grow(slots, near, groups, target, random):
                 stuck = True
                 break
             put(near, best, g)
+            if asked >= 0:
+                near.looked[near.value[best, asked]] -= 1
             for t in range(near.leaf.shape[1]):
                 near.state[g, t] = join(slots, t, near.state[g, t], near.leaf[best, t])
         stuck = stuck or not _complete(slots, near, near.rules, g, 2 * target + 4)
@@ -454,13 +484,24 @@ def grow(slots, near, groups, target, random):
 
 
 @njit(**LEAN_INNER)
+def _gap_together(near, rules, one, other):
+    """How far two groups together are from the other models."""
+    if rules is None:
+        return 0.0
+    n = 0
+    for g in (one, other):
+        for i in range(near.size[g]):
+            near.who[n] = near.member[g, i]
+            n += 1
+    return group_gap(rules, near.code, near.who, None, n, near.count, near.seen, np.inf)
+
+
+@njit(**LEAN_INNER)
 def _pool(slots, near, rules, made):
     """Rows without a group join, together, the groups that make them eligible at the least loss; returns the groups.
 
-    Ends at the latest with everything in one group, which is a union of eligible ones.  Without rules -1 is returned.
+    Ends at the latest with everything in one group, which is a union of eligible ones.
     """
-    if rules is None:
-        return -1
     r, pool = near.group.size, made
     near.size[pool] = 0
     for j in range(near.frequency.size):
@@ -480,14 +521,8 @@ def _pool(slots, near, rules, made):
         for g in range(made):
             if g == pool:
                 continue
-            n = 0
-            for i in range(near.size[g]):
-                near.who[n] = near.member[g, i]
-                n += 1
-            for i in range(near.size[pool]):
-                near.who[n] = near.member[pool, i]
-                n += 1
-            gap = group_gap(rules, near.code, near.who, None, n, near.count, near.seen, np.inf)
+            n = near.size[g] + near.size[pool]
+            gap = _gap_together(near, rules, g, pool)
             price = n * joined(slots, near.state[g], near.state[pool], np.inf) - near.size[g] * near.price[g]
             price += 10.0 * n * gap
             if price < least:

@@ -367,6 +367,9 @@ def _improve(slots, rows, need, steps, work, big):
             target = need
             if near.rules is not None:  # the least size leaves some models no freedom
                 target += int(draw(random) * (need // 2 + 1))
+            if draw(random) < 0.5:  # a multiple of l leaves no share unused
+                for j in range(near.frequency.size):
+                    target = -(-target // near.frequency[j]) * near.frequency[j]
             made = grow(slots, near, min(r // need, near.size.size), target, random)
         if made < 0:
             made = taken

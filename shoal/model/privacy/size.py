@@ -76,7 +76,7 @@ class AlphaKAnonymity(Model):
         return self.alpha
 
     def words(self) -> str:
-        return f"every group has at least {self.k} rows, and no value on more than the share {self.alpha} of them"
+        return f"every group has at least {self.k} rows, and at most the share {self.alpha} of them has the same value"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
         return float(counts.max() / counts.sum())

@@ -381,7 +381,7 @@ def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, A
         found["at_most"] = {name: pair for name, pair in each.items() if pair[1] is not None} or None
     if options.get("regions") is not None:
         if levels > 1 and not isinstance(options["regions"], (list, tuple)):
-            raise PolicyError(f"regions is one number for {levels} levels; give one for each, None where it is free")
+            raise PolicyError(f"⟨regions⟩ is one number for {levels} levels; give one for each")
         found["regions"] = one("regions", options["regions"])
     return found
 

@@ -219,9 +219,11 @@ class _Race:
             return
         self.best, seconds = self.placed()
         self.plain, began = self.best, clock() - seconds
+        counting = clock()
         self.order = self.choice("cascade", self.best, began)
         if self.task.effort.seconds is not None:
-            self.deadline = self.task.started + self.task.effort.seconds
+            # To count what the last answer loses takes as long, where connected sets are sought for its groups.
+            self.deadline = self.task.started + self.task.effort.seconds - (clock() - counting)
             self.left = max(self.deadline - clock(), 0.0)
 
     def placed(self) -> tuple[Partition, float]:
@@ -258,6 +260,7 @@ class _Race:
         """
         offered = [*self.found, _Contender(self.first, "three_phase", self.three)]
         if not self.task.requirement.closed:
+            offered.sort(key=lambda one: one.order)  # where the time is over, only the cheapest is merged
             merged = holding(self.task, [(one.method, one.partition) for one in offered])
             offered = [_Contender(rank(self.task, made), method, made) for method, made in merged]
         cheapest = min(offered, key=lambda one: one.order)

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
 from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
@@ -128,17 +129,37 @@ SLOT_KINDS = {"tree": 0, "set": 2, "line": 3, "areas": 4, "further areas": 5}
 AREA_SLOTS = ("areas", "further areas")
 SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
+PLACING = 0.5  # share of an effort in seconds until which every group is, since the task began
+TURN, TURNS = 256, 32  # rows at least that are placed between two looks at the clock, and such turns at most
+
+
+def least_rows(histogram: Histogram, need: Requirement) -> int:
+    """No group of the table can have fewer rows than this: no value may take more than its share of them.
+
+    Of n rows a value has n / l at most, rounded down, and no more than the table has.  Five rows with at most a third
+    of each value need five values, six need three.  O(values) for each size that cannot be.
+    """
+    n = most = need.smallest
+    for j in need.sensitive_columns:
+        held, l = np.bincount(histogram.sensitive[:, j], weights=histogram.count), need.frequency[j]
+        while l > 1 and np.minimum(held, n // l).sum() < n:
+            n += 1
+            if n > 2 * (most + l):  # no table of these values can be eligible, which others refuse
+                return most
+    return n
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.
 
+    k         rows that the least group has, which its shares may raise
     cell      int64[n]     cell of each row, rising
     leaf      int64[m, t]  slots of each cell
     frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
     rules     the models that these do not say, for the kernels; None without any
     sensitive int32[m, s]  codes of each cell in them
+    until     reading of the clock after which only near groups are looked at for rows that no group holds
     """
 
     histogram: Histogram
@@ -151,6 +172,7 @@ class Rows:
     leaf: np.ndarray
     need: Requirement
     rules: Rules | None
+    until: float = np.inf
 
     @classmethod
     def of(cls, task: Task) -> Rows:
@@ -160,7 +182,7 @@ class Rows:
         return cls(
             histogram=task.histogram,
             recoding=task.recoding,
-            k=need.smallest,
+            k=least_rows(task.histogram, need),
             frequency=np.array([need.frequency[j] for j in asked], np.int64),
             distinct=np.array([need.distinct[j] for j in asked], np.int64),
             sensitive=np.ascontiguousarray(task.histogram.sensitive[:, asked]),
@@ -168,6 +190,7 @@ class Rows:
             leaf=leaf,
             need=need,
             rules=rules_of(need, task.histogram.sensitive_sizes),
+            until=np.inf if task.effort.seconds is None else task.started + PLACING * task.effort.seconds,
         )
 
     def of_cells(self, histogram: Histogram, cells: np.ndarray) -> Rows:
@@ -320,7 +343,7 @@ class Rows:
             following = np.full(group.size, -1, np.int64)
             following[member[:-1]] = np.where(np.diff(label) == 0, member[1:], -1)
             state = self.covers(self.cell[member], start)
-            order = np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
+            order = self._rising(size, state)
             if self.frequency.size:
                 value = self.sensitive[self.cell[waiting], 0]
                 waiting = waiting[np.argsort(-np.bincount(value)[value], kind="stable")]
@@ -330,14 +353,14 @@ class Rows:
             head = member[start].copy()
             hosts, models = Hosts(head, following, size, state, order), RowModels(sensitive, self.frequency, self.rules)
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
-            while waiting.size:
+            if begin.size:
                 some = UngroupedRows(waiting, begin, candidate)
-                done = insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)
-                if begin.size == 0 or done.all():
-                    waiting = waiting[~done]
-                    break
-                waiting = waiting[~done]
-                begin, candidate = np.zeros(0, np.int64), np.zeros(0, np.int64)
+                waiting = waiting[~insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)]
+            waiting = self._anywhere(hosts, models, waiting, steps)
+            if waiting.size and clock() > self.until:
+                begin, candidate = self._near(waiting, member[start], kinds, 0)
+                some = UngroupedRows(waiting, begin, candidate)
+                waiting = waiting[~insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)]
             for_head = head.copy()
             while (for_head >= 0).any():
                 at = np.flatnonzero(for_head >= 0)
@@ -347,14 +370,33 @@ class Rows:
             group = self._pool(group, waiting)
         return np.unique(group, return_inverse=True)[1].reshape(-1)
 
-    def _near(self, waiting: np.ndarray, someone: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
+    def _rising(self, size: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """Groups by rising price, those that publish alike next to each other and the small ones first."""
+        return np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
+
+    def _anywhere(self, hosts: Hosts, models: RowModels, waiting: np.ndarray, steps: float) -> np.ndarray:
+        """Rows put into any group, in turns until the time is over; those that still wait."""
+        left, none = [waiting[:0]], np.zeros(0, np.int64)
+        each = waiting.size if self.until == np.inf else max(TURN, -(-waiting.size // TURNS))
+        first = 0
+        while first < waiting.size and (self.until == np.inf or clock() <= self.until):
+            if first:
+                hosts = hosts._replace(order=self._rising(hosts.size, hosts.state))
+            part, first = waiting[first : first + each], first + each
+            some = UngroupedRows(part, none, none)
+            left.append(part[~insert(self.slots, self.leaf, self.cell, models, hosts, some, steps)])
+        return np.concatenate([*left, waiting[first:]])
+
+    def _near(
+        self, waiting: np.ndarray, someone: np.ndarray, kinds: int, looks: int = LOOKS
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders.
 
         kinds  groups that publish alike are one
         """
         none = np.zeros(0, np.int64)
         alike = np.unique(self.cell[waiting]).size  # rows of a cell are put together, groups alike looked at once
-        if alike * (kinds + min(waiting.size, someone.size) // 4) <= LOOKS:
+        if alike * (kinds + min(waiting.size, someone.size) // 4) <= looks:
             return none, none
         quasi = self.histogram.quasi
         d, each = quasi.shape[1], 24

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shoal.clock import clock
 from shoal.errors import InfeasibleError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate, Guarantee, tight
@@ -107,12 +108,16 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
 
 
 def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
-    """Those of some named partitions that hold once they are merged, merged.
+    """Those of some named partitions that hold once they are merged, merged; once the time is over, the first alone.
 
     Raises InfeasibleError where none holds.
     """
-    held, failed = [], []
+    held: list[tuple[str, Partition]] = []
+    failed: list[InfeasibleError] = []
+    late = np.inf if task.effort.seconds is None else task.started + task.effort.seconds
     for name, made in tried:
+        if held and clock() > late:
+            break
         try:
             held.append((name, merged(task, made)))
         except InfeasibleError as error:

@@ -33,7 +33,7 @@ from shoal.clock import clock
 from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Histogram, Partition, narrowest
+from shoal.model.histogram import Histogram, Partition, dense, narrowest
 from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
@@ -202,8 +202,10 @@ def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
 
 
 def cut(task: Task, shards: int) -> list[np.ndarray]:
-    """int64 cells of each shard, rising: at most ``shards``, each eligible by itself."""
-    whole = np.arange(task.histogram.cells)
+    """Cells of each shard, rising, as narrow as they allow: at most ``shards``, each eligible by itself."""
+    whole = narrowest(np.arange(task.histogram.cells), task.histogram.cells)
+    kind = ceiling_classes(task)
+    kind = narrowest(kind, int(kind.max(initial=0)) + 1)
     places = (column.order() for column in task.recoding.columns)
     rank = [
         narrowest(place, int(place.max(initial=0)) + 1)[task.histogram.quasi[:, j]] for j, place in enumerate(places)
@@ -213,7 +215,7 @@ def cut(task: Task, shards: int) -> list[np.ndarray]:
     made = 1
     while open_ and len(open_) + len(done) < shards:
         _, _, part = heapq.heappop(open_)
-        sides = _sides(task, part, rank, rng)
+        sides = _sides(task, part, rank, kind, rng)
         if sides is None:
             done.append(part)
             continue
@@ -224,38 +226,45 @@ def cut(task: Task, shards: int) -> list[np.ndarray]:
 
 
 def _sides(
-    task: Task, part: np.ndarray, rank: Sequence[np.ndarray], rng: np.random.Generator
+    task: Task, part: np.ndarray, rank: Sequence[np.ndarray], kind: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """A shard in two, where the fewest rows are parted from their nearest; None where no cut leaves both eligible."""
     count = task.histogram.count[part]
-    cuts: list[tuple[float, np.ndarray]] = []
+    rows, cuts = int(count.sum()), list[tuple[float, int, int]]()
     asked = rng.choice(part.size, min(ASKED, part.size), replace=False)
     among = rng.choice(part.size, min(AMONG, part.size), replace=False)
     near = _nearest(task, part[asked], part[among])
-    for of_column in rank:
+    for j, of_column in enumerate(rank):
         at = of_column[part]
-        held = np.cumsum(np.bincount(at, weights=count)) / count.sum()
+        held = np.cumsum(np.bincount(at, weights=count)) / rows
         border = int(np.abs(held - 0.5).argmin())
         if not UNEVEN <= held[border] <= 1 - UNEVEN:
             continue
         left = at <= border
         parted = float((left[asked][:, None] != left[among][near]).mean())
-        cuts.append((parted, left))
-    for _, left in sorted(cuts, key=lambda pair: pair[0]):
+        cuts.append((parted, j, border))
+    del count
+    for _, j, border in sorted(cuts, key=lambda cut: cut[0]):
+        left = rank[j][part] <= border
         sides = part[left], part[~left]
-        if all(_stands(task, side) for side in sides):
+        if all(_stands(task, side, kind) for side in sides):
             return sides
     return None
 
 
-def _stands(task: Task, side: np.ndarray) -> bool:
-    """Whether some cells have an eligible partition of their own that heeds the ceilings.  O(m log m)."""
-    part = _of(task.histogram, side)
-    if shortfall(part, task.requirement) is not None:
+def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
+    """Whether some cells have an eligible partition of their own that heeds the ceilings.  O(m log m).
+
+    kind  of every cell of the table, which of them the ceilings allow in one group
+    """
+    h, need = task.histogram, task.requirement
+    alone = replace(h, quasi=np.zeros((side.size, 0), np.int32), sensitive=h.sensitive[side], count=h.count[side],
+                    quasi_names=(), quasi_sizes=())  # fmt: skip
+    if shortfall(alone, need) is not None:
         return False
-    kind = ceiling_classes(replace(task, histogram=part))
-    classes = int(kind.max(initial=0)) + 1
-    return bool(good_groups(part, task.requirement, np.arange(part.cells), kind, part.count, classes).all())
+    group = dense(kind[side])
+    cells = side.astype(np.int64) if need.rules else side
+    return bool(good_groups(h, need, cells, group, alone.count, int(group.max(initial=0)) + 1).all())
 
 
 def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:

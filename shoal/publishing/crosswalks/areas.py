@@ -243,6 +243,7 @@ def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
     """How the areas, their neighbors and their polygons were read."""
     how, facts = given.facts.get("read") or {}, given.facts
     drawn = {name: how.get(name) for name in ("shape_id", "coordinates")}
+    drawn |= {"layer": how["layer"]} if how.get("layer") else {}
     drawn |= {name: facts.get(name) for name in ("tolerance", "unit")} | {"centers": list(given.located())}
     return {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
 

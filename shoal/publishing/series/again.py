@@ -4,10 +4,11 @@ m-invariance (Xiao, Tao 2007): whoever stays keeps the *signature*, the set of a
 A published class consists of hands; a hand has a signature and a row for each value of it, of a person or made up.  Who
 stays keeps the signature and need not keep the hand or the class, so each part is put together anew:
 
-1. who stays and fits is seated in the class of the part before, in a hand of the same signature;
-2. the seat of somebody who left is taken by a newcomer of the same value, by somebody of the same signature whose own
-   hand has a gap, or by a made-up row;
-3. newcomers without a seat form hands in a class that publishes their very tuple, else in classes of the search;
+1. a search groups the table as if there were no past; its classes, and those of the part before, offer their tuples;
+2. each tuple in turn, the finest first, takes in hands: of people who stay and have one signature, of newcomers beside
+   them, of newcomers alone;
+3. who stays and found no hand is seated with a newcomer of the value that is missing, with somebody of the same
+   signature, or with a made-up row; newcomers left over form classes of their own;
 4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost;
 5. newcomers who would lose too much wait for the next part, where more newcomers may stand beside them.
 
@@ -18,9 +19,12 @@ Source: X. Xiao, Y. Tao, m-invariance: towards privacy preserving re-publication
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.order import ShuffleKey, permutation
@@ -54,8 +58,8 @@ def add(
     wait, wait_above  after the first part, newcomers who would lose more than this share wait, at most so many parts
 
     Raises InputError for a table without persons or with columns that made-up rows could not have, InfeasibleError
-    where no part can exist.  The search of the newcomers without a seat, minimum-cost assignments for each sensitive
-    value and signature, O(hands x classes) for each round of moves.
+    where no part can exist.  A search of the table and one of the newcomers without a seat, minimum-cost assignments
+    for each sensitive value and signature, O(hands x classes) for each round of moves.
     """
     if persons is None:
         raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
@@ -68,7 +72,7 @@ def add(
         )
     people = HashedRows(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)
-    fresh = _seated(people, seating, ledger, keyed, policy, shown)
+    fresh = _seated(people, seating, ledger, keyed, search, policy, shown)
     seating.tighten()
     fresh = seating.fill(fresh)
     seating.merge()
@@ -105,29 +109,134 @@ def add(
 
 
 def _seated(
-    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, shown: Shown
+    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown
 ) -> list[int]:
-    """Seat who stays in the class of the part before, who must move alone in a class to be dissolved; the newcomers."""
+    """Seat who stays, and newcomers beside them, in classes of the search or of the part before; who is left over.
+
+    Whoever stays and finds no hand has one alone; the others left over are newcomers.
+    """
     last = ledger.persons
     texts = _read(people, last, ledger.number, keyed, policy, shown)
-    before = {p: (part, t, v, s) for p, part, t, v, s in last.rows()}
-    seats: dict[str, dict[Signature, list[int]]] = defaultdict(lambda: defaultdict(list))
-    fresh = []
+    before = dict(zip(last["person"], zip(last["value"], last["possible"], strict=True), strict=True))
+    kept: dict[int, Signature] = {}
     for i, person in enumerate(people.persons):
-        part, of, value, possible = before.get(person, (0, "", "", ""))
-        if value != people.value[i]:
-            fresh.append(i)
-            continue
-        signature = tuple(possible.split())
-        people.known.add(i)
-        if part == ledger.number and people.fits(texts[of], i):
-            seats[of][signature].append(i)
-        else:
-            seating.found([Hand(signature, {value: i})])
-    for of, groups in seats.items():
-        hands = [hand for signature, rows in groups.items() for hand in people.paired(signature, rows)]
-        seating.found(hands, texts[of])
-    return fresh
+        value, possible = before.get(person, ("", ""))
+        if value == people.value[i]:
+            kept[i] = tuple(possible.split())
+    people.known.update(kept)
+    if not ledger.number:
+        return [*range(len(people.persons))]
+    tuples = Counter(texts.values())
+    with contextlib.suppress(InfeasibleError):  # who stays may be too much alike without made-up rows
+        tuples.update(search(people.frame).select(policy.grouped).rows())
+    left = _seat(people, seating, kept, tuples)
+    for i in left:
+        if i in kept:
+            seating.found([Hand(kept[i], {people.value[i]: i})])
+    return [i for i in left if i not in kept]
+
+
+Seats = dict[str, list[int]]  # value -> people who have it
+
+
+def _seat(
+    people: HashedRows, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int]
+) -> list[int]:
+    """Seat people in classes of k rows or more with the given tuples, the finest first; who is left over.
+
+    kept    signature of everybody who stays
+    tuples  published tuple -> how many rows it had, where it is offered
+
+    O(classes x (tuples of the table in the class's rarest column + people there without a hand)).
+    """
+    cover = _Cover(people)
+    names = [*tuples]
+    offered = np.array([[c.number(t) for c, t in zip(people.columns, of, strict=True)] for of in names], np.int64)
+    loss = sum((c.loss[offered[:, j]] for j, c in enumerate(people.columns)), np.zeros(len(names)))
+    for at in np.lexsort((-np.array([*tuples.values()]), loss)).tolist():
+        rows = cover.inside(offered[at])
+        hands = _hands(people, kept, rows.tolist()) if rows.size >= people.k else []
+        if hands and sum(hand.size for hand in hands) >= people.k:
+            seating.found(hands, names[at])
+            cover.taken([i for hand in hands for i in hand.rows.values()])
+    return cover.left()
+
+
+def _hands(people: HashedRows, kept: Mapping[int, Signature], rows: Sequence[int]) -> list[Hand]:
+    """The hands that people of a class can make: of who stays, of newcomers beside them, of newcomers alone."""
+    seats: dict[Signature, Seats] = defaultdict(lambda: defaultdict(list))
+    fresh: Seats = defaultdict(list)
+    for i in rows:
+        signature = kept.get(i)
+        (fresh if signature is None else seats[signature])[people.value[i]].append(i)
+    hands = []
+    for beside in ({}, fresh):
+        for signature, some in seats.items():
+            while any(some.get(v) for v in signature) and all(some.get(v) or beside.get(v) for v in signature):
+                hands.append(Hand(signature, {v: (some if some.get(v) else beside)[v].pop() for v in signature}))
+    l = people.l
+    most = sum(map(len, fresh.values())) // l
+    while most and sum(min(len(some), most) for some in fresh.values()) < l * most:
+        most -= 1
+    common = sorted(fresh.values(), key=len, reverse=True)
+    dealt = [i for some in common for i in some[:most]][: l * most]  # in hands of l, which are the easiest to keep
+    return hands + people.dealt(dealt)
+
+
+class _Cover:
+    """Which people without a hand a published tuple takes in."""
+
+    def __init__(self, people: HashedRows) -> None:
+        self.people = people
+        self.tuples, self.of = np.unique(people.code, axis=0, return_inverse=True)
+        self.of = self.of.reshape(-1)
+        self.rows = np.argsort(self.of, kind="stable")
+        self.start = np.searchsorted(self.of[self.rows], np.arange(len(self.tuples) + 1))
+        self.free = np.ones(len(self.of), bool)
+        self.many = np.diff(self.start)
+        self.by_value = [self._by_value(j) for j in range(len(people.columns))]
+        self.known: dict[tuple[int, int], np.ndarray] = {}
+
+    def _by_value(self, j: int) -> list[np.ndarray]:
+        """The numbers of the tuples that have each value of a column."""
+        order = np.argsort(self.tuples[:, j], kind="stable")
+        cut = np.searchsorted(self.tuples[order, j], np.arange(len(self.people.columns[j].values) + 1))
+        return [order[a:b] for a, b in itertools.pairwise(cut)]
+
+    def _takes(self, j: int, text: int) -> np.ndarray:
+        """bool[values]: what a text of a column takes in."""
+        if (j, text) not in self.known:
+            column = self.people.columns[j]
+            every = range(len(column.values))
+            self.known[j, text] = np.array([column.joined_one(text, v) == text for v in every], bool)
+        return self.known[j, text]
+
+    def inside(self, texts: np.ndarray) -> np.ndarray:
+        """The rows without a hand that a tuple takes in."""
+        takes = [self._takes(j, text) for j, text in enumerate(texts.tolist())]
+        if not takes:
+            return np.flatnonzero(self.free)
+        values = [np.flatnonzero(t) for t in takes]
+        reach = [sum(self.by_value[j][v].size for v in some.tolist()) for j, some in enumerate(values)]
+        rarest = int(np.argmin(reach))
+        cells = np.concatenate([self.by_value[rarest][v] for v in values[rarest].tolist()] or [np.zeros(0, np.int64)])
+        cells = cells[self.many[cells] > 0]
+        for j, t in enumerate(takes):
+            if j != rarest:
+                cells = cells[t[self.tuples[cells, j]]]
+        pieces = [self.rows[self.start[c] : self.start[c + 1]] for c in cells.tolist()]
+        rows = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+        found: np.ndarray = rows[self.free[rows]]
+        return found
+
+    def taken(self, rows: list[int]) -> None:
+        """These have a hand now."""
+        self.free[rows] = False
+        np.subtract.at(self.many, self.of[rows], 1)
+
+    def left(self) -> list[int]:
+        """Who has no hand."""
+        return np.flatnonzero(self.free).tolist()
 
 
 def _read(
@@ -184,9 +293,8 @@ def _new_classes(
     rows: dict[Tuple, list[int]] = defaultdict(list)
     for i, texts in zip(rest, published.select(policy.grouped).rows(), strict=True):
         rows[texts].append(i)
-    order = permutation(len(people.persons), ShuffleKey.of(None).order)
     for texts, members in rows.items():
-        seating.found(people.dealt(members, order), texts)
+        seating.found(people.dealt(members), texts)
 
 
 def _written(

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.optimize import linear_sum_assignment
 
+from shoal.engines.order import ShuffleKey, permutation
 from shoal.model.policy import Policy
 from shoal.publishing.series.increment import Text, Widening, columns_of
 from shoal.publishing.series_folder import Keyed
@@ -60,12 +61,12 @@ class Hand:
 class HashedRows:
     """A table at hand: published values, sensitive value and keyed hash of every row.
 
-    code  int64[rows, columns], numbers of the values;  words: hash -> value
-    known  rows of people who keep a signature
+    frame  the table;  code: int64[rows, columns], numbers of the values;  words: hash -> value
+    known  rows of people who keep a signature;  order: a secret one
     """
 
     def __init__(self, frame: pl.DataFrame, persons: Sequence[str], policy: Policy, keyed: Keyed) -> None:
-        self.persons = persons
+        self.frame, self.persons = frame, persons
         texts: list[Text] = frame[policy.sensitive[0]].to_list()
         hashed = {v: keyed.one("value", [v]) for v in set(texts)}
         self.value = [hashed[v] for v in texts]
@@ -77,40 +78,21 @@ class HashedRows:
         self.columns = [Widening(c, values[c.name]) for c in columns_of(policy, values)]
         self.code = np.array([c.numbers(values[c.column.name]) for c in self.columns]).T.reshape(len(texts), -1)
         self.tuple = [tuple(row) for row in self.code.tolist()]
-
-    def fits(self, texts: Tuple, i: int) -> bool:
-        """Whether a published tuple takes in a row."""
-        return all(c.column.fits(t, c.values[v]) for c, t, v in zip(self.columns, texts, self.tuple[i], strict=True))
+        self.order = permutation(len(texts), ShuffleKey.of(None).order).tolist()
 
     def eligible(self, rows: Sequence[int]) -> bool:
         """Whether rows can be dealt out into hands: none, or enough of them and no value too often."""
         most = max(Counter(self.value[i] for i in rows).values(), default=0)
         return not rows or (len(rows) >= max(self.k, self.l) and most * self.l <= len(rows))
 
-    def paired(self, signature: Signature, rows: Sequence[int]) -> list[Hand]:
-        """Hands of people of one signature, as few as there can be; those with equal tuples come together first."""
-        by_tuple: dict[tuple[int, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for i in rows:
-            by_tuple[self.tuple[i]][self.value[i]].append(i)
-        hands: list[Hand] = []
-        left: dict[str, list[int]] = {v: [] for v in signature}
-        for _, held in sorted(by_tuple.items()):
-            whole = min(len(held.get(v, ())) for v in signature)
-            hands += [Hand(signature, {v: held[v].pop() for v in signature}) for _ in range(whole)]
-            for v, some in held.items():
-                left[v] += some
-        for h in range(max(map(len, left.values()))):
-            hands.append(Hand(signature, {v: some[h] for v, some in left.items() if h < len(some)}))
-        return hands
-
-    def dealt(self, members: list[int], order: np.ndarray) -> list[Hand]:
+    def dealt(self, members: list[int]) -> list[Hand]:
         """Newcomers of one eligible class in hands of l or more different values.
 
         No value stands more than floor(n / l) times in n rows; dealt in the order of their values to floor(n / l)
         hands, equal values come into different hands, and every hand has at least l.
         """
         counts = Counter(self.value[i] for i in members)
-        members = sorted(members, key=lambda i: (-counts[self.value[i]], self.value[i], self.tuple[i], order[i]))
+        members = sorted(members, key=lambda i: (-counts[self.value[i]], self.value[i], self.tuple[i], self.order[i]))
         many = len(members) // self.l
         found = []
         for h in range(many):

@@ -160,8 +160,10 @@ class Whole(NamedTuple):
             for name, count in stars.items()
             if count and (bare or name in as_text or not lines[name].count())
         }
-        lines, shown = starred_text(lines, hidden, made.published, star)
-        return cls(lines, None, dict(stars) | shown, as_text | set(hidden))
+        # a star beside missing values stays a missing value, and so does its column's kind: it would tell of the star
+        alike = {name for name in hidden if None in made.published[name]}
+        lines, shown = starred_text(lines, {n: c for n, c in hidden.items() if n not in alike}, made.published, star)
+        return cls(lines, None, dict(stars) | shown | dict.fromkeys(alike, 0), as_text | (set(hidden) - alike))
 
 
 @dataclass

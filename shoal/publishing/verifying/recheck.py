@@ -51,6 +51,7 @@ def recheck(
     encoding: str | None = None,
     hierarchies: tuple[Mapping[str, Any], Path] = ({}, Path()),
     kept: Mapping[str, Any] | None = None,
+    layer: str | None = None,
 ) -> tuple[list[Finding], PublicCertificate, Certificate | None]:
     """What is found in an output of a problem, what its certificate file states and, where it is at hand, its record.
 
@@ -58,6 +59,7 @@ def recheck(
     separator, encoding  of sources that are CSV files
     hierarchies          of clusters: those at hand by column, and the folder in which the others may lie
     kept                 the private record; with it, everything that it says is checked too
+    layer                of a source that is a map of points with several
 
     Raises InputError for a certificate file that is none.
     """
@@ -90,7 +92,7 @@ def recheck(
             found.append(_proportion(kept["certificate"], known))
         else:
             found.append(ratio_stated(stated))
-        sources = sources_of(source, asked, separator, encoding, hierarchies)
+        sources = sources_of(source, asked, separator, encoding, hierarchies, layer)
         found += [*findings(asked, proof, held, kind_of(path), sources, part), *agreed(asked, proof)]
     except VerificationError:
         if found[0].holds:

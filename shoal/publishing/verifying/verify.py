@@ -22,7 +22,7 @@ from shoal.engines import lakes, servers
 from shoal.engines.atomic import certificate_of
 from shoal.engines.recognize import by_name
 from shoal.engines.safe_harbor import recoded
-from shoal.engines.source import Scope, is_server, without_secrets
+from shoal.engines.source import Scope, is_map, is_server, without_secrets
 from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
@@ -313,11 +313,12 @@ def verify(
     audit, known = None, None
     kept = None if record is None else read_record(record, private=True)
     if raw.get("kind", "table") != "table":
-        if named:
+        source = original[0] if isinstance(original, (list, tuple)) and original else original
+        if named and (query is not None or not is_map(source)):
             raise PolicyError(
                 "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
             )
-        findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept)
+        findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept, table)
     else:
         sheet = kind_of(path) == "excel"
         public = parsed(raw, sheet)

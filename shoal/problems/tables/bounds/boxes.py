@@ -21,7 +21,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
-from shoal.problems.tables.groups import ancestors
+from shoal.problems.tables.groups import ancestors, least_rows
 from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
@@ -121,10 +121,11 @@ class Pairs:
             parts.append(flat)
             code.append(small)
             place += flat.size
-        distinct, alike, value = 1, need.smallest, np.zeros(h.cells, np.int64)
+        group = least_rows(h, need)
+        distinct, alike, value = 1, group, np.zeros(h.cells, np.int64)
         for j in need.sensitive_columns:
             if max(need.frequency[j], need.distinct[j]) > distinct:
-                distinct, alike = max(need.frequency[j], need.distinct[j]), -(-need.smallest // need.frequency[j])
+                distinct, alike = max(need.frequency[j], need.distinct[j]), -(-group // need.frequency[j])
                 value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
@@ -141,7 +142,7 @@ class Pairs:
             count=h.count[order],
             value=value[order],
             distinct=distinct,
-            group=need.smallest,
+            group=group,
             alike=alike,
         )
         index, sort = center_index(cells, metric)
@@ -242,7 +243,7 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
     Cells not reached keep the bound 0.
     """
     p = Pairs.of(task, of_one=True)
-    found = nearest_cells(p, task.requirement.smallest - 1, until)
+    found = nearest_cells(p, p.cells.group - 1, until)
     task.progress("bound", None)
     return None if found is None else p.back(found[2])
 
@@ -267,7 +268,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     from shoal.kernels.tables.boxes import Prices, raises
     from shoal.kernels.tables.near_cells import Falling, Nearest, far_slack
 
-    m, group = task.histogram.cells, task.requirement.smallest
+    m, group = task.histogram.cells, p.cells.group
     looked = nearest_cells(p, max(boxed[0], group - 1), until)
     if looked is None:
         return []
@@ -345,7 +346,7 @@ def without_lattice(
         sweeps = 0
     boxed = None if sweeps else box_search(task, effort, until)
     if boxed is None:
-        looked = nearest_cells(p, task.requirement.smallest - 1, until)
+        looked = nearest_cells(p, p.cells.group - 1, until)
         if looked is None:
             return {}
         out["neighbors"] = p.back(looked[2])
@@ -434,8 +435,10 @@ class BoxColumns:
         first = np.sort(first)[-MOST:]
         return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
 
-    def multipliers(self, count: np.ndarray, most: np.ndarray, seconds: float | None) -> np.ndarray | None:
-        """The multipliers float64[m] of largest sum, ``most`` at most each, that no column forbids.
+    def multipliers(
+        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, seconds: float | None
+    ) -> np.ndarray | None:
+        """The multipliers float64[m] of largest sum, from ``least`` to ``most`` each, that no column forbids.
 
         count  int64[m] or float64[m] rows of each cell
         None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
@@ -453,8 +456,8 @@ class BoxColumns:
         matrix = csr_array((ones, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
-        found = solve(-count, limits, np.zeros(most.size), most, whole=False, seconds=seconds, inside=True)
-        return np.clip(found.x, 0.0, most) if found.finished and found.x is not None else None
+        found = solve(-count, limits, least, most, whole=False, seconds=seconds, inside=True)
+        return np.clip(found.x, least, most) if found.finished and found.x is not None else None
 
 
 def raised(
@@ -471,6 +474,7 @@ def raised(
     count, group = p.cells.count.astype(np.float64), p.cells.group
     free = (p.cells.count < group) | (p.cells.distinct > 1)  # K rows alike lose nothing
     best = np.where(free, start, 0.0)
+    signed = p.cells.alike < group
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
@@ -505,7 +509,9 @@ def raised(
         if next_looks > looks:
             break
         left = None if until is None else until - clock() - next_seconds
-        moved = columns.multipliers(count, np.where(free, np.maximum(best + reach * (best + mean), 0.0), 0.0), left)
+        room = reach * (np.abs(best) + mean)
+        least = np.minimum(best, 0.0) - room if signed else np.zeros(best.size)
+        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), left)
         if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
@@ -593,4 +599,4 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
 
     done = over_cells(anchors, until, some, whole=True)
     # rounding may have hidden as much
-    return (out.excess + 1e-12 * (1.0 + at), out.found, out.group, float(sum(looks))) if done else None
+    return (out.excess + 1e-12 * (1.0 + np.abs(at)), out.found, out.group, float(sum(looks))) if done else None

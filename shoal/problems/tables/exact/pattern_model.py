@@ -32,7 +32,10 @@ row is published once, so over the classes in use, or over their parts,
     sum of floor(max(0, r - o) / m) <= floor(|R| / m).
 
 Without these lines a linear program opens two and a half classes of k rows over 2.5 k rows.  As for odd sets
-(``odd_sets``), lines are looked for that the solution in hand violates."""
+(``odd_sets``), lines are looked for that the solution in hand violates.
+
+Lines for the class program: of three rows, two or all three meet in at most one class (subset-row inequalities of
+Jepsen, Petersen, Spoorendonk and Pisinger 2008 for m = 2, over the rows of a class in place of columns)."""
 
 from __future__ import annotations
 
@@ -144,6 +147,12 @@ class PatternModel:
             low=np.concatenate([self.low, low]),
             high=np.concatenate([self.high, np.full(low.size, np.inf)]),
             owner=np.concatenate([self.owner, np.full(low.size, self.patterns)]),
+        )
+
+    def with_only(self, some: np.ndarray) -> PatternModel:
+        """Without the other lines, bool[r]."""
+        return replace(
+            self, lines=csr_array(self.lines[some]), low=self.low[some], high=self.high[some], owner=self.owner[some]
         )
 
 
@@ -395,11 +404,15 @@ class ValueLimits(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What prices of at least 0 of lines over several patterns prove, and what a use adds to it, float64[u, q] >= 0:
-    u = 1, a pattern in use, or one part of each size."""
+    """What prices of at least 0 of lines over several patterns prove, and what is added to it, of either sign.
+
+    uses  float64[u, q]  by a pattern in use, u = 1, or by one part of each size
+    rows  float64[n]     by a row of each place
+    """
 
     proved: float
-    added: np.ndarray
+    uses: np.ndarray
+    rows: np.ndarray
 
 
 def priced(
@@ -417,25 +430,34 @@ def priced(
     spare = loss[places.pattern] - price[places.row_class]
     rows = row_classes.count[places.row_class]
     size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
-    shared = shared or Shared(0.0, np.zeros((1, places.patterns)))
-    once = shared.added.min(axis=0)  # whatever use it is
+    uses, conditions, asked = np.zeros((1, places.patterns)), _conditions(need), _SensitiveLimits(need)
+    own = max((i for i, l, _ in asked.columns if l > 1), default=-1)  # whose parts are uses
+    if shared is not None:
+        spare, uses = spare + shared.rows, shared.uses
+    parts, once = shared is not None and asked.plain, uses.min(axis=0)
+    if parts:  # as many parts as there can be, if they are paid for
+        fewest = next(classes[0].rows for column, _, classes in conditions if column == own)
+        once = np.minimum(once, once * np.maximum(size // fewest, 1))
     below, patterns, taking = [], [], []
-    for column, several, classes in _conditions(need):
+    for column, several, classes in conditions:
         value = (
             row_classes.value[places.row_class, column] if column >= 0 else np.zeros(places.row_class.size, np.int64)
         )
-        table = (places, rows, value, spare)
-        whole = np.min([cheapest(*table, c) for c in classes], axis=0)
-        rest = np.min([cheapest(*table, ValueLimits(c.cap, c.rows - 1, c.values - 1)) for c in classes], axis=0)
+        alike = parts and several and column == own
+        table, each = (places, rows, value, spare), uses if alike else np.zeros((len(classes), 1))
+        less = [ValueLimits(c.cap, c.rows - 1, c.values - 1) for c in classes]
+        whole = np.min([cheapest(*table, c) + use for c, use in zip(classes, each, strict=True)], axis=0)
+        rest = np.min([cheapest(*table, c) + use for c, use in zip(less, each, strict=True)], axis=0)
         most = np.maximum(size // classes[0].rows, 1) if several else np.ones(places.patterns)
-        more = (most - 1) * np.minimum(whole, 0.0) + once
+        more = (most - 1) * np.minimum(whole, 0.0) + (0.0 if alike else once)
         below.append(np.minimum(whole + more, 0.0))
         patterns.append(whole + more)
         taking.append((rest + more)[places.pattern] + spare)
     least = np.max(below, axis=0)
     pattern = np.max(patterns, axis=0) - least
     place = np.maximum(np.max(taking, axis=0) - least[places.pattern], pattern[places.pattern])
-    return shared.proved + float(price @ row_classes.count) + float(least.sum()), pattern, place
+    proved = 0.0 if shared is None else shared.proved
+    return proved + float(price @ row_classes.count) + float(least.sum()), pattern, place
 
 
 def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
@@ -533,3 +555,70 @@ def _sets(member: np.ndarray) -> np.ndarray:
         one, other = one[some], other[some]
     everyone = np.ones((1, member.shape[1]), bool)
     return np.concatenate([everyone, member, member[one] | member[other]])
+
+
+FORMS = np.array([[0.5, 0.5, 0.5], [1, 1, 0], [1, 0, 1], [0, 1, 1]])  # of three rows, less as much of the use
+MET = 1.02  # what a line must sum to, of the 1 allowed
+OFTEN = 12  # lines added at once for a row
+
+
+def meeting(row_classes: RowClasses, places: Fits, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
+
+    Of three rows, at most one class holds two or all.  A class in use holds so many if half the sum of its rows among
+    the three less its use, or the sum of two of them less its use, is 1, and neither is ever more; a class not in use
+    counts 0.  For every pattern the line has the larger one, or nothing.  O(rows^3) for a pattern in use.
+    """
+    q, uses = places.patterns, model.uses.column.reshape(-1, places.patterns)
+    use, single = y[uses].sum(axis=0), np.flatnonzero(row_classes.count == 1)
+    at = np.full((q, row_classes.count.size), -1)
+    at[places.pattern, places.row_class] = np.arange(model.n)
+    at = at[:, single]
+    x = np.where(at >= 0, y[at], 0.0)
+    some = np.flatnonzero(use > CROWDED / LINES)
+    found = _meetings(x[some], use[some])
+    often = np.zeros(single.size, np.int64)
+    kept: list[np.ndarray] = []
+    for three in found:
+        if len(kept) < LINES and often[three].max() < OFTEN:
+            often[three] += 1
+            kept.append(three)
+    line, column, value = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for i, three in enumerate(kept):
+        own = np.flatnonzero((at[:, three] >= 0).sum(axis=1) > 1)
+        fits = ((at[own][:, three] < 0) @ FORMS.T) == 0
+        worth = np.where(fits, (x[own][:, three] @ FORMS.T) - use[own, None] * FORMS.max(axis=1), -np.inf)
+        best = worth.argmax(axis=1)
+        good = worth[np.arange(own.size), best] >= 0
+        own, form = own[good], FORMS[best[good]]
+        p, j = np.nonzero(form)
+        column += [at[own[p], three[j]], uses[:, own].reshape(-1)]
+        value += [-form[p, j], np.tile(form.max(axis=1), uses.shape[0])]
+        line.append(np.full(p.size + uses.shape[0] * own.size, i))
+    entries = np.concatenate(value), (np.concatenate(line), np.concatenate(column))
+    return csr_array(coo_matrix(entries, shape=(len(kept), model.cost.size))), -np.ones(len(kept))
+
+
+def _meetings(x: np.ndarray, use: np.ndarray) -> np.ndarray:
+    """Sets of three rows that meet more than once, int64[c, 3], the worst first; x float64[p, r], use float64[p]."""
+    pairs = np.zeros((x.shape[1], x.shape[1]))
+    for own, once in zip(x, use, strict=True):
+        here = np.flatnonzero(own)
+        pairs[np.ix_(here, here)] += np.maximum(own[here][:, None] + own[here] - once, 0.0)
+    sums, threes = [np.zeros(0)], [np.zeros((0, 3), np.int64)]
+    for a in range(x.shape[1]):
+        here = np.flatnonzero(x[:, a])
+        others = a + 1 + np.flatnonzero(x[here, a + 1 :].any(axis=0))
+        i, j = np.triu_indices(others.size, 1)
+        b, c = others[i], others[j]
+        total = pairs[b, c]
+        for p in here:
+            first, second, third = x[p, a], x[p, b], x[p, c]
+            apart = np.maximum(second + third - use[p], 0.0)
+            two = first + np.maximum(second, third) - use[p]
+            total += np.maximum(np.maximum(apart, two), (first + second + third - use[p]) / 2) - apart
+        bad = np.flatnonzero(total > MET)
+        sums.append(total[bad])
+        threes.append(np.column_stack([np.full(bad.size, a), b[bad], c[bad]]))
+    order = np.argsort(-np.concatenate(sums), kind="stable")
+    return np.concatenate(threes)[order]

@@ -35,6 +35,7 @@ from shoal.problems.tables.exact.pattern_model import (
     completed,
     crowded,
     least_sizes,
+    meeting,
     model_of,
     places_of,
     priced,
@@ -129,7 +130,9 @@ TURNS = 12  # linear programs, lines added after each
 CROWDING = 0.3  # share of the seconds after which no other is solved,
 QUICK = 0.5  # but where it takes less seconds than that
 NOTHING = csr_array((0, 0)), np.zeros(0)
-SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses
+SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
+FAR = 1.02  # cost over the linear program's bound from which a better partition is looked for before any more lines
+NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
@@ -210,52 +213,84 @@ class _PatternSearch:
 
     def run(self, hopeless: float) -> str | None:
         """None when bound and cost meet, else the limit reached."""
-        relaxed = relaxation(self.model, self.deadline, self._broken)
-        if relaxed is None:
+        rows = self._relaxed(self._broken)
+        if rows is None:
             return "seconds"
-        self.model, price, rows = relaxed
-        value, spare = counted(self.model, price)  # does not rest on the solver, nor do the others
-        fewest = least_sizes(self.row_classes, self.places, self.need)
-        loss = self.found.loss / self.costs.scale
-        use = spare[self.model.uses.column].reshape(-1, self.model.patterns).min(axis=0)
-        pattern, place = paid(self.places, self.row_classes.count, fewest, spare)
-        proofs = [
-            (value, pattern + use, place + use[self.places.pattern]),
-            priced(
-                self.row_classes, self.places, self.need, loss, price[self.model.owner < 0], shared(self.model, price)
-            ),
-        ]
-        for value, _, _ in proofs:
-            self._raise(value * self.costs.scale)
-        if self.upper <= self.lower:
-            return None
-        used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
-        self._take(self._program(used[self.model.pattern], SUPPORT)(Event()))
-        if self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
+        if self.upper > FAR * self.lower:
+            self._supported(rows, SUPPORT)
+        if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-
-        def within(part: float) -> tuple[np.ndarray, float]:
-            """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
-            kept, beyond = np.ones(self.model.cost.size, bool), math.inf
-            for value, pattern, place in proofs:
-                slack = part * ((self.upper - self.step) / self.costs.scale - value)
-                kept &= (pattern <= slack + CAREFUL)[self.model.pattern]
-                kept[: self.model.n] &= place <= slack + CAREFUL
-                beyond = min(beyond, (value + slack) * self.costs.scale)
-            return kept, beyond
-
+        turns = NARROWINGS
+        while turns and self.upper > self.lower:
+            turns, rows = turns - 1, self._narrowed()
+            if rows is None:
+                break
+            if self.upper > self.lower:
+                self._supported(rows, SUPPORT)
+            if self._within(1.0)[0][: self.model.n].sum() > NARROWER * self.model.n:
+                break
         if self.upper > self.lower:
-            self._prove(*within(NEAR), within)
+            self._prove()
         return None if self.upper <= self.lower else "seconds"
 
-    def _prove(self, near: np.ndarray, beyond: float, within: Callable[[float], tuple[np.ndarray, float]]) -> None:
+    def _relaxed(self, violated: Violated, share: float = 1.0) -> np.ndarray | None:
+        """Rows of every place, float64[n], of the linear program, whose prices prove what they can; None: no time."""
+        self.proofs: list[tuple[float, np.ndarray, np.ndarray]] = []
+        relaxed = relaxation(self.model, clock() + share * (self.deadline - clock()), violated)
+        if relaxed is None:
+            return None
+        model, price, rows = relaxed
+        tight = (model.low >= 0) | (price > USED)  # of the lines added, those that raised the bound
+        self.model = model = model.with_only(tight)
+        price = price[tight]
+        value, spare = counted(model, price)  # does not rest on the solver, nor do the others
+        fewest = least_sizes(self.row_classes, self.places, self.need)
+        loss = self.found.loss / self.costs.scale
+        use = spare[model.uses.column].reshape(-1, model.patterns).min(axis=0)
+        pattern, place = paid(self.places, self.row_classes.count, fewest, spare)
+        several = shared(model, price)
+        self.proofs = [
+            (value, pattern + use, place + use[self.places.pattern]),
+            priced(self.row_classes, self.places, self.need, loss, price[model.owner < 0], several),
+        ]
+        for value, _, _ in self.proofs:
+            self._raise(min(value * self.costs.scale, self.upper))
+        return rows
+
+    def _supported(self, rows: np.ndarray, share: float) -> None:
+        """What the patterns of the linear program, by its rows of every place, and of the best partition make."""
+        used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
+        self._take(self._program(used[self.model.pattern], share)(Event()))
+
+    def _within(self, part: float) -> tuple[np.ndarray, float]:
+        """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
+        kept, beyond = np.ones(self.model.cost.size, bool), math.inf
+        for value, pattern, place in self.proofs:
+            slack = part * ((self.upper - self.step) / self.costs.scale - value)
+            kept &= (pattern <= slack + CAREFUL)[self.model.pattern]
+            kept[: self.model.n] &= place <= slack + CAREFUL
+            beyond = min(beyond, (value + slack) * self.costs.scale)
+        return kept, beyond
+
+    def _narrowed(self) -> np.ndarray | None:
+        """The linear program over the places that something cheaper may use, with more lines, as ``_relaxed``.
+
+        What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
+        """
+        kept = self._within(1.0)[0][: self.model.n]
+        self.places = Fits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
+        self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
+        self.hold(self.partition, self.upper)
+        return self._relaxed(self._broken_or_met, SUPPORT)
+
+    def _prove(self) -> None:
         """Looks nearby for what is cheaper, and proves beside it, where there is a core for it, that nothing is.
 
         The proof counts where it finds nothing cheaper than what is known.  What is found nearby is published where it
         can be, so a seed gives the same however fast either is, and on one core, where they follow each other.  After
         the looks nearby a second proof, of other random numbers, runs beside the first: the luckier one ends both.
         """
-        everything = within(1.0)[0]
+        (near, beyond), everything = self._within(NEAR), self._within(1.0)[0]
         if near.sum() >= 0.5 * everything.sum():
             near, beyond = everything, math.inf
         with BackgroundCalls() as run:
@@ -265,7 +300,7 @@ class _PatternSearch:
                 return
             if self._ends(run, search, beyond):
                 return
-            last = run.start(self._program(within(1.0)[0], 1.0, improves=False, seed=LAST))
+            last = run.start(self._program(self._within(1.0)[0], 1.0, improves=False, seed=LAST))
             if self._outrun(run, last, proof):
                 return
             if not self._ends(run, last) and proof is not None:
@@ -295,6 +330,11 @@ class _PatternSearch:
         lines, low = crowded(self.row_classes, self.places, model, self.need.smallest, y)
         more, zero = ruled(self.row_classes, self.places, model, self.need, y)
         return csr_array(vstack([lines, more])), np.append(low, zero)
+
+    def _broken_or_met(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+        lines, low = self._broken(model, y)
+        more, one = meeting(self.row_classes, self.places, model, y)
+        return csr_array(vstack([lines, more])), np.append(low, one)
 
     def _keep(self, x: np.ndarray) -> None:
         """The rows of every place, if they are a cheaper partition."""
@@ -401,7 +441,8 @@ def shared(model: PatternModel, price: np.ndarray) -> Shared:
     several = np.flatnonzero(model.owner > model.pattern.max(initial=0))
     price = np.maximum(price[several], 0.0)
     added = -(model.lines[several].T @ price)
-    return Shared(float(price @ model.low[several]), added[model.uses.column].reshape(-1, model.patterns))
+    uses = added[model.uses.column].reshape(-1, model.patterns)
+    return Shared(float(price @ model.low[several]), uses, added[: model.n])
 
 
 def paid(places: Fits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

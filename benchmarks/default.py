@@ -1,0 +1,68 @@
+"""The public call at the default effort on generated tables, recodings by models: how near the answers are proved.
+
+python benchmarks/default.py          every recoding, about two minutes
+python benchmarks/default.py ranges   one of them, nothing is recorded
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+from record import record
+
+import shoal
+
+SIZES = (400, 4000)
+MODELS: dict[str, dict[str, Any]] = {
+    "k = 5": {"k": 5},
+    "k = 5, l = 2": {"k": 5, "l": 2},
+    "k = 5, l = 3": {"k": 5, "l": 3},
+    "k = 5, distinct l = 3": {"k": 5, "distinct_l": 3},
+    "k = 5, entropy l = 2": {"k": 5, "entropy_l": 2},
+    "k = 5, t = 0.3": {"k": 5, "t": 0.3},
+}
+PUBLISH = ("ranges", "stars")
+
+
+def people(n: int, seed: int = 3) -> pl.DataFrame:
+    """Generated records: ages around 45, six zip codes, eight levels of education, four diseases at a third or less."""
+    rng = np.random.default_rng(seed)
+    zips = ["01234", "01235", "02000", "02001", "03100", "04567"]
+    return pl.DataFrame({
+        "age": np.clip(rng.normal(45, 16, n).astype(int), 18, 90),
+        "sex": rng.choice(["m", "f"], n),
+        "zip": rng.choice(zips, n, p=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05]),
+        "education": rng.integers(1, 9, n),
+        "disease": rng.choice(["none", "flu", "gout", "asthma"], n, p=[0.3, 0.28, 0.22, 0.2]),
+    })  # fmt: skip
+
+
+def measured(n: int, publish: str, case: str) -> dict[str, Any]:
+    """One release, with what it took."""
+    asked, table = MODELS[case], people(n)
+    held = {"sensitive": ["disease"]} if len(asked) > 1 else {"insensitive": ["disease"]}
+    began, cpu = time.perf_counter(), time.process_time()
+    found = shoal.anonymize(
+        table, quasi_identifiers=["age", "sex", "zip", "education"], publish=publish, seed=1, **held, **asked
+    ).certificate
+    return {"published": publish, "rows": n, "request": case, "loss": float(found.cost), "unit": found.unit,
+            "at least": float(found.lower_bound), "ratio": round(float(found.ratio), 3),
+            "seconds": round(time.perf_counter() - began, 1),
+            "cpu seconds": round(time.process_time() - cpu, 1)}  # fmt: skip
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or PUBLISH
+    for publish in PUBLISH:
+        shoal.anonymize(people(60), quasi_identifiers=["age", "sex"], sensitive=["disease"], k=2, l=2, publish=publish)
+    rows = []
+    for publish, n, case in product(wanted, SIZES, MODELS):
+        rows.append(measured(n, publish, case))
+        print(rows[-1], flush=True)
+    if len(wanted) == len(PUBLISH):
+        record("The default effort", "python benchmarks/default.py", rows, ["Generated tables; seconds without start."])

@@ -1,0 +1,162 @@
+"""Requests drawn at random, with whatever may be combined: kinds of columns, models, ways to publish, files, engines.
+
+``drawn_case(seed)`` is one request and the small tables to which it is put, as ``tests.consistency`` compares them.
+What a policy refuses to combine is refused there too, and such a case releases no table.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import shoal
+from tests.consistency import SECRET, Case
+
+# the values of a quasi-identifier, and hierarchies that it may have
+COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
+    "age": ((20, 23, 31), ("intervals:10,20", "intervals")),
+    "born": (tuple(datetime.date(1990 + y, m, 3) for y, m in ((0, 2), (0, 7), (4, 2))), ("dates:month,year",)),
+    "seen": (
+        tuple(datetime.datetime(2020, 1, d, h) for d, h in ((1, 8), (1, 19), (2, 8))), ("dates:day,month",),
+    ),
+    "share": ((0.1, 0.30000000000000004, 2.5), ("intervals:1,2",)),
+    "town": (
+        ("Ulm", "Bonn", "Köln"),
+        ([["Ulm", "south"], ["Bonn", "west"], ["Köln", "west"]], "labels", "prefixes:1", "stars"),
+    ),
+    "plz": (("89073", "53111", "53225"), ("prefixes:3,1",)),
+    "smokes": ((True, False, None), ("stars",)),
+    "note": (("a, b", "*", ""), ("stars",)),
+    "tall": ((1.5, None, 1.75), ()),
+    "code": (("07", "7", "7.0"), ("stars", "prefixes:1")),
+}  # fmt: skip
+ILLS, JOBS = ("flu", "gout", "cold"), ("nurse", "cook")
+MODELS: Sequence[dict[str, Any]] = (
+    {"k": 2}, {"k": 3}, {"l": 2}, {"k": 2, "distinct_l": 2}, {"entropy_l": 1.5}, {"recursive_cl": (2.0, 2)},
+    {"alpha_k": (0.7, 2)}, {"k": 2, "t": 0.4}, {"k": 2, "t_ordered": 0.4}, {"k": 2, "t_hierarchical": 0.5},
+    {"k": 2, "beta": 1.0}, {"k": 2, "beta_basic": 1.0}, {"k": 2, "delta": 1.5}, {"simultaneous_l": 2},
+    {"preset": "k3"}, {"k": 2, "preset": "hipaa-safe-harbor"}, {"k_map": 2}, {"presence": (0.1, 0.8)},
+)  # fmt: skip
+ENDINGS = (".csv", ".parquet", ".xlsx", ".csv.gz", "")
+
+
+def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
+    """Settings that are drawn one by one."""
+    publish = drawn.choice(["stars", "stars", "ranges", "hierarchy", "hierarchy", "centers"])
+    asked: dict[str, Any] = {"publish": publish, **drawn.choice(MODELS)}
+    trees = {n: drawn.choice(COLUMNS[n][1]) for n in names if COLUMNS[n][1] and drawn.random() < 0.7}
+    if publish == "hierarchy" and trees:
+        asked["hierarchies"] = trees
+    elif publish == "hierarchy":
+        asked["publish"] = "stars"
+    if asked.get("t_hierarchical"):
+        asked["hierarchies"] = {**asked.get("hierarchies", {}), "ill": [["flu", "x"], ["gout", "x"], ["cold", "y"]]}
+
+    def may(chance: float, **more: Any) -> None:
+        if drawn.random() < chance:
+            asked.update(more)
+
+    may(0.2, weights={names[0]: drawn.choice([0.5, 2.0, 7.0])})
+    may(0.2, missing=drawn.choice(["apart", "filled"]))
+    may(0.15, max_suppressed=drawn.choice([0.5, 1.0]))
+    may(0.1, max_average_risk=0.45)
+    may(0.15, minimality=drawn.choice([0.5, 0.7]))
+    may(0.1, shards=2)
+    may(0.1, bound="none")
+    may(0.1, star="?")
+    may(0.2, numeric_stars="text")
+    may(0.1, effort="balanced")
+    may(0.15, method=drawn.choice(["three_phase", "mondrian", "exact", "local_search", "global_recoding"]))
+    if publish == "hierarchy":
+        may(0.2, global_recoding=True)
+        may(0.2, coarsen="auto")
+        may(0.2, max_level={names[0]: 1})
+    if publish == "ranges":
+        steps = {"age": 10, "share": 0.5, "born": drawn.choice(["month", "year"]), "seen": 7, "tall": 1}
+        may(0.4, range_step={n: steps[n] for n in names if n in steps})
+    return asked
+
+
+def _rows(drawn: random.Random, names: Sequence[str], size: int, insides: int) -> tuple[list[Any], list[str]]:
+    """Rows of which few values differ, so that tables have much in common."""
+    columns = [*names, "ill", *(["job"] if insides > 1 else [])]
+    values: list[Sequence[Any]] = [drawn.sample(COLUMNS[n][0], drawn.choice([2, 2, 3])) for n in names]
+    values += [ILLS[: drawn.choice([2, 3])], JOBS][:insides]
+    every = list(itertools.product(*values))
+    return drawn.sample(every, min(size, len(every))), columns
+
+
+def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
+    """One request; see the module."""
+    drawn = random.Random(seed)
+    names = drawn.sample(sorted(COLUMNS), drawn.choice([1, 2, 2, 3]))
+    insides = drawn.choice([1, 1, 1, 2])
+    asked = _asked(drawn, names)
+    cells, columns = _rows(drawn, names, size, insides)
+    if "k_map" in asked or "presence" in asked:
+        asked["population"] = pl.DataFrame(
+            list(itertools.product(*(COLUMNS[n][0] for n in names))) * 2, schema=list(names), orient="row", strict=False
+        )
+    roles: dict[str, Any] = {"quasi_identifiers": list(names), "sensitive": columns[len(names) :]}
+    if insides > 1 and drawn.random() < 0.5:
+        roles = {**roles, "sensitive": ["ill"], "insensitive": ["job"]}
+    elif insides > 1 and drawn.random() < 0.3:
+        roles = {**roles, "sensitive": ["ill"], drawn.choice(["person", "household"]): "job"}
+    ending = drawn.choice(ENDINGS)
+    source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
+    kind = f"{source}{ending or ' parts'} {roles} {asked}"
+    return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}), kind)
+
+
+def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
+    """A table in one of the forms in which it may come."""
+    if source == "pandas":
+        return table.to_pandas()
+    if source == "levels":  # a table's own categories, and an enumeration that lists more than the table has
+        texts = [c for c, t in table.schema.items() if t == pl.String]
+        every = pl.Enum(sorted({v for c in texts for v in (*COLUMNS.get(c, ((), ()))[0], *ILLS, *JOBS)}))
+        return table.with_columns(pl.col(c).cast(every if i % 2 else pl.Categorical) for i, c in enumerate(texts))
+    if source == "csv":
+        table.write_csv(folder / "in.csv")
+        return folder / "in.csv"
+    if source == "duckdb":
+        table.write_parquet(folder / "in.parquet")
+        return folder / "in.parquet"
+    return table
+
+
+def held(frame: Any) -> Any:
+    """What a frame shows and what it carries beside its rows, as text: levels, index, attributes."""
+    if hasattr(frame, "to_pandas") and not isinstance(frame, pl.DataFrame):
+        return repr(frame)
+    if isinstance(frame, pl.DataFrame):
+        arrays = {c.name: c.to_arrow() for c in frame if c.dtype in (pl.Categorical, pl.Enum)}
+        levels = {name: (a.dictionary.to_pylist(), a.indices.to_pylist()) for name, a in arrays.items()}
+        return re.sub(r'Categories\("[0-9a-f-]{36}"\)', "", repr((frame.rows(), frame.schema, levels)))
+    levels = {n: list(c.cat.categories) for n, c in frame.items() if str(c.dtype) == "category"}
+    return repr((frame.to_dict("split"), frame.dtypes.to_dict(), levels, frame.attrs))
+
+
+def _release(source: str, ending: str, asked: dict[str, Any]) -> Callable[[pl.DataFrame, Path], Path]:
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        how = {"engine": "duckdb"} if source == "duckdb" else {}
+        given = _given(table, source, folder)
+        made = shoal.anonymize(given, **{"effort": "fast", "seed": 1, "secret": SECRET, **asked, **how})
+        beside = made.write(folder / f"out{ending}")
+        page = made.report(folder / "page.html")
+        said = json.loads(page.with_suffix(".json").read_text())
+        said["html"] = page.read_text()
+        if source in ("polars", "pandas", "levels"):
+            said["frame"] = held(made.table)
+        page.with_suffix(".json").write_text(json.dumps(said))
+        return beside
+
+    return release
