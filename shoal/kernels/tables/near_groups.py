@@ -20,7 +20,8 @@ class Near(NamedTuple):
     group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r] rows of each value
     state int64[g, t]; price float64[g] loss of one row
     rest int64[r, t] join of the other rows of a row's group; without float64[r] what one of them would then lose
-    looked int64[r], changed int64[g]  the turn at which a row was last looked at, and a group last changed
+    looked int64[r], changed int64[g]  the turn at which a row was last looked at, and a group last changed;
+    while groups grow, looked is how many rows of each value have no group yet
     k int64[1]; frequency, distinct int64[s]
     rules  the other models; code int64[r, s] the values as those number them; who int64[r] room for a group
     count, seen int64[widest column] room for its values, count all 0
@@ -378,8 +379,9 @@ def _owed(near, most):
 def grow(slots, near, groups, target, random):
     """Group the rows from scratch: each group grows from a random row by the row that costs least.
 
-    Leaves at most ``groups`` groups; returns their number, or -1 when some row fits nowhere.  What a row would cost
-    only rises while a group grows, so its last price tells which rows need no other look.
+    Leaves at most ``groups`` groups; returns their number, or -1 when none could be made.  What a row would cost only
+    rises while a group grows, so its last price tells which rows need no other look.  Where no value may be more than
+    a share of a group, a group takes what would be too much for the rows that stay behind it.
     """
     r, s = near.group.size, near.frequency.size
     for g in range(groups):
