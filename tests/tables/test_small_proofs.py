@@ -183,6 +183,15 @@ def by_threes(kinds, places, _, model, y):
     return meeting(kinds, places, model, y)
 
 
+def class_program(task):
+    """A task's costs, row classes, patterns, places, losses by pattern, and the program over them."""
+    need = task.requirement
+    costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, need)
+    found = patterns(costs, task.recoding, need.smallest)
+    places, loss = places_of(kinds, found, need), found.loss / costs.scale
+    return costs, kinds, found, places, loss, model_of(kinds, places, need, loss)
+
+
 @pytest.mark.parametrize("sort", [by_sets, by_threes])
 def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_more_than_it(sort):
     random = np.random.default_rng(35)
@@ -192,10 +201,7 @@ def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_mor
         if task is None:
             continue
         need = task.requirement
-        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, need)
-        found = patterns(costs, task.recoding, need.smallest)
-        places, loss = places_of(kinds, found, need), found.loss / costs.scale
-        model = model_of(kinds, places, need, loss)
+        costs, kinds, found, places, loss, model = class_program(task)
         every, seen = np.arange(model.cost.size), []
         best = decide(model, every, 60.0, None, 1e-6)[1]  # an optimum by the test above
 
@@ -243,10 +249,7 @@ def test_what_uses_and_rows_add_of_either_sign_is_counted_as_often_as_it_is_paid
         if shortfall(table, task.requirement) is not None:
             continue
         need = task.requirement
-        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, need)
-        found = patterns(costs, task.recoding, need.smallest)
-        places, loss = places_of(kinds, found, need), found.loss / costs.scale
-        model = model_of(kinds, places, need, loss)
+        costs, kinds, found, places, loss, model = class_program(task)
         columns = model.uses.column.reshape(-1, places.patterns)
         uses = random.choice([1.0, 5.0]) * random.normal(-0.5, 1.0, columns.shape)
         added = Shared(0.0, uses, random.normal(0.3, 0.5, model.n))
