@@ -296,7 +296,11 @@ def init(
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    lines += [f"warning: {c.name}: {w}" for c in found for w in c.warnings]
+    warned: dict[str, list[str]] = {}
+    for column in found:
+        for warning in column.warnings:
+            warned.setdefault(warning, []).append(column.name)
+    lines += [f"warning: {', '.join(names)}: {warning}" for warning, names in warned.items()]
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines += [f"publish {way}: {why}", f"policy  {target}"]

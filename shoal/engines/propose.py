@@ -192,7 +192,7 @@ def foremost(found: Sequence[Danger]) -> list[Danger]:
     return [danger for size, danger in sorted(first.items()) if size > 1]
 
 
-SHARES = (0.6, 0.7, 0.8, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
+SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
@@ -202,6 +202,7 @@ class Proposal:
     """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why.
 
     measured  a quasi-identifier of numbers, dates or bands of numbers: values in an order, and no list of codes
+    ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
     """
@@ -213,6 +214,7 @@ class Proposal:
     missing: int
     warnings: tuple[str, ...] = ()
     measured: bool = False
+    ordered: bool = False
     person: bool = False
     share: float = 0.0
 
@@ -242,6 +244,15 @@ def looked_at(
     found = [_with_share(c, frame, person_of(found), coded) for c in found]
     found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
     return found, dangerous([coded[name].codes for name in stay], stay), frame.height
+
+
+def proposed_share(least: float) -> float:
+    """The largest share of a value to propose where no release can have less than ``least``.
+
+    Groups that may hold no more than the whole table's share are large: every one of them has to hold almost that
+    share. A third of the way to 1, groups are nearly as small as without a limit.
+    """
+    return next((share for share in SHARES if share >= least + (1 - least) / 3), SHARES[-1])
 
 
 def person_of(found: Sequence[Proposal]) -> str | None:
@@ -292,11 +303,11 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     if column.role != "quasi-identifier" or column.distinct < 3 or coded.positions() is None:
         return column
     if column.distinct > FEW and not named_words(column.name) & CODES and not coded.banded:
-        return replace(column, measured=True)
+        return replace(column, measured=True, ordered=True)
     if coded.banded:
-        return replace(column, measured=True, reason=f"{column.reason}; its bands of numbers are ordered")
-    note = f"ranges treat its {column.distinct:,} numbers as amounts; if they are codes, replace them with labels"
-    return replace(column, warnings=(*column.warnings, note))
+        return replace(column, measured=True, ordered=True, reason=f"{column.reason}; its bands of numbers are ordered")
+    note = "ranges take these few numbers as amounts; if they are codes, replace them with labels"
+    return replace(column, ordered=True, warnings=(*column.warnings, note))
 
 
 def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
@@ -306,10 +317,10 @@ def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
         return "stars", "no column is a quasi-identifier yet"
     if not several:
         return "stars", "no quasi-identifier has more than two values, so a set would tell no more than a star"
-    measured = [quoted(c.name) for c in several if c.measured]
-    named = ", ".join(measured[:3]) + (f" and {len(measured) - 3} more" if len(measured) > 3 else "")
-    ranges = f"ranges of {named} such as [30, 34]" if measured else ""
-    sets = "sets such as {Bonn, Ulm}" if len(measured) < len(several) else ""
+    ordered = [quoted(c.name) for c in several if c.ordered]
+    named = ", ".join(ordered[:3]) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
+    ranges = f"ranges of {named} such as [30, 34]" if ordered else ""
+    sets = "sets such as {Bonn, Ulm}" if len(ordered) < len(several) else ""
     return "ranges", f"{' and '.join(filter(None, (ranges, sets)))} keep what a star would hide"
 
 
@@ -442,10 +453,10 @@ def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Ite
         if c.share * l <= 1:
             yield f'    {{model = "LDiversity", l = {l}, column = {quoted(c.name)}}},'
             continue
-        most = next(s for s in SHARES if c.share <= s)
+        most = proposed_share(c.share)
         yield f'    {{model = "AlphaKAnonymity", alpha = {most}, k = {k}, column = {quoted(c.name)}}},'
         what = f"at most {100 * most:g} % of a group{whose} share a value"
-        yield f"    #   {what}; the least possible share is {100 * c.share:.1f} %"
+        yield f"    #   {what}; nearer to {100 * c.share:.1f} %, the least possible, protects more and costs much more"
     yield "]"
 
 
@@ -536,8 +547,8 @@ class Roles:
     def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
         """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column, and the models.
 
-        Only k if no column is sensitive. Otherwise also l, if every sensitive column can reach it; if not, the smallest
-        share of one value that it can reach, from a short list (alpha_k).
+        Only k if no column is sensitive. Otherwise also l, if every sensitive column can reach it; if not, a largest
+        share of one value (alpha_k, see ``proposed_share``).
         """
         named: dict[str, Any] = {key: [c.name for c in self.columns if c.role == r] for r, key in _KEYWORDS.items()}
         if self.person is not None:
@@ -547,7 +558,7 @@ class Roles:
         if shares and max(shares) * l <= 1:
             models["l"] = l
         elif shares:
-            models["alpha_k"] = [next(s for s in SHARES if max(shares) <= s), k]
+            models["alpha_k"] = [proposed_share(max(shares)), k]
         return {**named, **models, "publish": self.publish[0]}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:

@@ -106,24 +106,24 @@ def test_longitude_and_latitude_are_proposed_as_tiles_and_a_name_is_no_secret(tm
 
 
 @pytest.mark.parametrize(
-    ("column", "values", "on_a_line"),
+    ("column", "values", "ordered"),
     [
         ("age", [str(18 + i % 40) for i in range(200)], True),
         ("birth_date", [f"19{60 + i % 30}-0{1 + i % 9}-11" for i in range(200)], True),
         ("town", [f"T{i % 12}" for i in range(200)], False),
-        ("race", [str(i % 5) for i in range(200)], False),  # as few numbers as a list of codes has
-        ("school_type_id", [str(i % 30) for i in range(200)], False),  # numbers by which something else is meant
+        ("race", [str(i % 5) for i in range(200)], True),  # as few numbers as a list of codes has
+        ("school_type_id", [str(i % 30) for i in range(200)], True),  # numbers by which something else is meant
         ("zip", [f"0{i % 20:04}" for i in range(200)], False),  # a text: its zeros would go
         ("zip", [f"47{i % 20:03}" for i in range(200)], True),
     ],
 )
-def test_what_is_proposed_loses_no_more_than_stars_and_runs(tmp_path, column, values, on_a_line):
+def test_what_is_proposed_loses_no_more_than_stars_and_runs(tmp_path, column, values, ordered):
     frame = pl.DataFrame({column: values, "sex": ["f", "m"] * 100})
     frame.write_csv(tmp_path / "p.csv")
     done = run("init", "p.csv", "--json", cwd=tmp_path)
     told = json.loads(done.said)
     assert told["publish"]["way"] == "ranges"  # of values on a line, sets of others
-    assert (column in told["publish"]["reason"]) == on_a_line
+    assert (column in told["publish"]["reason"]) == ordered
     warned = [w for c in told["columns"] for w in c["warnings"] if "if they are codes" in w]
     assert len(warned) == (column in ("race", "school_type_id"))
     done = run("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--json", cwd=tmp_path)
@@ -139,3 +139,31 @@ def test_calls_that_mistake_one_thing_for_another():
         shoal.anonymize(frame, "policy.toml")
     with pytest.raises(shoal.InputError, match=r"shoal\.anonymize takes files and frames"):
         shoal.tables.group(frame, shoal.KAnonymity(2))
+
+
+def test_a_share_is_proposed_with_room_and_one_warning_stands_for_all_its_columns(tmp_path):
+    # 134 of 200 rows have one value: with a share of 0.7, every group would need almost that share of it
+    frame = pl.DataFrame(
+        {
+            "age": [20 + i * 7 % 23 for i in range(200)],
+            "children": [i * 5 % 4 for i in range(200)],
+            "educ": [i * 3 % 7 for i in range(200)],
+            "disease": ["none" if i % 3 < 2 else f"d{i % 5}" for i in range(200)],
+        }
+    )
+    frame.write_csv(tmp_path / "p.csv")
+    said = run("init", "p.csv", cwd=tmp_path).said
+    assert said.count("if they are codes") == 1
+    assert "warning: children, educ: ranges take these few numbers as amounts" in said
+    assert 'publish ranges: ranges of "age", "children", "educ" such as [30, 34] keep' in said
+    written = (tmp_path / "p.policy.toml").read_text()
+    assert 'model = "AlphaKAnonymity", alpha = 0.8, k = 5' in written
+    assert "at most 80 % of a group share a value; nearer to 67.0 %, the least possible," in written
+    roles = {"quasi_identifiers": ["age", "children", "educ"], "sensitive": ["disease"], "publish": "ranges"}
+
+    def loss(*models) -> float:
+        return shoal.anonymize(frame, **roles, privacy=models, effort="fast").loss["ncp"]
+
+    alone = loss(shoal.KAnonymity(5))
+    tight, roomy = (loss(shoal.AlphaKAnonymity(share, 5, "disease")) for share in (0.7, 0.8))
+    assert alone <= roomy < tight
