@@ -27,6 +27,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.neighborhood import WIDTH, deal, neighbor_graph
+from shoal.problems.tables.separate import part_of
 from tests.oracles.tables import eligible, held, least_loss, row_loss
 from tests.tables.drawn import assert_eligible, census_like, lost, tasks
 
@@ -42,6 +43,25 @@ def test_eligible_and_between_the_optimum_and_the_cascade(task):
     cost = lost(task, partition)
     assert least_loss(task.histogram, task.requirement, task.recoding) <= cost + 1e-9
     assert cost <= lost(task, rows.partition(before)) + 1e-9
+
+
+@pytest.mark.parametrize("heat", [1e6, module.HEAT])
+def test_a_warm_search_of_shares_ends_no_dearer_than_it_began(heat):
+    """Warm to the last step, it wanders off and is taken back; cooling, it finds a cheaper partition of thirds."""
+    task = table("range", Requirement(5, (3,), (1,)), 2)
+    few = np.arange(150)
+    task = replace(task, histogram=part_of(task.histogram, few))
+    rows = Rows.of(task)
+    first, _ = module.search(task, rows, rows.labels(start(task, rows)), steps=200)
+    before = lost(task, rows.partition(first))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "HEAT", heat)
+        if heat > 1:
+            patch.setattr(module, "COLD", np.inf)
+        after = rows.partition(module.search(task, rows, first, steps=10 * first.size)[0])
+    assert_eligible(task, after)
+    assert lost(task, after) <= before
+    assert heat > 1 or lost(task, after) < 0.99 * before
 
 
 MAKE = {"stars": Levels.stars, "set": Sets.of, "range": lambda size: Ranges.of(np.arange(float(size)))}

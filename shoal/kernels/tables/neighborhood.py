@@ -124,6 +124,21 @@ class SearchWorkspace(NamedTuple):
     who: np.ndarray
     before: np.ndarray
     random: np.ndarray
+    heat: np.ndarray
+
+
+class Turns(NamedTuple):
+    """Neighborhoods that a search tries.
+
+    steps int64, seed uint64   how many, start of the random numbers
+    most  int64  rows taken apart at once; groups above it are left alone
+    heat  float64  loss that a neighborhood may become dearer by chance: as much with a probability of 1/e
+    """
+
+    steps: int
+    seed: np.uint64
+    most: int
+    heat: float
 
 
 def improve(
@@ -132,29 +147,26 @@ def improve(
     asked: GroupRequirement,
     group: np.ndarray,
     groups: int,
-    steps: int,
-    seed: np.uint64,
-    most: int,
+    turns: Turns,
 ) -> float:
-    """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer.
+    """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer by chance.
 
     group int64[n] labels below groups, updated; every group given meets what is asked, and so does every group left
-    steps int64, seed uint64   neighborhoods tried, start of the random numbers
-    most  int64  rows taken apart at once; groups above it are left alone
-    returns the change of the loss, at most 0.  Space O(n t), time O(steps (n + most^2) t).
+    returns the change of the loss, at most 0 without heat.  Space O(n t), time O(steps (n + most^2) t).
 
     Python allocates the work space: a kernel that allocates none compiles in three quarters of the time.
     """
     n, width = rows.leaf.shape
     need = int(max([asked.k, *asked.frequency, *asked.distinct]))
-    held = groups + n // need + 1
+    held, most = groups + n // need + 1, turns.most
     work = SearchWorkspace(
         group, np.full(held, -1, np.int64), np.empty(n, np.int64), np.zeros(held, np.int64),
         np.empty((held, width), np.int64), np.zeros(held), np.empty(AT_ONCE + 1, np.int64), np.empty(AT_ONCE),
-        np.empty(most, np.int64), np.empty(most, np.int64), np.array([seed | np.uint64(1)], np.uint64),
+        np.empty(most, np.int64), np.empty(most, np.int64), np.array([turns.seed | np.uint64(1)], np.uint64),
+        np.array([turns.heat]),
     )  # fmt: skip
     big = few(most, max(AT_ONCE, most // need) + 1, width, asked)
-    return _improve(slots, rows, need, steps, work, big)
+    return _improve(slots, rows, need, turns.steps, work, big)
 
 
 @njit(**LEAN_INNER)
@@ -381,7 +393,8 @@ def _improve(slots, rows, need, steps, work, big):
         to_a_local_optimum(slots, near, made)
         for g in range(made):
             new += near.size[g] * near.price[g]
-        if new <= old + 1e-12:
-            gained += min(new - old, 0.0)
+        more = 1e-12 if work.heat[0] <= 0.0 else -work.heat[0] * np.log(max(draw(random), 1e-300))
+        if new <= old + more:
+            gained += new - old
             _put_back(near, work, near_by[:taken], made)
     return gained

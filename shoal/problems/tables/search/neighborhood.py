@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.clock import clock
+from shoal.model.recoding import Regions
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import SearchReport, certify
@@ -116,7 +117,12 @@ BLOCK = 4000  # rows searched together
 MOST = 120  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
-FEW = 9000  # and at least, with ten per row, of a small table: as many as 30,000 rows have
+FEW = (50, 40_000)  # and at least, so many per row up to so many, of a small table whose rows are narrow
+FEW_RULED = (10, 9_000)  # the same where further models are asked, whose questions take ten times as long
+NARROW = 8  # slots of a row up to which they are; a step takes time by them
+WARM = 5  # steps per row from which on a search of shares begins warm: it may become dearer by chance
+HEAT, COLD = 0.4, 0.8  # of a group's loss at first, falling in a line to none after this share of the steps
+ROUNDS = 20  # of such a search
 SLICE = 400  # neighborhoods between two looks at the clock
 ROUND = 1500  # neighborhoods per block before the table is dealt anew
 TURN = 0.1  # seconds for a block before the same: no group leaves its block, so a longer turn soon finds nothing
@@ -139,7 +145,11 @@ def improve(task: Task) -> Grouping:
 def steps_of(task: Task) -> int:
     """Neighborhoods that the effort allows; 0 for one in seconds."""
     rows, name = task.histogram.rows, task.effort.name
-    few = min(10 * rows, FEW) if name == "balanced" else 0  # a small table can afford more for each row
+    areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join looks for a connected set
+    width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
+    each, most = FEW_RULED if task.requirement.rules else FEW
+    few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(FEW_RULED[0] * rows, FEW_RULED[1]))
+    few = few if name == "balanced" else 0
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
     if not task.requirement.closed:  # each question about a group is asked once for each model that counts persons
         slow /= 1 + len(task.requirement.rules) / 2
@@ -168,7 +178,7 @@ class Searcher(NamedTuple):
     stop: threading.Event
 
     def improved(
-        self, block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None
+        self, block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None, heat: float
     ) -> tuple[np.ndarray, int]:
         """Labels of the block from 0 without gaps, and how many neighborhoods were tried: ``each``, until then."""
         from shoal.kernels.tables import neighborhood as kernel
@@ -187,7 +197,8 @@ class Searcher(NamedTuple):
         asked = GroupRequirement(rows.k, rows.frequency, rows.distinct, rows.rules)
         done, slots = 0, of_thread(rows.slots)
         while not self.stop.is_set():
-            kernel.improve(slots, table, asked, label, names.size, each, np.uint64(number + done), self.most)
+            turns = kernel.Turns(each, np.uint64(number + done), self.most, heat)
+            kernel.improve(slots, table, asked, label, names.size, turns)
             done += each
             if until is None or clock() >= until:
                 return label, done
@@ -229,6 +240,9 @@ def search(
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps), deadline)
     searcher = Searcher(rows, _values(rows), near, most, flag())
+    # Where k alone is asked, starts by columns are so good that warmth loses more than it finds.
+    shares = max(task.requirement.frequency, default=1) > 1 and not task.requirement.rules
+    heated, given = deadline is None and shares and steps >= WARM * n, group
     with SearchThreads(workers) as pool:
         while True:
             each, until = max(1, int(SLICE * slow)), None
@@ -236,7 +250,7 @@ def search(
                 left = steps - report.steps
                 if left <= 0:
                     break
-                each = max(1, min(-(-left // count), ROUND))
+                each = max(1, min(-(-left // count), -(-steps // (count * ROUNDS)) if heated else ROUND))
             elif clock() >= deadline:
                 report.stopped = "seconds"
                 break
@@ -246,11 +260,12 @@ def search(
             waiting: list[Future[tuple[np.ndarray, int]]] = []
             now = clock()
             turn = 0.0 if deadline is None else min(TURN, max(deadline - now, 0.0) / waves)
+            heat = _heat(task, rows, group, report.steps / steps) if heated else 0.0
             task.progress("search", None if deadline else report.steps / steps)
             for i, block in enumerate(blocks):
                 if deadline is not None:
                     until = now + turn * (i // workers + 1)
-                waiting.append(pool.submit(searcher.improved, block, group, int(numbers[i]) << 20, each, until))
+                waiting.append(pool.submit(searcher.improved, block, group, int(numbers[i]) << 20, each, until, heat))
             found = [w.result() for w in waiting]
             group = group.copy()
             shift = 0
@@ -259,4 +274,17 @@ def search(
                 shift += int(label.max()) + 1
                 report.steps += done
             report.rounds += 1
+    if heated and _loss(task, rows, group) > _loss(task, rows, given):
+        group = given
     return np.unique(group, return_inverse=True)[1].reshape(-1), report
+
+
+def _loss(task: Task, rows: Rows, group: np.ndarray) -> float:
+    """What a grouping loses, in the recoding's unit or, for a mean of cells, their sum."""
+    many = task.histogram.rows * len(task.recoding.columns) if task.recoding.unit == "ncp" else 1
+    return task.recoding.cost(task.histogram, rows.partition(group)) * many
+
+
+def _heat(task: Task, rows: Rows, group: np.ndarray, done: float) -> float:
+    """Loss by which a neighborhood may become dearer after a share ``done`` of the steps: a part of a group's."""
+    return HEAT * max(1.0 - done / COLD, 0.0) * _loss(task, rows, group) / (int(group.max()) + 1)
