@@ -304,7 +304,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
 WORK = {"fast": 4e8, "balanced": 2e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
-OF_COLUMN = 7e4  # look-ups that take as long as a column in a program
+OF_COLUMN = 1e4  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
 PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
 PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these leave no time for sweeps
@@ -318,6 +318,7 @@ NODES = 20_000  # of the search of one anchor
 SAMPLED = 100  # anchors that tell what a sweep will take
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
+NEAR = 1e-4  # relative tolerance of the program
 MOST = 400_000  # columns kept
 ASKED = 250  # anchors that tell what a factor would prove
 ASKING = 0.2  # share of the time in which they are asked
@@ -441,8 +442,7 @@ class BoxColumns:
         """The multipliers float64[m] of largest sum, from ``least`` to ``most`` each, that no column forbids.
 
         count  int64[m] or float64[m] rows of each cell
-        None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
-        gives it: corners swing from sweep to sweep.
+        None where the program took longer than the seconds.  About the best: a sweep proves what they are worth.
         """
         from scipy.sparse import csr_array
 
@@ -456,8 +456,10 @@ class BoxColumns:
         matrix = csr_array((ones, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
-        found = solve(-count, limits, least, most, whole=False, seconds=seconds, inside=True)
-        return np.clip(found.x, least, most) if found.finished and found.x is not None else None
+        found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=NEAR)
+        if found.x is None or not np.isfinite(found.x).all():
+            return None
+        return np.clip(found.x, least, most)  # also where the last steps gain too little to be called the best
 
 
 def raised(
