@@ -270,3 +270,29 @@ def test_the_multipliers_of_the_columns_known_are_about_the_best(seed):
     assert (found <= most).all()
     assert count @ found == pytest.approx(-best.fun, rel=2e-3)
     assert (matrix @ found <= columns.loss + 0.01).all()
+
+
+def test_a_named_effort_ends_where_sweeps_bring_little():
+    """Half of the processor time of 1,240 records with dates as texts went into the last hundredth of the bound."""
+    drawn = np.random.default_rng(5)
+    rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
+    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
+    task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
+    p, sweep = boxes.Pairs.of(task), boxes._sweep
+    start = (boxes.neighbors(task, None) - p.alone)[p.order]
+
+    def counted(*asked):
+        swept.append(asked)
+        return sweep(*asked)
+
+    def proved(little: float) -> tuple[float, int]:
+        swept.clear()
+        found = boxes.raised(p, start, 60, None, np.inf, little)
+        return float(p.cells.count @ found[0]), len(swept)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "_sweep", counted)
+        most, long = proved(0.0)
+        least, short = proved(boxes.LITTLE["balanced"])
+    assert short < long
+    assert least > 0.98 * most

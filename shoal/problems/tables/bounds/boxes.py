@@ -303,7 +303,8 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
-WORK = {"fast": 4e8, "balanced": 2e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+WORK = {"fast": 4e8, "balanced": 1e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
 OF_COLUMN = 1e4  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
 PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
@@ -395,8 +396,9 @@ def columns_of_boxes(
     """
     if not sweeps:
         return None
-    looks = np.inf if task.effort.seconds is not None else WORK[task.effort.name]
-    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks)
+    name = task.effort.name
+    looks = np.inf if task.effort.seconds is not None else WORK[name]
+    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0))
     task.progress("bound", None)
     if found is None:
         return None
@@ -463,13 +465,19 @@ class BoxColumns:
 
 
 def raised(
-    p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float = np.inf
+    p: Pairs,
+    start: np.ndarray,
+    sweeps: int,
+    until: float | None,
+    looks: float = np.inf,
+    little: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
     int32[c, K], by how much of their loss this leaves unpaid.
 
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
+    little  share of what is proved: none follows where ``LAST`` sweeps, and the program, bring less than this more
     None where time or look-ups did not suffice for a sweep that proves more than ``start``.
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
@@ -482,6 +490,7 @@ def raised(
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
     columns, seconds = BoxColumns.none(group), np.inf if until is None else until - clock()
+    history, promised = [proved], np.inf
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
@@ -505,6 +514,9 @@ def raised(
             columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
+            history.append(proved)
+            if len(history) > LAST and max(proved - history[-1 - LAST], promised - proved) < little * proved:
+                break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2
         # A program that leaves no time for the next sweep is of no use.
@@ -514,7 +526,8 @@ def raised(
         room = reach * (np.abs(best) + mean)
         least = np.minimum(best, 0.0) - room if signed else np.zeros(best.size)
         moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), left)
-        if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
+        promised = np.inf if moved is None else float(count @ moved)
+        if moved is None or promised - proved < ENOUGH * min(reach, 1.0) * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     if shown is None or proved <= first:
