@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.clock import clock
+from shoal.model.privacy.base import CLOSE
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.groups import ancestors, least_rows
@@ -27,7 +28,7 @@ from shoal.problems.threads import cores, each, flag
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import RowMultipliers, Violated
     from shoal.kernels.tables.connected_sets import AreaColumn
-    from shoal.kernels.tables.near_cells import CellTable, CenterIndex
+    from shoal.kernels.tables.near_cells import CellTable, CenterIndex, ValueShares
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -38,6 +39,7 @@ BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # pairs times colum
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
+VALUES = 200  # of a sensitive column, above which their shares are not looked at
 FEW = 1500  # cells below which every pair is looked at
 CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
 PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
@@ -123,10 +125,13 @@ class Pairs:
             place += flat.size
         group = least_rows(h, need)
         distinct, alike, value = 1, group, np.zeros(h.cells, np.int64)
+        shares = _nothing_of_shares()
         for j in need.sensitive_columns:
-            if max(need.frequency[j], need.distinct[j]) > distinct:
-                distinct, alike = max(need.frequency[j], need.distinct[j]), -(-group // need.frequency[j])
-                value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
+            asked = max(need.frequency[j], need.distinct[j])
+            found = _shares(task, j) if asked > distinct or not shares.high.size else shares
+            if asked > distinct or (distinct == 1 and found.high.size and not shares.high.size):
+                distinct, alike, shares = asked, -(-group // need.frequency[j]), found
+                value = h.sensitive[:, j].astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
         by = np.argsort(-dear, kind="stable")
@@ -144,6 +149,7 @@ class Pairs:
             distinct=distinct,
             group=group,
             alike=alike,
+            shares=shares,
         )
         index, sort = center_index(cells, metric)
         cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
@@ -160,6 +166,41 @@ class Pairs:
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
+
+
+def _nothing_of_shares() -> ValueShares:
+    """Shares of a column of which nothing is asked."""
+    from shoal.kernels.tables.near_cells import NOTHING, ValueShares
+
+    return ValueShares(np.empty(0), np.empty(0), np.empty(0, np.int64), NOTHING, 0.0, np.empty(0))
+
+
+def _shares(task: Task, j: int) -> ValueShares:
+    """What every eligible group keeps of the shares of sensitive column j's values."""
+    from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, NOTHING, ORDERED, ValueShares
+
+    need, v = task.requirement, task.histogram.sensitive_sizes[j]
+    high, low, kind, number, table = np.full(v, 1 / need.frequency[j]), np.zeros(v), NOTHING, 0.0, np.zeros(v)
+    if v > VALUES:
+        return _nothing_of_shares()
+    for rule in need.rules:
+        if rule.columns != (j,):
+            continue
+        asked = rule.measure
+        if asked.kind == "band":
+            least, most = np.array(asked.table).reshape(-1, 2).T
+            low, high = np.maximum(low, least - CLOSE), np.minimum(high, most + CLOSE)
+        elif asked.kind == "equal":
+            kind, number, table = EQUAL, asked.number + CLOSE, np.array(asked.table)
+            low, high = np.maximum(low, table - number), np.minimum(high, table + number)
+        elif asked.kind == "ordered":
+            kind, number, table = ORDERED, asked.whole * (asked.number + CLOSE), np.array(asked.table)
+        elif asked.kind == "entropy":
+            kind, number, table = ENTROPY, asked.number - CLOSE, (np.array(rule.table) > 0).astype(float)
+    high, low = np.maximum(high, CLOSE), np.where(low > CLOSE, low, 0.0)
+    if kind == NOTHING and (high >= 1).all() and not low.any():
+        return _nothing_of_shares()
+    return ValueShares(high, low, np.flatnonzero(low), kind, number, table)
 
 
 def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn | None:
@@ -482,9 +523,10 @@ def raised(
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
-    free = (p.cells.count < group) | (p.cells.distinct > 1)  # K rows alike lose nothing
+    shares = p.cells.shares.high.size > 0
+    free = (p.cells.count < group) | (p.cells.distinct > 1) | shares  # K rows alike lose nothing
     best = np.where(free, start, 0.0)
-    signed = p.cells.alike < group
+    signed = p.cells.alike < group or shares
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
