@@ -328,7 +328,7 @@ def test_the_multipliers_of_the_columns_known_are_about_the_best(seed):
     matrix = np.zeros((len(cells), m))
     np.add.at(matrix, (np.arange(len(cells))[:, None], cells), 1.0)
     best = linprog(-count, A_ub=matrix, b_ub=columns.loss, bounds=np.stack([least, most], axis=1))
-    found = columns.multipliers(count, least, most, None)
+    found = columns.multipliers(count, least, most, 1e-4, None)
     assert found is not None
     assert (found >= least).all()
     assert (found <= most).all()

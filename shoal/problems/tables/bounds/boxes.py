@@ -360,7 +360,8 @@ NODES = 20_000  # of the search of one anchor
 SAMPLED = 100  # anchors that tell what a sweep will take
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
-NEAR = 1e-4  # relative tolerance of the program
+NEAR = 1e-3  # tolerance of the program, relative to the reach: what multipliers gain is a share of that
+NEAREST = 1e-9  # the smallest that the solver takes, about
 MOST = 400_000  # columns kept
 ASKED = 250  # anchors that tell what a factor would prove
 ASKING = 0.2  # share of the time in which they are asked
@@ -480,11 +481,11 @@ class BoxColumns:
         return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
 
     def multipliers(
-        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, seconds: float | None
+        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, near: float, seconds: float | None
     ) -> np.ndarray | None:
         """The multipliers float64[m] of largest sum, from ``least`` to ``most`` each, that no column forbids.
 
-        count  int64[m] or float64[m] rows of each cell
+        count  int64[m] or float64[m] rows of each cell;  near  relative tolerance
         None where the program took longer than the seconds.  About the best: a sweep proves what they are worth.
         """
         from scipy.sparse import csr_array
@@ -499,7 +500,7 @@ class BoxColumns:
         matrix = csr_array((ones, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
-        found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=NEAR)
+        found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
         if found.x is None or not np.isfinite(found.x).all():
             return None
         return np.clip(found.x, least, most)  # also where the last steps gain too little to be called the best
@@ -518,7 +519,7 @@ def raised(
 
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
-    little  share of what is proved: none follows where ``LAST`` sweeps, and the program, bring less than this more
+    little  share of what is proved: none follows where ``LAST`` sweeps bring less more, and the program promises less
     None where time or look-ups did not suffice for a sweep that proves more than ``start``.
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
@@ -557,7 +558,7 @@ def raised(
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
             history.append(proved)
-            if len(history) > LAST and max(proved - history[-1 - LAST], promised - proved) < little * proved:
+            if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
                 break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2
@@ -567,9 +568,11 @@ def raised(
         left = None if until is None else until - clock() - next_seconds
         room = reach * (np.abs(best) + mean)
         least = np.minimum(best, 0.0) - room if signed else np.zeros(best.size)
-        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), left)
-        promised = np.inf if moved is None else float(count @ moved)
-        if moved is None or promised - proved < ENOUGH * min(reach, 1.0) * proved:
+        near = max(NEAR * min(reach, 1.0), NEAREST)
+        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), near, left)
+        # Within a short reach the program promises little; further on, in proportion.
+        promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
+        if moved is None or promised < ENOUGH * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     if shown is None or proved <= first:
