@@ -111,9 +111,8 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     elif insides > 1 and drawn.random() < 0.3:
         roles = {**roles, "sensitive": ["ill"], drawn.choice(["person", "household"]): "job"}
     apart = random.Random(f"more {seed}")  # what came later is drawn apart, so that a seed still means its request
-    for name in ("keep_order", "strict_roles"):
-        if apart.random() < 0.1:
-            roles[name] = True
+    if apart.random() < 0.1:
+        roles["strict_roles"] = True
     sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
