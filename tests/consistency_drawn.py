@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 import shoal
-from tests.consistency import SECRET, Case
+from tests.consistency import SECRET, Case, key_of
 
 # the values of a quasi-identifier, and hierarchies that it may have
 COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
@@ -110,10 +110,14 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         roles = {**roles, "sensitive": ["ill"], "insensitive": ["job"]}
     elif insides > 1 and drawn.random() < 0.3:
         roles = {**roles, "sensitive": ["ill"], drawn.choice(["person", "household"]): "job"}
+    apart = random.Random(f"more {seed}")  # what came later is drawn apart, so that a seed still means its request
+    if apart.random() < 0.1:
+        roles["strict_roles"] = True
+    sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
-    kind = f"{source}{ending or ' parts'} {roles} {asked}"
-    return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}), kind)
+    kind = f"{source}{ending or ' parts'}{' signed' * sign} {roles} {asked}"
+    return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}, sign), kind)
 
 
 def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
@@ -145,12 +149,12 @@ def held(frame: Any) -> Any:
     return repr((frame.to_dict("split"), frame.dtypes.to_dict(), levels, frame.attrs))
 
 
-def _release(source: str, ending: str, asked: dict[str, Any]) -> Callable[[pl.DataFrame, Path], Path]:
+def _release(source: str, ending: str, asked: dict[str, Any], sign: bool) -> Callable[[pl.DataFrame, Path], Path]:
     def release(table: pl.DataFrame, folder: Path) -> Path:
         how = {"engine": "duckdb"} if source == "duckdb" else {}
         given = _given(table, source, folder)
         made = shoal.anonymize(given, **{"effort": "fast", "seed": 1, "secret": SECRET, **asked, **how})
-        beside = made.write(folder / f"out{ending}")
+        beside = made.write(folder / f"out{ending}", sign=key_of(folder) if sign else None)
         page = made.report(folder / "page.html")
         said = json.loads(page.with_suffix(".json").read_text())
         said["html"] = page.read_text()
