@@ -314,8 +314,11 @@ class Table(Protocol):
         """The files it is read from."""
         ...
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
-        """Group and count: cells in the order of their codes; PolicyError for a column that is not there."""
+    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+        """Group and count: cells in the order of their codes; PolicyError for a column that is not there.
+
+        dates  the notation of columns of texts that are dates, which then have their order
+        """
         ...
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
