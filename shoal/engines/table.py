@@ -443,11 +443,14 @@ class Expected:
             if frame.height and frame[c.name].null_count() == frame.height
         )
 
-    def counts(self, *, text: Collection[str] = (), blank: Collection[str] = ()) -> tuple[pl.DataFrame, np.ndarray]:
+    def counts(
+        self, *, text: Collection[str] = (), blank: Collection[str] = (), categories: bool = False
+    ) -> tuple[pl.DataFrame, np.ndarray]:
         """One line per group and sensitive values in it, and the rows of each.
 
         text   the columns that stand as text, in a file of text all of them
         blank  of these, the columns whose stars stand as missing values
+        categories  other texts of quasi-identifiers as categories too, which take a quarter of their memory
         """
         group, codes, count = self._lines
         made: list[pl.Series] = []
@@ -457,6 +460,8 @@ class Expected:
                 hidden = column.name in blank
                 shown = [None if hidden and s else t for t, s in zip(self.texts[j], self.starred[j], strict=True)]
                 values = _categories(shown)
+            elif categories and values.dtype == pl.String:
+                values = _categories(values)
             made.append(values.gather(column.index[group]).alias(column.name))
         for j, coded in enumerate(self.sensitive):
             values = _categories(coded.texts()) if coded.name in text else coded.values
@@ -510,7 +515,7 @@ class Expected:
             yield tuples[index]
 
 
-def _categories(texts: Sequence[str | None]) -> pl.Series:
+def _categories(texts: Sequence[str | None] | pl.Series) -> pl.Series:
     return pl.Series(texts, dtype=pl.String).cast(pl.Categorical(pl.Categories.random()))
 
 

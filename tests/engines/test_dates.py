@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.engines import open as opening
 from shoal.engines.propose import propose, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.finding import noted
@@ -87,6 +88,15 @@ def test_every_kind_of_table_gives_one_release(kind: str, tmp_path: Path) -> Non
     wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table)
     data = handed(table("%d.%m.%Y"), kind, tmp_path)
     assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table) == wanted
+
+
+def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LEAST", 0)
+    many = pl.concat([table("%d.%m.%Y")] * 30)
+    many.write_csv(tmp_path / "t.csv")
+    assert isinstance(opening.open_table(tmp_path / "t.csv", coded=["came", "town"]), opening.RepeatedTable)
+    asked = {**ASKED, "k": 40, "keep_order": True, "dates": {"came": "%d.%m.%Y"}}
+    assert shoal.anonymize(tmp_path / "t.csv", **asked).table.equals(shoal.anonymize(many, **asked).table)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -171,16 +181,22 @@ def test_init_names_the_notation_that_the_values_decide(tmp_path: Path) -> None:
     assert shoal.roles(tmp_path / "t.csv").counts("us")[-1][0] == "12/24/2024"
 
 
-def test_a_release_is_decoded_and_attacked_by_its_dates(tmp_path: Path) -> None:
-    made = shoal.anonymize(table("%m/%d/%Y"), dates={"came": "%m/%d/%Y"}, **ASKED)
+@pytest.mark.parametrize("notation", ["%d.%m.%Y", "%m/%d/%Y"])
+def test_a_release_is_decoded_drawn_and_attacked_by_its_dates(notation: str, tmp_path: Path) -> None:
+    made = shoal.anonymize(table(notation), dates={"came": notation}, **ASKED)
     made.write(tmp_path / "r.csv")
-    found = shoal.decode(tmp_path / "r.csv")
-    assert found.numeric()["came_low"].dtype == pl.Date
-    ends = [iso(text, "%m/%d/%Y") for text in pl.read_csv(tmp_path / "r.csv")["came"]]
-    assert [str(d) for d in found.numeric()["came_low"]] == [text.strip("[]").split(", ")[0] for text in ends]
-    original = table("%m/%d/%Y")
-    assert not [n for n in shoal.attack(tmp_path / "r.csv", original=original).notes if "not understood" in n]
-    domain = domain_of(["12/1/2024", "2/13/2024", None])  # as a tool without a policy reads them
+    found = shoal.decode(tmp_path / "r.csv").numeric()
+    assert found["came_low"].dtype == pl.Date
+    ends = [iso(text, notation) for text in pl.read_csv(tmp_path / "r.csv")["came"]]
+    assert [str(d) for d in found["came_low"]] == [text.strip("[]").split(", ")[0] for text in ends]
+    bins = made.public_figures()["columns"][0]["distribution"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", bins[0]["label"])
+    attacked = shoal.attack(tmp_path / "r.csv", original=table(notation))
+    assert not [n for n in attacked.notes if "not understood" in n]
+
+
+def test_a_tool_without_a_policy_is_read_by_the_notation_that_its_values_decide() -> None:
+    domain = domain_of(["12/1/2024", "2/13/2024", None])
     assert domain.values == ("2/13/2024", "12/1/2024", None)
     assert domain_of(["12/1/2024", "2/3/2024"]).ruler is None
     assert domain_of(["12/1/2024", "2/3/2024"], dates="%m/%d/%Y").ruler == "%m/%d/%Y"
