@@ -36,6 +36,7 @@ COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "smokes": ((True, False, None), ("stars",)),
     "note": (("a, b", "*", ""), ("stars",)),
     "tall": ((1.5, None, 1.75), ()),
+    "came": (("03.02.2020", "12.01.2020", "1.3.2019", None), ("stars",)),
     "code": (("07", "7", "7.0"), ("stars", "prefixes:1")),
 }  # fmt: skip
 ILLS, JOBS = ("flu", "gout", "cold"), ("nurse", "cook")
@@ -75,12 +76,15 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     may(0.2, numeric_stars="text")
     may(0.1, effort="balanced")
     may(0.15, method=drawn.choice(["three_phase", "mondrian", "exact", "local_search", "global_recoding"]))
+    if "came" in names:
+        may(0.8, dates={"came": "%d.%m.%Y"})
     if publish == "hierarchy":
         may(0.2, global_recoding=True)
         may(0.2, coarsen="auto")
         may(0.2, max_level={names[0]: 1})
     if publish == "ranges":
         steps = {"age": 10, "share": 0.5, "born": drawn.choice(["month", "year"]), "seen": 7, "tall": 1}
+        steps |= {"came": "month"} if "dates" in asked else {}
         may(0.4, range_step={n: steps[n] for n in names if n in steps})
     return asked
 
