@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given, settings, strategies
+from scipy.optimize import linprog
 
 import shoal
 from shoal.model.arguments import Effort
@@ -330,3 +331,48 @@ def test_the_program_over_boxes_is_proved_where_raised_prices_are_far():
     found = boxes.without_lattice(task, "thorough", None)
     raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
     assert float(found["columns of boxes"] @ table.count) > 1.05 * float(raised @ table.count)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_multipliers_of_the_columns_known_are_about_the_best(seed):
+    random = np.random.default_rng(seed)
+    m, group = 60, 3
+    cells = np.sort(random.integers(0, m, (150, group)), axis=1).astype(np.int32)
+    columns = boxes.BoxColumns(cells, random.uniform(0.1, 1.0, len(cells)))
+    count = random.integers(1, 9, m).astype(np.float64)
+    least, most = np.full(m, -0.2 if seed % 2 else 0.0), np.full(m, 0.8)
+    matrix = np.zeros((len(cells), m))
+    np.add.at(matrix, (np.arange(len(cells))[:, None], cells), 1.0)
+    best = linprog(-count, A_ub=matrix, b_ub=columns.loss, bounds=np.stack([least, most], axis=1))
+    found = columns.multipliers(count, least, most, 1e-4, None)
+    assert found is not None
+    assert (found >= least).all()
+    assert (found <= most).all()
+    assert count @ found == pytest.approx(-best.fun, rel=2e-3)
+    assert (matrix @ found <= columns.loss + 0.01).all()
+
+
+def test_a_named_effort_ends_where_sweeps_bring_little():
+    """Half of the processor time of 1,240 records with dates as texts went into the last hundredth of the bound."""
+    drawn = np.random.default_rng(5)
+    rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
+    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
+    task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
+    p, sweep = boxes.Pairs.of(task), boxes._sweep
+    start = (boxes.neighbors(task, None) - p.alone)[p.order]
+
+    def counted(*asked):
+        swept.append(asked)
+        return sweep(*asked)
+
+    def proved(little: float) -> tuple[float, int]:
+        swept.clear()
+        found = boxes.raised(p, start, 60, None, np.inf, little)
+        return float(p.cells.count @ found[0]), len(swept)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "_sweep", counted)
+        most, long = proved(0.0)
+        least, short = proved(boxes.LITTLE["balanced"])
+    assert short < long
+    assert least > 0.98 * most

@@ -344,8 +344,9 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
-WORK = {"fast": 4e8, "balanced": 2e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
-OF_COLUMN = 7e4  # look-ups that take as long as a column in a program
+WORK = {"fast": 4e8, "balanced": 1e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
+OF_COLUMN = 1e4  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
 PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
 PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these leave no time for sweeps
@@ -359,6 +360,8 @@ NODES = 20_000  # of the search of one anchor
 SAMPLED = 100  # anchors that tell what a sweep will take
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
+NEAR = 1e-3  # tolerance of the program, relative to the reach: what multipliers gain is a share of that
+NEAREST = 1e-9  # the smallest that the solver takes, about
 MOST = 400_000  # columns kept
 ASKED = 250  # anchors that tell what a factor would prove
 ASKING = 0.2  # share of the time in which they are asked
@@ -435,8 +438,9 @@ def columns_of_boxes(
     """
     if not sweeps:
         return None
-    looks = np.inf if task.effort.seconds is not None else WORK[task.effort.name]
-    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks)
+    name = task.effort.name
+    looks = np.inf if task.effort.seconds is not None else WORK[name]
+    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0))
     task.progress("bound", None)
     if found is None:
         return None
@@ -477,13 +481,12 @@ class BoxColumns:
         return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
 
     def multipliers(
-        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, seconds: float | None
+        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, near: float, seconds: float | None
     ) -> np.ndarray | None:
         """The multipliers float64[m] of largest sum, from ``least`` to ``most`` each, that no column forbids.
 
-        count  int64[m] or float64[m] rows of each cell
-        None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
-        gives it: corners swing from sweep to sweep.
+        count  int64[m] or float64[m] rows of each cell;  near  relative tolerance
+        None where the program took longer than the seconds.  About the best: a sweep proves what they are worth.
         """
         from scipy.sparse import csr_array
 
@@ -497,18 +500,26 @@ class BoxColumns:
         matrix = csr_array((ones, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
-        found = solve(-count, limits, least, most, whole=False, seconds=seconds, inside=True)
-        return np.clip(found.x, least, most) if found.finished and found.x is not None else None
+        found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
+        if found.x is None or not np.isfinite(found.x).all():
+            return None
+        return np.clip(found.x, least, most)  # also where the last steps gain too little to be called the best
 
 
 def raised(
-    p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float = np.inf
+    p: Pairs,
+    start: np.ndarray,
+    sweeps: int,
+    until: float | None,
+    looks: float = np.inf,
+    little: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
     int32[c, K], by how much of their loss this leaves unpaid.
 
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
+    little  share of what is proved: none follows where ``LAST`` sweeps bring less more, and the program promises less
     None where time or look-ups did not suffice for a sweep that proves more than ``start``.
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
@@ -522,6 +533,7 @@ def raised(
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
     columns, seconds = BoxColumns.none(group), np.inf if until is None else until - clock()
+    history, promised = [proved], np.inf
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
@@ -545,6 +557,9 @@ def raised(
             columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
+            history.append(proved)
+            if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
+                break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2
         # A program that leaves no time for the next sweep is of no use.
@@ -553,8 +568,11 @@ def raised(
         left = None if until is None else until - clock() - next_seconds
         room = reach * (np.abs(best) + mean)
         least = np.minimum(best, 0.0) - room if signed else np.zeros(best.size)
-        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), left)
-        if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
+        near = max(NEAR * min(reach, 1.0), NEAREST)
+        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), near, left)
+        # Within a short reach the program promises little; further on, in proportion.
+        promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
+        if moved is None or promised < ENOUGH * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     if shown is None or proved <= first:
