@@ -27,7 +27,7 @@ def beside(record: str | Path) -> Path:
 
 def _pair(given: str | Path | None, release: str | Path) -> dict[str, Any]:
     if given is None:
-        from shoal.engines.atomic import certificate_path
+        from shoal.paths import certificate_path
 
         given = kept(certificate_path(Path(release)))
     try:

@@ -154,8 +154,8 @@ main()
 @pytest.mark.parametrize(
     ("number", "status", "module"),
     [
-        (signal.SIGINT, 130, "shoal.cli.commands"),
-        (signal.SIGTERM, 143, "shoal.cli.commands"),
+        (signal.SIGINT, 130, "shoal.cli.verify"),
+        (signal.SIGTERM, 143, "shoal.cli.verify"),
         (signal.SIGINT, 130, "typer"),
     ],
 )

@@ -48,6 +48,14 @@ SEND = """async (event) => {
 }"""
 
 
+async def _open(window: Any, place: Path, reading: dict[str, Any]) -> None:
+    """A project of ARX, or a table."""
+    if place.suffix.lower() == ".deid":
+        await window.open_arx(place)
+    else:
+        await window.open({"path": str(place), **reading})
+
+
 def _choose(window: Any) -> None:
     async def came(event: Any) -> None:
         told = event.args if isinstance(event.args, dict) else {}
@@ -56,10 +64,7 @@ def _choose(window: Any) -> None:
             window.say("The file could not be copied.", bad=True)
         elif told.get("sent"):
             place = window.task.folder / "upload" / told["name"]
-            if place.suffix.lower() == ".deid":
-                await window.open_arx(place)
-            else:
-                await window.open({"path": str(place), **window.reading()})
+            await _open(window, place, window.reading())
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
@@ -104,10 +109,8 @@ def _path(window: Any) -> None:
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
                 await window.open_project(place.resolve(), query.value or "")
-            elif place.suffix.lower() == ".deid":
-                await window.open_arx(place.resolve())
             else:
-                await window.open({"path": str(place.resolve()), **reading()})
+                await _open(window, place.resolve(), reading())
 
         ui.button("Open", on_click=named).props("no-caps")
         path.on("keydown.enter", named)

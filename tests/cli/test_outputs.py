@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.atomic import named_after
 from shoal.errors import InputError, PolicyError
+from shoal.paths import named_after
 from tests.commands import run
 
 

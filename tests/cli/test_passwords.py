@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.engines.source import hidden_in, is_server
 from tests.commands import run
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.cli import program
 from shoal.cli.app import PAGES, sections
-from shoal.cli.commands import program
 from tests.commands import run
 
 ROOT = Path(__file__).parents[2]

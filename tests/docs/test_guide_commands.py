@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.cli.commands import program
+from shoal.cli import program
 from tests.commands import run
 from tests.data import drawn
 from tests.docs.test_examples import DOCS, PAGES, blocks

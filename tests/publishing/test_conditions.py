@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.engines.features import codes_of
 from shoal.model.conditions import (
     CELLULAR_CONDITIONS,

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.cli.options import conditions, with_options
 from shoal.engines.geography import geography
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
