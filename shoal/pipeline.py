@@ -18,8 +18,7 @@ from shoal.engines.columns import row_numbers
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
-from shoal.engines.recognize import filled
-from shoal.engines.safe_harbor import harbored
+from shoal.engines.prepared import filled, harbored
 from shoal.engines.source import Scope, ScopeSettings, Searched, is_remote, refuse_too_many, without_secrets
 from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Table, require

@@ -15,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.engines.open import open_table
-from shoal.engines.recognize import filled
+from shoal.engines.prepared import filled
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.tables.privacy import filled as judged

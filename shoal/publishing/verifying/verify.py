@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from shoal.engines import lakes, servers
+from shoal.engines.prepared import recoded
 from shoal.engines.recognize import by_name
-from shoal.engines.safe_harbor import recoded
 from shoal.engines.source import Scope, is_server, without_secrets
 from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, ShoalError
