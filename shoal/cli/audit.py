@@ -16,6 +16,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
 from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, asks, flag, with_options
 from shoal.errors import PolicyError, is_number
+from shoal.model.cards import several
 from shoal.model.settings import Measured as Judged
 from shoal.paths import is_arx
 
@@ -193,7 +194,7 @@ def _population(found: dict[str, Any] | None) -> list[str]:
 
 def _more(found: dict[str, Any]) -> str:
     hidden = len(found["sizes"]) - 12
-    return f" and {hidden} more sizes" if hidden > 0 else ""
+    return f" and {several(hidden, 'more size')}" if hidden > 0 else ""
 
 
 class Known(NamedTuple):

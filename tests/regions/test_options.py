@@ -342,3 +342,8 @@ def test_soft_boundaries_hold_where_fewer_regions_are_asked_for_and_on_water(met
         merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundaries=list("aabb"), regions=1, seed=1)
     wet = merge(PATH[:2], [5, 0, 5], 5, method, soft_boundaries=list("acb"), water=[False, True, False], seed=1)
     assert wet.labels.tolist() == [0, -1, 1]
+
+
+def test_areas_that_are_all_alike_leave_no_variance():
+    found = merge([(0, 1), (1, 2), (2, 3)], [2, 2, 2, 2], k=4, similar=[7.0] * 4, seed=1)
+    assert found.certificate.details["variance_inside"] == 0
