@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 from math import dist
 
@@ -347,3 +348,16 @@ def test_soft_boundaries_hold_where_fewer_regions_are_asked_for_and_on_water(met
 def test_areas_that_are_all_alike_leave_no_variance():
     found = merge([(0, 1), (1, 2), (2, 3)], [2, 2, 2, 2], k=4, similar=[7.0] * 4, seed=1)
     assert found.certificate.details["variance_inside"] == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_area_is_left_out_for_which_a_region_beside_it_has_room(seed):
+    draw, n = random.Random(seed), 50
+    edges = [(i, draw.randrange(max(0, i - 3), i)) for i in range(1, n)]
+    weights = [draw.randint(1, 4) for _ in range(n)]
+    found = merge(edges, weights, 7, "search", at_most={"people": (weights, 8)}, seed=1, effort="fast")
+    left = np.flatnonzero(found.labels < 0)
+    assert left.size
+    for area in left.tolist():
+        beside = {found.labels[a + b - area] for a, b in edges if area in (a, b)} - {-1}
+        assert all(sum(np.array(weights)[found.labels == r]) + weights[area] > 8 for r in beside)
