@@ -1,7 +1,5 @@
 """The private record beside a certificate, and a release verified with it as with a certificate."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

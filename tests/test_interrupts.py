@@ -1,7 +1,5 @@
 """Signals during a search: heard within a second, and nobody gets an answer as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Missing values filled with the most frequent one: every recoding and engine, loss, certificate and verdict."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """An audit by a policy: the roles and models that were asked for, on any table, with any engine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

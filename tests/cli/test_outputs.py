@@ -3,8 +3,6 @@
 Outputs that were given no name: no two tables of one folder share one.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

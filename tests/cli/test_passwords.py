@@ -1,7 +1,5 @@
 """No command repeats a password that somebody typed in an address."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

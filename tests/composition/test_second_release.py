@@ -1,7 +1,5 @@
 """A second release: audit beside an earlier one, anonymize told of one; files and frames, command and Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of all commands is what the program says, its examples run, and the Tab key completes."""
 
-from __future__ import annotations
-
 import random
 import runpy
 import shlex

@@ -4,8 +4,6 @@ A command whose line ends in ``# exit 1`` must leave with that status, every oth
 with the name of a file, as ``# policy.toml``, is that file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

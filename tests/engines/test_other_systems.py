@@ -1,7 +1,5 @@
 """Windows and macOS as far as Linux can play them: names that are missing, files that are held, capitals, line ends."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

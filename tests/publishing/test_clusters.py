@@ -1,7 +1,5 @@
 """Clusters on their way out: what is tampered with is refused before a file appears, and found by verify afterwards."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -4,8 +4,6 @@
 Those of regions are in ``tests/regions/test_conditions.py``.
 """
 
-from __future__ import annotations
-
 from inspect import signature
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A condition of regions is one entry: its option, its keyword of ``merge`` and its line on the certificate follow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

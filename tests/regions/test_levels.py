@@ -1,7 +1,5 @@
 """Regions within regions: against exhaustive search with all options mixed, on the command line, under the judge."""
 
-from __future__ import annotations
-
 import csv
 import json
 

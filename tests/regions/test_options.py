@@ -1,7 +1,5 @@
 """What regions may be asked for besides thresholds, against exhaustive search with the options mixed."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 from math import dist

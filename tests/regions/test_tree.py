@@ -1,7 +1,5 @@
 """The paper's algorithm: its bounds, the trees it stands on, and graphs of known connectivity."""
 
-from __future__ import annotations
-
 import random
 import sys
 

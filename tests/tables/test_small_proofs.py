@@ -1,7 +1,5 @@
 """The integer class program: never above the optimum of small tables, equal to it when it ends; it says when not."""
 
-from __future__ import annotations
-
 import threading
 from itertools import combinations, combinations_with_replacement, product
 from unittest import mock
