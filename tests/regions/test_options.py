@@ -343,9 +343,22 @@ def test_soft_boundaries_hold_where_fewer_regions_are_asked_for_and_on_water(met
     assert wet.labels.tolist() == [0, -1, 1]
 
 
-def test_areas_that_are_all_alike_leave_no_variance():
-    found = merge([(0, 1), (1, 2), (2, 3)], [2, 2, 2, 2], k=4, similar=[7.0] * 4, seed=1)
-    assert found.certificate.details["variance_inside"] == 0
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        ([7.0] * 4, 0.0),
+        ([0.0, 0.0, 5.0, 5.0], 0.0),
+        ([0.0, 2.0, 4.0, 6.0], 0.2),  # 1 within each pair, 5 in all
+        (
+            [[0.0, 1.0], [2.0, 1.0], [4.0, 9.0], [6.0, 9.0]],
+            0.1,
+        ),  # the second column adds nothing within, as much in all
+    ],
+)
+def test_the_variance_inside_regions_is_a_share_of_all(values, share):
+    found = merge([(0, 1), (1, 2), (2, 3)], [2, 2, 2, 2], k=4, similar=values, seed=1)
+    assert found.labels.tolist() == [0, 0, 1, 1]
+    assert found.certificate.details["variance_inside"] == pytest.approx(share)
 
 
 @pytest.mark.parametrize("seed", range(8))
