@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model"}
+MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model", "shoal.paths"}
 SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
@@ -40,6 +40,7 @@ def folders(room: str) -> list[str]:
 ROOMS: dict[str, set[str]] = {
     "clock.py": set(),
     "errors.py": set(),
+    "paths.py": {"shoal.errors"},
     "version.py": set(),
     "watching.py": {"IPython"},
     "model": MODEL,
@@ -86,19 +87,37 @@ ROOMS: dict[str, set[str]] = {
         "cryptography",
         "shoal.errors",
         "shoal.model",
+        "shoal.paths",
         "shoal.engines",
         "shoal.judge",
     }
     | {"shoal.problems", "shoal.report", "shoal.publishing", "shoal.version", "shoal.watching"},
-    "publishing/series": {"numpy", "scipy", "polars", "shoal.errors", "shoal.model", "shoal.engines", "shoal.judge"}
+    "publishing/series": {
+        "numpy",
+        "scipy",
+        "polars",
+        "shoal.errors",
+        "shoal.model",
+        "shoal.paths",
+        "shoal.engines",
+        "shoal.judge",
+    }
     | {"shoal.publishing"},
     "publishing/crosswalks/centers.py": MODEL,
     "publishing/judging.py": MODEL | {"polars", "shoal.engines", "shoal.judge", "shoal.problems.catalogue"},
-    "publishing/verifying": {"polars", "shoal.errors", "shoal.model", "shoal.judge", "shoal.engines", "shoal.watching"}
+    "publishing/verifying": {
+        "polars",
+        "shoal.errors",
+        "shoal.model",
+        "shoal.paths",
+        "shoal.judge",
+        "shoal.engines",
+        "shoal.watching",
+    }
     | {"shoal.problems.catalogue", "shoal.publishing.judging", "shoal.publishing.opening", "shoal.publishing.documents"}
     | {"shoal.publishing.verifying"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
-    "publishing/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.engines"},
+    "publishing/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.paths", "shoal.engines"},
     "attacks": MODEL
     | {"polars", "pyarrow", "scipy", "shoal.attacks", "shoal.engines", "shoal.judge", "shoal.report", "shoal.watching"}
     | {"shoal.model.foreign"},

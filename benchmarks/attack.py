@@ -199,8 +199,9 @@ def worlds() -> list[dict[str, Any]]:
 def consistency() -> list[dict[str, Any]]:
     """Every small original: how many agree with a release, and how many with what lies beside it as well."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from shoal.attacks.public_files import agreeing, is_private, neighbors
+    from shoal.attacks.public_files import agreeing, neighbors
     from shoal.attacks.reading import read
+    from shoal.paths import is_private
     from tests.consistency import FREE, TOWN_TREE, cases, shown
 
     asked = ("stars", "stars l", "ranges", "ranges step", "ranges l", "hierarchy", "stars risk", "stars no bound")

@@ -18,10 +18,9 @@ from shoal.engines.columns import row_numbers
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
-from shoal.engines.recognize import filled
-from shoal.engines.safe_harbor import harbored
+from shoal.engines.prepared import filled, harbored
 from shoal.engines.source import Scope, ScopeSettings, Searched, is_remote, refuse_too_many, without_secrets
-from shoal.engines.store import kind_of, one_character, refuse_for_excel, refuse_sheet, separator_of
+from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Table, require
 from shoal.engines.unassigned import look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
@@ -34,6 +33,7 @@ from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
+from shoal.paths import kind_of
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,

@@ -142,49 +142,17 @@ class Series(Shown):
             read = open_table(table, engine, separator=separator, encoding=encoding, scope=scope)
             named = [*policy.grouped, *policy.sensitive, *policy.insensitive, *([] if person is None else [person])]
             require(read.columns, named)
-            if about["mode"] == "views" and held.parts:
-                raise InputError(
-                    "mode 'views' has one table, and it is published; a further reader gets a view of it: "
-                    "shoal series view (Series.view)"
-                )
-            if person is None and about.get("wait"):
-                raise InputError(
-                    "rows can wait only when they are known again; name the column of persons with ⟨person=...⟩"
-                )
-            if person is None and about["mode"] == "again":
-                raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
-            if held.parts:
-                _refuse_other_columns(read, policy, held)
+            _refuse(read, policy, person, held)
             carried = look(read, policy)
-            if about["mode"] == "again":
-                frame, persons = _texts(read, person, held.keyed)
-                kept = [c for c in frame.columns if c not in policy.identifiers]
-                added = again.add(
-                    frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy,
-                    shown=held.shown, counterfeits=about["counterfeits"], wait=about.get("wait", 0),
-                    wait_above=about.get("wait_above", 0.0),
-                )  # fmt: skip
-            else:
-                new = (_new_here if read.in_memory else _new_elsewhere)(read, policy, person, held, scratch, progress)
-                added = increment.add(
-                    new, held.ledger, held.keyed, policy, wait=about.get("wait", 0),
-                    wait_above=about.get("wait_above", 0.0), without_waiting=without_waiting,
-                )  # fmt: skip
+            added = _added(read, policy, person, held, scratch, without_waiting, progress)
             said = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": added.made_up,
             }  # fmt: skip
             part = make_part(
-                added.frame,
-                policy,
-                said,
-                scratch,
-                carried=carried,
-                sign=sign,
-                made_up=added.made_up,
-                waiting=added.waiting,
-                held_back=added.held,
-            )
+                added.frame, policy, said, scratch, carried=carried, sign=sign, made_up=added.made_up,
+                waiting=added.waiting, held_back=added.held,
+            )  # fmt: skip
             progress("writing and reading back", None)
             held.add(part.release, part.certificate, added.ledger, judged_bytes(policy), closed=closed_to([table]))
         return part
@@ -303,6 +271,39 @@ def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
     quasi, sensitive = said["policy"]["quasi_identifiers"], said["policy"]["sensitive"]
     shown = said["series"].get("view") or {"columns": [*quasi, *sensitive], "publish": said["policy"]["publish"]}
     return {"number": number, "certificate": held.digests[number], **shown}
+
+
+def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder.Folder) -> None:
+    """InputError for a table that cannot be the next part of a series in its mode."""
+    mode = held.about["mode"]
+    if mode == "views" and held.parts:
+        raise InputError(
+            "mode 'views' has one table, and it is published; a further reader gets a view of it: "
+            "shoal series view (Series.view)"
+        )
+    if person is None and held.about.get("wait"):
+        raise InputError("rows can wait only when they are known again; name the column of persons with ⟨person=...⟩")
+    if person is None and mode == "again":
+        raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
+    if held.parts:
+        _refuse_other_columns(read, policy, held)
+
+
+def _added(
+    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, without_waiting: bool,
+    progress: Progress,
+) -> increment.Added:  # fmt: skip
+    """The rows of the next part, and the ledger after it, as the mode of the series makes them."""
+    wait = {"wait": held.about.get("wait", 0), "wait_above": held.about.get("wait_above", 0.0)}
+    if held.about["mode"] == "again":
+        frame, persons = _texts(read, person, held.keyed)
+        kept = [c for c in frame.columns if c not in policy.identifiers]
+        return again.add(
+            frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy, shown=held.shown,
+            counterfeits=held.about["counterfeits"], **wait,
+        )  # fmt: skip
+    new = (_new_here if read.in_memory else _new_elsewhere)(read, policy, person, held, scratch, progress)
+    return increment.add(new, held.ledger, held.keyed, policy, **wait, without_waiting=without_waiting)
 
 
 def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:

@@ -1,7 +1,5 @@
 """How much the suite tries: a third of what ``python tools/whole_suite.py`` tries, which sets SHOAL_TEST_ALL."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line in this process, without starting an interpreter; Python in one of its own where it must be."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 A busy machine draws slowly; that is no failure of what is tested, so Hypothesis may take as long as it needs.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from itertools import count

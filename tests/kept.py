@@ -1,7 +1,5 @@
 """The private record beside a certificate, and a release verified with it as with a certificate."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +25,7 @@ def beside(record: str | Path) -> Path:
 
 def _pair(given: str | Path | None, release: str | Path) -> dict[str, Any]:
     if given is None:
-        from shoal.engines.atomic import certificate_path
+        from shoal.paths import certificate_path
 
         given = kept(certificate_path(Path(release)))
     try:

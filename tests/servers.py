@@ -1,7 +1,5 @@
 """Servers of databases for tests: each on a port and in a folder of its own, run by an ordinary user, ended by them."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

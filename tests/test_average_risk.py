@@ -1,7 +1,5 @@
 """The mean risk of a release: classes over rows, counted by hand."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The fast check finds the tests of what changed, and fails where one of its steps does."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

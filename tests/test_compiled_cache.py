@@ -3,8 +3,6 @@
 Compiling is said once, and loading what was compiled before is not.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """One word for how hard to search, the same for every problem, in Python and on the command line."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import warnings

@@ -1,7 +1,5 @@
 """A refusal names the settings it speaks of, and each front end says them in its own words."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import pickle

@@ -1,7 +1,5 @@
 """The fence stands, and an import over it is seen."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

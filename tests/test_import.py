@@ -3,8 +3,6 @@
 What a user sees with dir(): the public names, and nothing of the inside.
 """
 
-from __future__ import annotations
-
 import ast
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Signals during a search: heard within a second, and nobody gets an answer as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -154,8 +152,8 @@ main()
 @pytest.mark.parametrize(
     ("number", "status", "module"),
     [
-        (signal.SIGINT, 130, "shoal.cli.commands"),
-        (signal.SIGTERM, 143, "shoal.cli.commands"),
+        (signal.SIGINT, 130, "shoal.cli.verify"),
+        (signal.SIGTERM, 143, "shoal.cli.verify"),
         (signal.SIGINT, 130, "typer"),
     ],
 )

@@ -1,7 +1,5 @@
 """``minimality``: what it refuses, what a release and its certificate say of it, and that all ways to ask are one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

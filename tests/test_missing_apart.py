@@ -1,7 +1,5 @@
 """Rows with a missing quasi-identifier grouped among themselves: every recoding, engine and model beside it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from pathlib import Path

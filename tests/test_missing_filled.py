@@ -1,7 +1,5 @@
 """Missing values filled with the most frequent one: every recoding and engine, loss, certificate and verdict."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections import Counter
@@ -15,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.engines.open import open_table
-from shoal.engines.recognize import filled
+from shoal.engines.prepared import filled
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.tables.privacy import filled as judged

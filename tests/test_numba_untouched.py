@@ -1,7 +1,5 @@
 """Importing shoal and its kernels leaves numba as it was: other code of the process compiles as it would without."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

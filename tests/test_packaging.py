@@ -5,8 +5,6 @@ What the wheel carries: every file of the package, templates of the pages among 
 The versions that ``.ci/oldest`` tries are the least that pyproject.toml allows.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Several rows per person: k counts persons, and the column that names them leaves the table."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import defaultdict
 

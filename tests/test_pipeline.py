@@ -1,7 +1,5 @@
 """Every release keeps its promises: what was asked holds, what was not suppressed is unchanged, nobody is lost."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """HiGHS as shoal begins it: silent, and whatever else its process has done with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

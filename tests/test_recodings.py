@@ -1,7 +1,5 @@
 """Columns without a tree: groups of labels, intervals and tiles made from the table's own counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

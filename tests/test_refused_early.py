@@ -3,8 +3,6 @@
 What a count of persons and rows rules out is refused before any search, with the column that is farthest from it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A release is written whole and verified, or not at all; and what was written can be checked again."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """Loops run by Python answer like the compiled ones, and only where they take less time than compiling."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Models of a sensitive column beside ``person``: a person counts once for each value it has in a class."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 

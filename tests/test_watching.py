@@ -1,7 +1,5 @@
 """Long calls show a bar in a notebook and their steps in the log; elsewhere, and inside one another, nothing."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 import sys

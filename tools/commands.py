@@ -167,8 +167,8 @@ def schema() -> dict[str, Any]:
 
 def page() -> str:
     """The whole page of commands."""
+    from shoal.cli import program
     from shoal.cli.app import PAGES
-    from shoal.cli.commands import program
 
     built = program()
     listed = [f"| [`{name}`](#shoal-{name}) | {about.short} |" for name, about in PAGES.items()]

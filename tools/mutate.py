@@ -89,6 +89,17 @@ ROOMS = {
         ),
     ),
     "attacks": Room(("shoal/attacks",), ("tests/attack",)),
+    "regions": Room(
+        ("shoal/problems/regions",),
+        tuple(
+            f"tests/regions/test_{n}.py" for n in ("options", "merge", "tree", "water", "levels", "bounds", "prices")
+        ),
+    ),
+    "series": Room(
+        ("shoal/publishing/series", "shoal/publishing/series_folder.py", "shoal/series.py"),
+        tuple(f"tests/series/test_{n}.py" for n in ("published", "increment", "again", "views", "chain")),
+    ),
+    "cli": Room(("shoal/cli",), ("tests/cli", "tests/regions/test_commands.py", "tests/gathering/test_commands.py")),
     "kernels": Room(("shoal/kernels",), UNCOMPILED, compiled=False),
 }
 

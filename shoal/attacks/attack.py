@@ -12,7 +12,6 @@ import polars as pl
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, read
-from shoal.engines.atomic import certificate_path
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
@@ -20,6 +19,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
+from shoal.paths import certificate_path
 from shoal.watching import watched
 
 ERRORS = (0.0, 0.05, 0.15)
@@ -94,7 +94,8 @@ class Attack:
         If the original was used, the page contains figures of it. Then its name ends in .internal.html, its first lines
         state this, and only the owner can read new files. Returns the path of the page.
         """
-        from shoal.engines.atomic import PAGE, SHARED, check_outputs, internal_path, publish_page
+        from shoal.engines.atomic import SHARED, check_outputs, publish_page
+        from shoal.paths import PAGE, internal_path
         from shoal.report.exploring import attack_page
         from shoal.report.parts import as_json
 

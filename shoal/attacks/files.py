@@ -31,6 +31,7 @@ from shoal.attacks.linkage import same_order
 from shoal.attacks.public_files import figure_keys
 from shoal.attacks.reading import Figure, People, Reading, wilson
 from shoal.engines.codes import as_text, encode
+from shoal.paths import ends, kind_of
 
 _OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")
 _LINES = 200_000  # of a CSV that are looked at
@@ -66,14 +67,13 @@ def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Re
     """
     found = Residue()
     if isinstance(table, (str, Path)):
-        name = str(table).lower()
         if not Path(table).is_file():
             return None
-        if name.endswith((".parquet", ".pq")) and find_spec("pyarrow"):
+        if kind_of(table) == "parquet" and find_spec("pyarrow"):
             _parquet(Path(table), frame, found)
-        elif name.endswith((".csv", ".tsv", ".txt")):
-            _csv(Path(table), frame, separator or ("\t" if name.endswith(".tsv") else None), found)
-        elif name.endswith(".xlsx"):
+        elif ends(table, (".csv", ".tsv", ".txt")):
+            _csv(Path(table), frame, separator or ("\t" if ends(table, (".tsv",)) else None), found)
+        elif ends(table, (".xlsx",)):
             _excel(Path(table), frame, found)
         else:
             return None

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attacks.reading import Figure, Reading
+from shoal.paths import is_json, is_page, is_private
 
 PAPER_ON_ORIGINALS = (
     "Dinur, Nissim 2003; counted as in Cohen, Nissim 2020 (originals that agree with what is published)"
@@ -176,11 +177,11 @@ def neighbors(path: Path) -> list[tuple[Path, Any]]:
     stem = path.name.split(".")[0]
     out = []
     for one in sorted(path.parent.glob(f"{_escaped(stem)}.*")):
-        if one == path or one.suffix.lower() not in (".json", ".html", ".htm") or one.stat().st_size > _LARGEST:
+        if one == path or not (is_json(one) or is_page(one)) or one.stat().st_size > _LARGEST:
             continue
         try:
             text = one.read_text(encoding="utf-8")
-            if one.suffix.lower() == ".json":
+            if is_json(one):
                 out.append((one, json.loads(text)))
             else:
                 out += [(one, json.loads(held)) for held in _FIGURES.findall(text)]
@@ -191,11 +192,6 @@ def neighbors(path: Path) -> list[tuple[Path, Any]]:
 
 def _escaped(stem: str) -> str:
     return re.sub(r"([\[\]*?])", r"[\1]", stem)
-
-
-def is_private(path: Path) -> bool:
-    """Whether the name of a file says that it must not leave: NAME.record.json, NAME.internal.html."""
-    return ".internal." in path.name or path.name.endswith((".record.json", ".policy.toml"))
 
 
 def figure_keys(figures: Any, under: str = "") -> Iterator[str]:

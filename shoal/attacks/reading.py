@@ -19,10 +19,10 @@ from scipy.sparse import csr_matrix
 from shoal.engines.codes import as_text
 from shoal.errors import InputError
 from shoal.judge.file import set_bits
-from shoal.model.foreign import STARS, Domain, Spread, domain_of, spread
+from shoal.model.foreign import STARS, Domain, Spread, domain_of, parsed, spread
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.notation import RangeOf, SetOf, parse
+from shoal.model.notation import RangeOf, SetOf
 from shoal.model.recoding import Recoding
 
 _BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
@@ -325,7 +325,7 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
         elif ends := _ENDS.match(text):
             spans.append((ends[1] or ends[3], ends[2] or ends[4]))
         else:
-            found = _parsed(text)
+            found = parsed(text)
             if isinstance(found, SetOf):
                 named |= set(found.values)
             elif isinstance(found, RangeOf):
@@ -349,14 +349,7 @@ def _sorted(values: set[str | None]) -> list[str | None]:
 
 
 def _coarse(text: str) -> bool:
-    return bool(_ENDS.match(text)) or "*" in text or not isinstance(_parsed(text), (str, type(None)))
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return parse(text)
-    except InputError:
-        return None
+    return bool(_ENDS.match(text)) or "*" in text or not isinstance(parsed(text), (str, type(None)))
 
 
 def _leaves(hierarchy: Any) -> set[str | None]:

@@ -5,6 +5,7 @@ If a command is wrong, the message names what was typed, where, and what to type
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -58,7 +59,6 @@ def main() -> None:
 
 def _run() -> None:
     from shoal.cli.app import PAGES
-    from shoal.cli.commands import program
     from shoal.cli.common import begin, option_of, refusal
     from shoal.errors import ShoalError
 
@@ -90,14 +90,32 @@ def _run() -> None:
         sys.exit(status if isinstance(status, int) else 0)
 
 
+@functools.cache
+def program() -> Any:
+    """All commands as the parser has them: each module puts its own on ``app`` when imported."""
+    import typer
+    from typer.utils import get_params_from_function
+
+    from shoal.cli import anonymize, apply, audit, explore, gather, labels, regions, tiles, verify  # noqa: F401
+    from shoal.cli.app import app, dress
+
+    dress(app)
+    built: Any = typer.main.get_command(app)
+    for given in app.registered_commands:
+        declared = get_params_from_function(given.callback)  # type: ignore[arg-type]
+        name = given.name or given.callback.__name__  # type: ignore[union-attr]
+        for parameter in built.commands[name].params:
+            if parameter.param_type_name == "argument":  # some versions of the parser lose the help of arguments
+                parameter.help = declared[parameter.name].default.help
+    return built
+
+
 def _unforeseen(error: BaseException) -> None:
     """Bad usage found by the parser of arguments, or a defect, whose message is withheld: it could hold a row."""
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error, file=sys.stderr)
         sys.exit(2)
     if hasattr(error, "format_message"):
-        from shoal.cli.commands import program
-
         parameter = getattr(error, "param", None)
         setting = getattr(error, "option_name", None) if parameter is None else _named(parameter)
         _refuse(sentence(error, program().commands, sys.argv[1:]), 2, "UsageError", setting)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +21,7 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
+from shoal.paths import certified_name, is_json, is_page, release_name
 
 if TYPE_CHECKING:
     from shoal.engines.atomic import Wanted
@@ -104,10 +104,10 @@ def anonymize(
 ) -> None:
     """Publish a table so that everyone in it is one of many; write release and certificate."""
     from shoal.cli.unchanged import matching
-    from shoal.engines.atomic import PAGE
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server
+    from shoal.paths import PAGE
     from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.documents import Documents
 
@@ -122,7 +122,7 @@ def anonymize(
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report)
-    repeated = policy is not None and policy.suffix.lower() == ".json" and not after.after
+    repeated = policy is not None and is_json(policy) and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
     found = matching(str(data)) if source.glob else [] if here else [data]
     force = _unless_unchanged(place, papers, files, [*read, *earlier, *after.after, *found], force, data, source.query)
@@ -153,7 +153,7 @@ def _unless_unchanged(
 ) -> bool:  # fmt: skip
     """Whether outputs may be overwritten; ends the command where ``--if-changed`` finds that nothing changed."""
     from shoal.cli.unchanged import repeated
-    from shoal.engines.atomic import PAGE, TABLE
+    from shoal.paths import PAGE, TABLE
 
     alone = [] if place.folder or place.lake else [(place.path, TABLE)]
     return repeated(
@@ -201,7 +201,7 @@ class Destination(NamedTuple):
 
     def wanted(self) -> list[Wanted]:
         """The table among the files that are checked before any work."""
-        from shoal.engines.atomic import TABLE
+        from shoal.paths import TABLE
 
         return [] if self.server or self.lake or self.folder else [(self.path, TABLE)]
 
@@ -264,9 +264,8 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
 
 def _releases_of(certificate: Path) -> list[Path]:
     """The tables beside a certificate that have its name."""
-    name = certificate.name.removesuffix(".json").removesuffix(".certificate")
-    near = sorted(certificate.parent.glob(f"{name}.*"))
-    return [p for p in near if p.suffix.lower() not in (".json", ".html") and p.is_file()]
+    near = sorted(certificate.parent.glob(f"{certified_name(certificate)}.*"))
+    return [p for p in near if not (is_json(p) or is_page(p)) and p.is_file()]
 
 
 def _again(earlier: list[Path], *, counted: bool) -> str:
@@ -296,18 +295,7 @@ def _default_output(data: Any, glob: bool) -> Path:
     if data.is_dir():
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")
-    return data.with_name(_release_name(data))
-
-
-def _release_name(table: Path) -> str:
-    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
-    from shoal.engines.atomic import named_after
-
-    name = table.name.lower()
-    packed = ".gz" if name.endswith(".gz") else ""
-    ending = os.path.splitext(name.removesuffix(packed))[1]
-    known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", ".parquet", ".pq", ".tsv", ".txt")}
-    return f"{named_after(table)}.release{known.get(ending, '.csv')}{packed}"
+    return data.with_name(release_name(data))
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
@@ -425,8 +413,9 @@ def demo(
     """Anonymize a real table that comes with an installed package; nothing to prepare."""
     import polars as pl
 
-    from shoal.engines.atomic import JSON, PAGE, TABLE, check_outputs
+    from shoal.engines.atomic import check_outputs
     from shoal.engines.store import fair_survey, write_table
+    from shoal.paths import JSON, PAGE, TABLE
     from shoal.pipeline import prepare
 
     people = fair_survey()

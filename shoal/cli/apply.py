@@ -41,7 +41,8 @@ def fit(
 ) -> None:
     """Find one level of a hierarchy for each column, and save the levels for later tables; see apply."""
     import shoal
-    from shoal.engines.atomic import POLICY, check_outputs
+    from shoal.engines.atomic import check_outputs
+    from shoal.paths import POLICY
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
@@ -69,8 +70,8 @@ def apply(
     """Publish another table at the levels that fit found, with a certificate. The written bytes are verified."""
     import shoal
     from shoal.cli.unchanged import repeated
-    from shoal.engines.atomic import TABLE
     from shoal.engines.order import read_secret
+    from shoal.paths import TABLE
     from shoal.publishing.documents import Documents
 
     present(recoder, new)
@@ -118,7 +119,8 @@ def assign(
     """Give new records the tile, region, interval, or label of an earlier answer. Reports records in none, or alone."""
     import shoal
     from shoal.cli.common import answer as said
-    from shoal.engines.atomic import TABLE, check_outputs
+    from shoal.engines.atomic import check_outputs
+    from shoal.paths import TABLE
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
     how = {**columns._asdict(), **order._asdict(), **text._asdict()}

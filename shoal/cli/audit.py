@@ -16,7 +16,9 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
 from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, asks, flag, with_options
 from shoal.errors import PolicyError, is_number
+from shoal.model.cards import several
 from shoal.model.settings import Measured as Judged
+from shoal.paths import is_arx
 
 
 class AuditOptions(NamedTuple):
@@ -192,7 +194,7 @@ def _population(found: dict[str, Any] | None) -> list[str]:
 
 def _more(found: dict[str, Any]) -> str:
     hidden = len(found["sizes"]) - 12
-    return f" and {hidden} more sizes" if hidden > 0 else ""
+    return f" and {several(hidden, 'more size')}" if hidden > 0 else ""
 
 
 class Known(NamedTuple):
@@ -232,7 +234,8 @@ def attack(
     """Run the literature's attacks on a release. Reports what an intruder learns with it and without it."""
     from shoal.attacks.attack import attack as attacked
     from shoal.attacks.attack import line_of
-    from shoal.engines.atomic import PAGE, check_outputs, internal_path
+    from shoal.engines.atomic import check_outputs
+    from shoal.paths import PAGE, internal_path
 
     read = [p for p in (release, known.original, known.register, *known.earlier, columns.certificate) if p is not None]
     if fail_above is not None and not 0 <= fail_above <= 1:
@@ -272,14 +275,15 @@ def init(
     as_json: bool = JSON_,
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
-    from shoal.engines.atomic import POLICY, SHARED, check_outputs, named_after, publish_text
+    from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.propose import foremost, looked_at, publishing, words, write_policy
+    from shoal.paths import POLICY, named_after
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
             raise PolicyError(f"--{name} {least}: a whole number, at least 1")
     present(table, folders=True)
-    if table.suffix.lower() == ".deid":
+    if is_arx(table):
         if separator is not None or encoding is not None:
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
         if l is not None:
@@ -325,9 +329,10 @@ def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as
     from tempfile import TemporaryDirectory
 
     from shoal.engines.arx import hierarchy_files, policy_text, read_project
-    from shoal.engines.atomic import POLICY, TABLE, check_outputs, publish_text
+    from shoal.engines.atomic import check_outputs, publish_text
     from shoal.errors import ShoalError
     from shoal.model.hierarchy import Hierarchy, decoded
+    from shoal.paths import POLICY, TABLE
 
     found = read_project(project)
     if k is not None and found.k:

@@ -15,6 +15,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
 from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
 from shoal.model.settings import RECODINGS, SETTINGS
+from shoal.paths import is_picture
 
 POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
 
@@ -57,8 +58,9 @@ def explore(
     as_json: bool = JSON_,
 ) -> None:
     """Try a grid of k, l, and ways to publish. Prints loss, groups, and risk of each, and the best points."""
-    from shoal.engines.atomic import PAGE, check_outputs
+    from shoal.engines.atomic import check_outputs
     from shoal.model.policy import Policy
+    from shoal.paths import PAGE
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy, said.get("population")], overwrite=force)
@@ -161,7 +163,8 @@ def compare(
     as_json: bool = JSON_,
 ) -> None:
     """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
-    from shoal.engines.atomic import PAGE, check_outputs
+    from shoal.engines.atomic import check_outputs
+    from shoal.paths import PAGE
     from shoal.utility.compare import compare as held
 
     beside = [p for p in (tried.held_out, tried.population) if p]
@@ -214,8 +217,9 @@ def reproduce(
     from importlib import import_module
     from tempfile import TemporaryDirectory
 
-    from shoal.engines.atomic import PICTURE, TABLE, Piece, check_outputs, publish_together
+    from shoal.engines.atomic import Piece, check_outputs, publish_together
     from shoal.errors import InputError, PolicyError
+    from shoal.paths import PICTURE, TABLE
 
     if name is None:
         raise PolicyError(f"no experiment is named; there is {' and '.join(EXPERIMENTS)}: shoal reproduce names")
@@ -228,7 +232,7 @@ def reproduce(
         raise InputError(f"{str(output)!r} is no folder; name one to write into")
     output.mkdir(parents=True, exist_ok=True)
     read = [] if data is None else [p for p in data.glob("*") if p.is_file()]
-    wanted = [(output / file, PICTURE if file.endswith(".png") else TABLE) for file in module.FILES]
+    wanted = [(output / file, PICTURE if is_picture(file) else TABLE) for file in module.FILES]
     closed = check_outputs(wanted, read, overwrite=force)
     with TemporaryDirectory() as folder, working(f"reproducing {name}"):
         found = getattr(module, function)(Path(folder), data)

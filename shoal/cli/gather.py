@@ -69,9 +69,10 @@ class ClusterFiles(NamedTuple):
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import GEOJSON, JSON, MAP, PAGE, PICTURE, TABLE, check_outputs
+        from shoal.engines.atomic import check_outputs
+        from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
 
-        forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, GEOJSON, PAGE)
+        forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, CIRCLES, PAGE)
         proof = certificate_place(self.output or self.assignments, self.certificate)
         paths = self._replace(certificate=proof)[:-1]
         wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]

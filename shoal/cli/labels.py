@@ -45,9 +45,10 @@ class GroupingFiles(NamedTuple):
     def reads(self, table: Path, names: Path | None, text: Text, kept: OutputFiles) -> pl.DataFrame:
         """The table, once targets that would do harm, and levels that go nowhere, are refused."""
         from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import DRAWING, PAGE, TABLE, check_outputs
+        from shoal.engines.atomic import check_outputs
         from shoal.engines.store import read_table
         from shoal.errors import PolicyError
+        from shoal.paths import DRAWING, PAGE, TABLE
 
         if self.levels is not None and self.hierarchy is None:
             raise PolicyError("--levels needs --hierarchy FILE, the file to which the levels are written")

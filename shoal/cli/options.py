@@ -103,7 +103,7 @@ class Decision(NamedTuple):
 
     def page(self, report: File) -> File:
         """Where the report goes: the name of an internal one says that it is."""
-        from shoal.engines.atomic import internal_path
+        from shoal.paths import internal_path
 
         return internal_path(report) if self.internal and report is not None else report
 

@@ -104,13 +104,13 @@ class LoneAreas(NamedTuple):
         """Everything asked as merge takes it."""
         import numpy as np
 
-        from shoal.publishing.crosswalks.areas import as_merged
+        from shoal.publishing.crosswalks.areas import as_merged, measures_distance
 
         out = np.zeros(len(given.ids), np.bool_)
         out[list(given.outside)] = True
         if self.exclude is not None:
             out |= given.says(self.exclude)
-        placed = self.islands == "join" or "compact" in objective or asked.max_diameter is not None
+        placed = self.islands == "join" or measures_distance(objective, asked.max_diameter)
         return as_merged(asked._asdict(), given) | {
             "objective": objective[0] if len(objective) == 1 else objective,
             "coordinates": given.centers() if placed else None,
@@ -138,7 +138,7 @@ class RegionFiles(NamedTuple):
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
         """(level, path) of those that are written once for each level, the first under the name given."""
-        from shoal.publishing.crosswalks.areas import level_file
+        from shoal.paths import level_file
 
         return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
 
@@ -146,12 +146,13 @@ class RegionFiles(NamedTuple):
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import HIERARCHY, JSON, OUTLINES, PAGE, PICTURE, SHEET, TABLE, check_outputs
+        from shoal.engines.atomic import check_outputs
         from shoal.engines.vector import check_outlines
+        from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE
 
-        forms = (TABLE, OUTLINES, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
+        forms = (TABLE, OUTLINED, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
         proof = certificate_place(self.output or self.hierarchy or self.dissolved, self.certificate)
-        drawn = ((self.dissolved, OUTLINES), (self.map_to, SHEET), (self.png, PICTURE))
+        drawn = ((self.dissolved, OUTLINED), (self.map_to, SHEET), (self.png, PICTURE))
         more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
         more += papers(proof, kept)[1:]
         wanted = [*zip(self._replace(certificate=proof), forms, strict=True), *more]
@@ -430,7 +431,7 @@ def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]
 
 def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     """How the figures are drawn."""
-    from shoal.engines.atomic import PICTURE
+    from shoal.paths import PICTURE
     from shoal.publishing.crosswalks.crosswalk import Drawing
     from shoal.report.pictures import draw
 

@@ -24,6 +24,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.model.conditions import TILE_CONDITIONS
+from shoal.paths import GEOJSON, ending
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +80,8 @@ class TileFiles(NamedTuple):
         """Refuse targets that would do harm, before any work."""
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import JSON, MAP, PAGE, TABLE, TILES, check_outputs
+        from shoal.engines.atomic import check_outputs
+        from shoal.paths import JSON, MAP, PAGE, TABLE, TILES
 
         proof = certificate_place(
             next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
@@ -174,9 +176,9 @@ def tiles(
 
 def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
     """The points, the columns of their coordinates, and what these are."""
-    from shoal.engines.source import is_map
     from shoal.engines.store import read_table
     from shoal.errors import PolicyError
+    from shoal.paths import is_map
     from shoal.problems.tiles import kind_of
 
     if not is_map(points) and (where.x is None or where.y is None):
@@ -230,4 +232,4 @@ def _hint(places: Any, coordinates: str) -> list[str]:
 
 def _kind(path: Path | None) -> str:
     """Which companion a file of --tiles is."""
-    return "outlines" if path is not None and path.suffix.lower() in (".geojson", ".json") else "tiles"
+    return "outlines" if path is not None and ending(path) in GEOJSON else "tiles"

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.cli.common import Job, answer, job, say
-from shoal.engines.atomic import RECORD, SIDES, Piece, Wanted, publish_together
+from shoal.engines.atomic import Piece, Wanted, publish_together
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
+from shoal.paths import PAGE, RECORD, is_page, sides_of
 from shoal.version import __version__
 
 ASIDE = ("force", "as_json")  # what is asked of a run and not of its outputs
@@ -43,9 +44,8 @@ class CommandRun(NamedTuple):
 
     def written(self, salt: bytes) -> dict[str, str]:
         """The digest of each output, and of what lies beside it and belongs to it."""
-        sides = {one.with_suffix(end) for one in self.outputs for end in (*SIDES.get(one.suffix.lower(), ()), ".json")}
-        beside = (path for path in sorted(sides) if path.suffix != ".json" or path.with_suffix(".html") in self.outputs)
-        return {str(path): _digest(path, salt) for path in (*self.outputs, *beside) if path.exists()}
+        sides = {side for one in self.outputs for side in (PAGE.next_to(one) if is_page(one) else sides_of(one))}
+        return {str(path): _digest(path, salt) for path in (*self.outputs, *sorted(sides)) if path.exists()}
 
 
 def repeated(
@@ -154,7 +154,7 @@ def _files(read: Iterable[Any]) -> list[Path]:
             )
         path = Path(given)
         found.append(path)
-        found += [side for end in SIDES.get(path.suffix.lower(), ()) if (side := path.with_suffix(end)).exists()]
+        found += [side for side in sides_of(path) if side.exists()]
         found += [side for end in BESIDE if (side := path.with_name(path.name + end)).exists()]
     return list(dict.fromkeys(found))
 

@@ -112,7 +112,8 @@ def report(
     as_json: bool = JSON_,
 ) -> None:
     """Make the report of a release later, from the release and its certificate, without figures of the original."""
-    from shoal.engines.atomic import PAGE, check_outputs, named_after
+    from shoal.engines.atomic import check_outputs
+    from shoal.paths import PAGE, named_after
     from shoal.publishing.tables.written import written
 
     target = output or release.with_name(f"{named_after(release)}.report.html")
@@ -286,8 +287,9 @@ def _written_waiting(
     held: Any, data: str | None, person: str | None, source: SourceOptions, output: Path, force: bool, as_json: bool
 ) -> None:
     """The rows that wait, written to a private file."""
-    from shoal.engines.atomic import TABLE, Piece, check_outputs, publish_together
+    from shoal.engines.atomic import Piece, check_outputs, publish_together
     from shoal.engines.store import store
+    from shoal.paths import TABLE
 
     closed = check_outputs([(output, TABLE)], [data], overwrite=force)
     rows = held.waiting(data, person=person, **source._asdict())

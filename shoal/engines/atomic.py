@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 from shoal.engines.source import MANIFEST
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, VerificationError
+from shoal.paths import MAP, PICTURE, Form, ends, is_packed, is_picture, sides_of
 
 WAITS = (0.05, 0.1, 0.2, 0.4)  # seconds between tries to rename on Windows, where scanners hold new files for a moment
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
@@ -350,7 +351,7 @@ def _copy_kept(target: Path, made: list[Path]) -> Path | None:
 
 
 def _temporary(target: Path) -> Path:
-    ending = "".join(target.suffixes[-2:]) if target.name.lower().endswith(".gz") else target.suffix
+    ending = "".join(target.suffixes[-2:]) if is_packed(target) else target.suffix
     prefix = f".shoal-{os.getpid()}-{_host()}-"
     handle, name = tempfile.mkstemp(prefix=prefix, suffix=f".part{ending}", dir=target.parent)
     os.close(handle)
@@ -466,29 +467,6 @@ def _touched(folder: Path) -> float:
     return max((p.lstat().st_mtime for p in (folder, *folder.rglob("*"))), default=0.0)
 
 
-class Form(NamedTuple):
-    """A kind of output, the endings it may have, and those of what is written beside it."""
-
-    what: str
-    endings: tuple[str, ...]
-    sides: tuple[str, ...] = ()
-
-
-TABLE = Form("table", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".pq", ".xlsx"))
-HIERARCHY = Form("hierarchy", (".csv", ".txt"))
-JSON = Form("certificate", (".json",))
-RECORD = Form("record", (".json",))
-PAGE = Form("report", (".html", ".htm"), (".json",))
-SHEET = Form("map", (".html", ".htm"))
-POLICY = Form("policy", (".toml",))
-OUTLINES = Form("file of outlines", (".geojson", ".json", ".gpkg", ".shp", ".kml"))
-SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
-TILES = Form("table or file of tiles", (*TABLE.endings, ".geojson", ".json"))
-GEOJSON = Form("file of circles", (".geojson", ".json"))
-PICTURE = Form("picture", (".png", ".svg", ".pdf"))
-DRAWING = Form("picture", (".svg",))
-MAP = Form("map", (".html", ".htm", ".png", ".svg", ".pdf"))
-
 Wanted = tuple[str | Path | None, Form]
 
 
@@ -510,14 +488,14 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
             continue
         path = Path(given)
         check_place(path)
-        if not path.name.lower().endswith(form.endings):
+        if not ends(path, form.endings):
             raise InputError(
                 f"{path.name!r}: a {form.what} is written as {', '.join(form.endings[:-1])}"
                 f"{' or ' if len(form.endings) > 1 else ''}{form.endings[-1]}; name another file"
             )
-        if form in (MAP, PICTURE) and path.suffix.lower() in PICTURE.endings:
+        if form in (MAP, PICTURE) and is_picture(path):
             MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
-        beside = [path.with_suffix(ending) for ending in form.sides]
+        beside = form.next_to(path)
         for one in beside:
             check_place(one)
         for one in (path, *beside):
@@ -530,8 +508,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
             if taken:
                 said = named if "beside" in named or "beside" not in taken else taken
                 raise PolicyError(f"{said} is named for two outputs; name another file")
-            sides = map(one.with_suffix, SIDES.get(one.suffix.lower(), ()))
-            if not overwrite and any(p.exists() for p in (one, *sides)):
+            if not overwrite and any(p.exists() for p in (one, *sides_of(one))):
                 raise ExistsError(f"{named} exists already; say ⟨overwrite=True⟩ to replace it, or name another file")
             targets.append((one, named))
     return closed_to(sources)
@@ -606,48 +583,3 @@ def check_place(path: Path) -> None:
         raise InputError(f"there is no folder {str(named.parent)!r} to write {path.name!r} into; make it first")
     if not os.access(real.parent, os.W_OK):
         raise InputError(f"the folder {str(named.parent)!r} cannot be written to")
-
-
-def named_after(table: Path) -> str:
-    """What outputs that were given no name are called after: visits.csv -> visits, visits.xlsx -> visits.xlsx.
-
-    Only .csv goes, so that no two tables of one folder share a policy, a certificate or a record.
-    """
-    name = table.name or table.resolve().name
-    return name[: -len(".csv")] if name.lower().endswith(".csv") and len(name) > len(".csv") else name
-
-
-def certificate_path(path: Path) -> Path:
-    """release.csv -> release.certificate.json, beside it."""
-    path = path if path.name else path.resolve()
-    name = path.name
-    for ending in (".csv.gz", ".tsv.gz", path.suffix):
-        if ending and name.lower().endswith(ending):
-            name = name[: -len(ending)]
-            break
-    return path.with_name(f"{name}.certificate.json")
-
-
-def record_path(certificate: Path) -> Path:
-    """release.certificate.json -> release.record.json, the private record beside a certificate."""
-    name = certificate.name.removesuffix(".json").removesuffix(".certificate")
-    return certificate.with_name(f"{name}.record.json")
-
-
-def internal_path(page: Path) -> Path:
-    """report.html -> report.internal.html: a page that must not be published says so in its name."""
-    if page.stem.lower().endswith(".internal"):
-        return page
-    return page.with_name(f"{page.stem}.internal{page.suffix}")
-
-
-def certificate_of(release: str | Path, named: str | Path | None) -> Path:
-    """The certificate that was named, else the one beside a release; InputError where none lies there."""
-    if named is not None:
-        return Path(named)
-    beside = certificate_path(Path(release))
-    if not beside.is_file():
-        if not Path(release).exists():
-            raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
-        raise InputError(f"there is no certificate {beside.name!r} next to the release; name the right one")
-    return beside

@@ -33,10 +33,11 @@ from shoal.engines.shapes import (
     restored,
     spelled,
 )
-from shoal.engines.vector import GDAL, JSON, Drawn, areas_of, drawing, read_drawing
+from shoal.engines.vector import Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
+from shoal.paths import has_layers, is_drawing
 
 _PLANE = ("x", "y")
 _SAYS = dict.fromkeys(("1", "1.0", "yes", "true", "y", "t"), True) | dict.fromkeys(
@@ -234,7 +235,7 @@ def read(
         raise PolicyError(
             f"⟨shape_id={shape_id!r}⟩ names a property of polygons next to the areas; name their file, ⟨shapes=FILE⟩"
         )
-    if layer is not None and shapes is None and Path(areas).suffix.lower() not in GDAL:
+    if layer is not None and shapes is None and not (is_drawing(areas) and has_layers(areas)):
         raise PolicyError(f"⟨layer={layer!r}⟩ names a layer of a file of polygons, and no such file is given")
     how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
     how |= {} if layer is None else {"layer": layer}
@@ -246,7 +247,7 @@ def _read(
     areas: Path, edges: str | Path | None, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
 ) -> Geography:
     id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
-    if areas.suffix.lower() in (*JSON, *GDAL):
+    if is_drawing(areas):
         drawn = _drawn(areas, id, plane, layer=None if shapes is not None else how.get("layer"))
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
         given = _with_drawing(given, drawn, edges is None)
@@ -337,7 +338,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
 
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
     """Neighbors from a table."""
-    if Path(edges).suffix.lower() in (*JSON, *GDAL):
+    if is_drawing(edges):
         raise InputError(f"{Path(edges).name!r} holds polygons and no pairs of neighbors; name it in ⟨shapes=...⟩")
     pairs = _pairs(edges, source, target)
     ends = list(dict.fromkeys(end for pair in pairs for end in pair))

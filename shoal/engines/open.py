@@ -30,7 +30,6 @@ from shoal.engines.source import (
     Source,
     codec_of,
     database_kind,
-    is_map,
     is_remote,
     is_server,
     is_several,
@@ -41,6 +40,7 @@ from shoal.engines.source import (
 from shoal.engines.table import Counted, Home, Origin, Placed, Replacement, Table, look, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
+from shoal.paths import is_map
 
 
 class Engine(NamedTuple):
@@ -191,8 +191,9 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
-    from shoal.engines.source import kind_of, locate
+    from shoal.engines.source import locate
     from shoal.engines.store import one_character, read_table
+    from shoal.paths import kind_of
 
     if is_remote(path):
         from shoal.engines import spark

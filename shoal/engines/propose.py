@@ -28,7 +28,6 @@ from shoal.engines.recognize import (
     FEW,
     REMARKS,
     Kind,
-    alike,
     by_name,
     codes,
     local_dates,
@@ -40,7 +39,7 @@ from shoal.engines.recognize import (
 from shoal.engines.source import Scope
 from shoal.engines.store import read_table
 from shoal.engines.table import require
-from shoal.engines.unassigned import SHARE, counts_of, sample
+from shoal.engines.unassigned import SHARE, alike, counts_of, sample
 from shoal.errors import InputError
 from shoal.model.histogram import dense, narrowest
 

@@ -6,13 +6,9 @@ devices, web and network addresses, biometrics, pictures, and any other number t
 cut into words first, so that ``relationship`` holds no ``ip`` and ``license_plate`` no ``lat``.  Values are looked at
 by form, in a sample; no value ever leaves this module.
 
-Columns whose numbers go around, as hours of a day do: told by name and range together, never by one alone.
-
-What a table's values are silent about: texts that look alike, missing values, codes that stand for missing ones.
-
-Columns are named and rows counted; no value is ever shown.
-
-Missing values filled with what their column has most often, before anything is counted."""
+Columns whose numbers go around, as hours of a day do, are told by name and range together, never by one alone; codes
+that stand for missing values, and numbers and dates that only people read as such, by their form.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +16,13 @@ import ipaddress
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
-from shoal.engines.codes import as_text, on_a_line
-from shoal.engines.table import Table
-from shoal.errors import InputError
-from shoal.model import metric
+from shoal.engines.codes import on_a_line
 from shoal.model.cards import several
 from shoal.model.notation import day_of, notations_of
-
-if TYPE_CHECKING:
-    from shoal.engines.table import Counted
-
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
@@ -423,81 +411,6 @@ NUMBERS = frozenset([77.7777, 99.9999, 777.7777, 999.9999])
 NINES = frozenset([99.0, 999.0, 9999.0, 99999.0, 999999.0, -9.0, -99.0, -999.0, -9999.0])
 
 
-def notes(counted: Counted) -> tuple[str, ...]:
-    """Sentences on a counted table.
-
-    Names the quasi-identifiers and sensitive columns in which values differ only by case, outer blanks or Unicode
-    normal form, with the rows that hold them, and the sensitive columns in which missing values count as a value of
-    their own.  O(distinct values + cells).
-    """
-    found: list[str] = []
-    columns = [
-        *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
-        *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
-    ]
-    many = counted.histogram.count.astype(np.float64)  # as they are added up
-    for column, codes, sensitive in columns:
-        rows = np.bincount(codes, weights=many, minlength=column.size)
-        missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
-        if column.values.dtype == pl.String:
-            found += alike(column.name, column.texts(), rows.tolist(), sensitive)
-        found += _missing(column.name, missing) if sensitive else []
-    return tuple(found)
-
-
-def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """The same of the sensitive columns of a frame."""
-    found: list[str] = []
-    for column in (frame[name] for name in names):
-        if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
-            held, rows = column.cast(pl.String).value_counts()
-            found += alike(column.name, held.to_list(), rows.to_list(), True)
-        found += _missing(column.name, column.null_count())
-    return tuple(found)
-
-
-def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str]:
-    """A sentence when longitudes and latitudes, float64[n, 2], are codes for places nobody knows; rows: of each."""
-    found = metric.codes(points)
-    number = int(found.sum() if rows is None else rows[found].sum())
-    if not number:
-        return []
-    return [
-        f"{several(number, 'row')} with codes for coordinates (0 and 0, or repeated digits such as 77.7777), which are "
-        "no place; repair them or leave them out"
-    ]
-
-
-def _missing(name: str, rows: int) -> list[str]:
-    """A sentence when values of a sensitive column are missing."""
-    note = "missing values count as a sensitive value of their own; l counts them as one more"
-    return [f"column {name!r}: {rows:,} {note}"] if rows else []
-
-
-def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:
-    """A sentence when values differ only by case, outer blanks or Unicode normal form.
-
-    values  distinct; rows: how many rows hold each
-    """
-    first: dict[str, int] = {}
-    held: dict[str, float] = {}
-    for value, count in zip(values, rows, strict=True):
-        if value is not None:
-            folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", value).strip().casefold())
-            first[folded] = first.get(folded, 0) + 1
-            held[folded] = held.get(folded, 0) + count
-    doubled = [folded for folded, number in first.items() if number > 1]
-    if not doubled:
-        return []
-    number = sum(first[folded] for folded in doubled)
-    total = int(sum(held[folded] for folded in doubled))
-    counts = "l counts them apart" if sensitive else "they are kept apart"
-    return [
-        f"column {name!r}: {number:,} values in {total:,} rows differ from another one only by case, outer blanks or "
-        f"Unicode normal form; {counts}"
-    ]
-
-
 def codes(series: pl.Series) -> list[str]:
     """Sentences when a column holds texts or numbers that often stand for a missing value.
 
@@ -583,27 +496,3 @@ def _apart(values: pl.Series) -> int:
         return 0
     low, high = float(plain.min()), float(plain.max())  # type: ignore[arg-type]
     return int((nines & ((values > 2 * max(high, 0.0)) | ((values < 0) & (low >= 0)))).sum())
-
-
-def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
-    """The table with some columns filled, and how many cells of each were.
-
-    Of values that are equally frequent the least is taken: by number where all of them are numbers, else by their text.
-    Raises InputError for a column without any value.  One grouping per column.
-    """
-    values, cells = {}, {}
-    for name in names:
-        held, counts = table.counts([name])
-        column = held[name].fill_nan(None) if held[name].dtype.is_float() else held[name]
-        there = column.is_not_null().to_numpy()
-        cells[name] = int(counts[~there].sum())
-        if not cells[name]:
-            continue
-        if not there.any():
-            raise InputError(f"column {name!r} has no value to fill its rows with (⟨missing='filled'⟩); leave it out")
-        often = column.filter(pl.Series(there & (counts == counts[there].max())))
-        text = as_text(often)
-        number = text.cast(pl.Float64, strict=False)
-        order = pl.DataFrame({"number": number if not number.null_count() else None, "text": text})
-        values[name] = often[order.select(pl.arg_sort_by("number", "text")).to_series()[0]]
-    return (table.filled(values) if values else table), cells

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
 from shoal.engines import lakes
 from shoal.errors import InputError, PolicyError
+from shoal.paths import ending, ends, is_map, is_packed, is_part_name, kind_of
 
-EXCEL = (".xlsx", ".xls", ".xlsb")
 OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
     *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
@@ -32,7 +32,6 @@ _READERS = {  # what makes a frame of them
     ".arrow": "polars.read_ipc", ".feather": "polars.read_ipc", ".ods": "polars.read_ods",
     ".ndjson": "polars.read_ndjson", ".jsonl": "polars.read_ndjson",
 }  # fmt: skip
-_MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
 _UNPACK = "unpack it first; of packed files, CSV in gzip (.csv.gz) is read"
 _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is, and a way out
     (b"PAR1", "a Parquet file", "end its name in .parquet"),
@@ -91,14 +90,6 @@ def spoiled(name: str, kind: str, error: Exception) -> InputError:
     )
 
 
-def kind_of(path: str | Path) -> str:
-    """ "parquet", "excel" or "csv", by the file's ending."""
-    name = Path(path).name.lower()
-    if name.endswith((".parquet", ".pq")):
-        return "parquet"
-    return "excel" if name.endswith(EXCEL) else "csv"
-
-
 def plain(path: Path) -> os.stat_result:
     """Of a file of this very name; InputError when there is none, or it is a folder, a device or a pipe.
 
@@ -117,16 +108,11 @@ def plain(path: Path) -> os.stat_result:
     return found
 
 
-def is_map(path: Any) -> bool:
-    """Whether a path ends as files of geometries do."""
-    return isinstance(path, (str, Path)) and str(path).lower().endswith(_MAPS)
-
-
 def locate(path: str | Path) -> Source:
     """The file of a table; InputError for what is none, by its place or its ending."""
     path = Path(path)
     found = plain(path)
-    if path.name.lower().endswith(tuple(f"{ending}.gz" for ending in _MAPS)):
+    if is_map(path, packed=True):
         raise InputError(f"{path.name!r} is a packed map; unpack it first")
     if is_map(path):
         raise InputError(
@@ -134,12 +120,12 @@ def locate(path: str | Path) -> Source:
             f"write its columns and coordinates as CSV, as 'ogr2ogr -f CSV table.csv {path.name} -lco GEOMETRY=AS_XY' "
             "does for points"
         )
-    if path.name.lower().endswith(OTHERS):
-        reader = _READERS.get(path.suffix.lower())
+    if ends(path, OTHERS):
+        reader = _READERS.get(ending(path))
         other = f", or pass the frame of {reader}(...) to shoal.anonymize in Python" if reader else ""
         raise InputError(f"shoal cannot read {path.name!r}; save it as CSV, Parquet or Excel (.xlsx){other}")
     kind = kind_of(path)
-    packed = kind == "csv" and path.name.lower().endswith(".gz")
+    packed = kind == "csv" and is_packed(path)
     if kind == "csv" and not packed:
         _refuse_foreign(path)
     return Source(path, kind, packed, _state(found))
@@ -241,7 +227,6 @@ def without_secrets(address: str) -> str:
 
 
 MANIFEST = "manifest.json"
-_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
 class FilesOfTable(NamedTuple):
@@ -325,7 +310,7 @@ def _inside(folder: Path) -> list[Path]:
         folders[:] = sorted(f for f in folders if not f.startswith((".", "_")))
         for name in sorted(names):
             if not name.startswith((".", "_")) and name != MANIFEST:
-                if not name.lower().endswith(_ENDINGS):
+                if not is_part_name(name):
                     raise InputError(
                         f"{str(folder)!r} holds {name!r}, which is neither Parquet nor CSV; move it away, or name the "
                         "parts with a pattern and ⟨glob=True⟩"
@@ -359,11 +344,6 @@ def _refuse_twice(paths: Iterable[Path]) -> None:
 def ending_of(parts: FilesOfTable) -> str:
     """The kind of file that a release of these parts is written as unless another is asked for."""
     return "parquet" if parts.kind == "parquet" else "csv"
-
-
-def is_table_name(path: Path) -> bool:
-    """Whether a path has the ending of a single table."""
-    return path.name.lower().endswith((*_ENDINGS, ".xlsx", ".xls", ".xlsb")) or kind_of(path) != "csv"
 
 
 def parts_of_one(path: Any) -> FilesOfTable:

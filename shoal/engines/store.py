@@ -27,9 +27,10 @@ from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
 from shoal.engines.columns import without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
-from shoal.engines.source import Source, database_kind, is_map, kind_of, locate, spoiled, too_little
+from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
+from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +97,7 @@ def _named(names: list[str], file: str) -> None:
 
 def _first_error(source: Source) -> str | None:
     """The first cell of the first sheet that holds an error, such as "B4"; None where there is none or no telling."""
-    if not source.name.lower().endswith(".xlsx"):
+    if not ends(source.path, (".xlsx",)):
         return None
     with zipfile.ZipFile(source.path) as book:
         first = _sheets(book, "xl/workbook.xml", "sheet")[0]
@@ -222,11 +223,6 @@ SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.date(1900, 3, 1)  # before it Excel counts a day that never was
 
 
-def usual_separator(path: str | Path) -> str:
-    """What stands between the fields of a new file: a tab in .tsv, else a comma."""
-    return "\t" if Path(path).name.lower().removesuffix(".gz").endswith(".tsv") else ","
-
-
 def write_table(frame: pl.DataFrame, path: str | Path) -> None:
     """Write a table that needs no judgement (that of the demo), whole or not at all."""
     publish_file(path, lambda temporary: store(frame, temporary))
@@ -261,7 +257,7 @@ def store(
                 plain.write_parquet(path, compression="zstd")
         elif kind == "excel":
             _store_excel(frame, path)
-        elif path.name.lower().endswith(".gz"):
+        elif is_packed(path):
             with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
                 _store_csv(flat(frame), file, separator, rows)
         else:
@@ -315,7 +311,7 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
     path = Path(path)
     if kind_of(path) != "excel":
         return
-    if path.suffix.lower() != ".xlsx":
+    if ending(path) != ".xlsx":
         raise InputError(f"Excel files are written as .xlsx, not {path.suffix}; name another file")
     refuse_sheet(frame.height, frame.columns)
     _refuse_nested(frame)
@@ -503,7 +499,7 @@ def write_single(frames: Iterable[pl.DataFrame], path: Path, separator: str) -> 
         return
     with contextlib.ExitStack() as stack:
         file: Any = stack.enter_context(open(path, "wb"))
-        if path.name.lower().endswith(".gz"):
+        if is_packed(path):
             file = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=file))
         for number, frame in enumerate(frames):
             text = flat(frame).write_csv(separator=separator, include_header=number == 0)

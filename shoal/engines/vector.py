@@ -23,13 +23,12 @@ from shoal.engines.source import plain
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees
+from shoal.paths import OUTLINES, ending, has_layers
 
 if TYPE_CHECKING:
     import polars as pl
 
-JSON = (".geojson", ".json", ".topojson")
-GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")
-_WRITTEN = {".geojson": "", ".json": "", ".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".kml": "KML"}
+_DRIVERS = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".kml": "KML"}  # GeoJSON is written as it is
 
 
 class FeaturesOfFile(NamedTuple):
@@ -120,7 +119,7 @@ def read_points(path: Path, layer: str | None = None) -> pl.DataFrame:
     """
     import polars as pl
 
-    if path.suffix.lower() in JSON:
+    if not has_layers(path):
         plain(path)
         _no_layers(path, layer)
         held = _json(path)
@@ -187,7 +186,7 @@ def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[s
     except ImportError:
         raise MissingDependencyError.needed("pyogrio", f"reading {path.name}", "geo") from None
     plain(path)
-    if path.suffix.lower() == ".shp":
+    if ending(path) == ".shp":
         _refuse_parted(path)
     try:
         layer, said = _layer(pyogrio.list_layers(path), path.name, layer, kind)
@@ -204,7 +203,7 @@ def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[s
 
 def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
     """Features and their system; InputError for a file without polygons or with a system nobody knows."""
-    if path.suffix.lower() in JSON:
+    if not has_layers(path):
         plain(path)
         _no_layers(path, layer)
         held = _json(path)
@@ -226,8 +225,8 @@ def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
 
 def _refuse_parted(path: Path) -> None:
     """InputError for a shapefile of which a part is missing: most people copy the .shp alone once."""
-    there = {other.suffix.lower() for other in path.parent.glob(f"{glob.escape(path.stem)}.*")}
-    lost = [ending for ending in (".shx", ".dbf") if ending not in there]
+    there = {ending(other) for other in path.parent.glob(f"{glob.escape(path.stem)}.*")}
+    lost = [end for end in (".shx", ".dbf") if end not in there]
     if lost:
         raise InputError(
             f"{path.name} is one of several files of a shapefile, and {' and '.join(path.stem + e for e in lost)} "
@@ -336,13 +335,13 @@ def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.nd
 def check_outlines(path: str | Path, degrees: bool = True) -> Path:
     """A path whose ending is a format these outlines are written in; PolicyError with all of them for another."""
     path = Path(path)
-    if path.suffix.lower() not in _WRITTEN:
+    if ending(path) not in OUTLINES:
         raise PolicyError(
-            f"outlines are written as {', '.join(_WRITTEN)}, not as {path.suffix or path.name!r}; name such a file"
+            f"outlines are written as {', '.join(OUTLINES)}, not as {path.suffix or path.name!r}; name such a file"
         )
-    if path.suffix.lower() == ".kml" and not degrees:
+    if ending(path) == ".kml" and not degrees:
         raise PolicyError("KML holds longitude and latitude, and these areas lie in a plane; name a .gpkg or .geojson")
-    if _WRITTEN[path.suffix.lower()]:
+    if ending(path) in _DRIVERS:
         try:
             import pyogrio  # noqa: F401
             import shapely  # noqa: F401
@@ -358,8 +357,8 @@ def write_outlines(path: Path, text: str, degrees: bool) -> None:
 
     A shapefile is several files beside each other, its names are cut to ten characters.
     """
-    driver = _WRITTEN[check_outlines(path, degrees).suffix.lower()]
-    if not driver:
+    driver = _DRIVERS.get(ending(check_outlines(path, degrees)))
+    if driver is None:
         path.write_text(text, encoding="utf-8", newline="")
         return
     with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder:

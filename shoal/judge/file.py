@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
+from shoal.paths import kind_of
 
 _STEP = 1 << 15  # rows at a time: what stays in a processor's cache
 
@@ -186,16 +187,12 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
     return column.cast(pl.String)
 
 
-PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xls", ".xlsb")
-
-
 def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
     """A released file as written: CSV as text (an empty field is missing), Parquet and Excel with their types."""
-    name = path.name.lower()
     try:
-        if name.endswith(PARQUET):
+        if kind_of(path) == "parquet":
             return pl.read_parquet(path, glob=False, hive_partitioning=False)
-        if name.endswith(EXCEL):
+        if kind_of(path) == "excel":
             return _read_excel(path)
         frame = pl.read_csv(path, infer_schema=False, separator=separator or ",", glob=False)
         return frame.rename(dict(zip(frame.columns, unquoted(frame.columns), strict=True)))

@@ -7,13 +7,11 @@ Steiner trees with weights of nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
 
 FEW = 7  # areas for which the cheapest connected set is found
-LIKELY = (0.25, 4.0)  # factors of weights that chance changes
 ROOTS = 8  # areas from which sets are grown
 
 
@@ -25,22 +23,20 @@ class Area(NamedTuple):
 
 
 def nested_regions(
-    names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]], seed: int | None = None
+    names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Area]]:
     """Of every area its region, level by level, each a union of regions of the level before; all of them connected.
 
     At every level the lightest region joins its lightest neighbor that has not joined another.  A region without such
     a neighbor stays as it is.  If fewer than a fifth of the regions go that way, those that stayed join, too, so that
-    there are O(log n) levels.  A last level of one region is left out: it is the root.  With a seed, weights are
-    changed by chance before they are compared.  O((n + pairs) log n).
+    there are O(log n) levels.  A last level of one region is left out: it is the root.  O((n + pairs) log n).
     """
     place = {name: i for i, name in enumerate(names)}
     ends = [(place[a], place[b]) for a, b in pairs]
-    region, chance = list(range(len(names))), Random(seed)
+    region = list(range(len(names)))
     out: list[dict[str, Area]] = []
     while True:
-        told = weights if seed is None else [w * chance.uniform(*LIKELY) for w in weights]
-        merged = _merged(region, told, ends)
+        merged = _merged(region, weights, ends)
         if merged is None:
             break
         region = merged

@@ -170,7 +170,7 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     elif alone is not None:  # 20.0 for 20
         low = high = alone
     else:
-        ends = _parsed(text)
+        ends = parsed(text)
         if not isinstance(ends, RangeOf) or ends.low is None:
             return None
         first, last = domain.place(ends.low), None if ends.high is None else domain.place(ends.high)
@@ -183,7 +183,8 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     return [(start, stop)] if start < stop else None
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """A text of shoal's notation as ``notation.parse`` reads it; None for another."""
     try:
         return parse(text)
     except InputError:
@@ -191,7 +192,7 @@ def _parsed(text: str) -> Any:
 
 
 def _sets(text: str, domain: Domain) -> list[tuple[int, int]] | None:
-    found = _parsed(text)
+    found = parsed(text)
     if isinstance(found, str):
         parts: Sequence[str | None] = [found]
     elif isinstance(found, SetOf):
@@ -227,7 +228,7 @@ def _stated_loss(text: str, domain: Domain) -> float:
     """Loss of a value, of a set by its members, of a range by its ends; NaN for other texts."""
     if text in domain.number:
         return 0.0
-    found = _parsed(text)
+    found = parsed(text)
     if isinstance(found, SetOf):
         return (len(found.values) - 1) / max(len(domain.values) - 1, 1)
     if not isinstance(found, RangeOf) or domain.at is None or found.low is None:

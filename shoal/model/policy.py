@@ -35,6 +35,7 @@ from shoal.model.refusals import (
 )
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
+from shoal.paths import ending, is_json
 
 
 class Models(tuple[Model, ...]):
@@ -386,7 +387,7 @@ class Policy:
         Or from the certificate file (.json) of a release: the same request again.
         """
         path = Path(path)
-        if path.suffix.lower() == ".json":
+        if is_json(path):
             given = more.get("hierarchies")
             values = recipe(path, GENERATED, PLACE, given if isinstance(given, Mapping) else {})
             if values["hierarchies"] and "hierarchies" in more:
@@ -401,7 +402,7 @@ class Policy:
             raise PolicyError(f"{str(path)!r} is a folder; name the policy file in it") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             at = re.search(r"at line \d+, column \d+|at end of document", str(error))
-            where = f" (unreadable {at[0]})" if at and path.suffix.lower() == ".toml" else ""
+            where = f" (unreadable {at[0]})" if at and ending(path) == ".toml" else ""
             raise PolicyError(f"{path.name!r} is not TOML{where}; shoal init TABLE writes one") from None
         for name in ("source", "certified"):
             if name in values:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import certificate_of
 from shoal.engines.codes import as_text
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError
@@ -21,6 +20,7 @@ from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import Members, known_values, meanings, of_days, places, ruler_of
 from shoal.model.policy import Policy
+from shoal.paths import certificate_of
 
 
 @dataclass(frozen=True, eq=False)

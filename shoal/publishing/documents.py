@@ -19,21 +19,12 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines.atomic import (
-    JSON,
-    RECORD,
-    Piece,
-    Wanted,
-    certificate_path,
-    check_folder,
-    check_outputs,
-    publish_together,
-    record_path,
-)
+from shoal.engines.atomic import Piece, Wanted, check_folder, check_outputs, publish_together
 from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
 from shoal.model.certificate import canonical
+from shoal.paths import JSON, RECORD, certificate_path, record_path
 from shoal.version import __version__
 
 Content = Callable[[], Mapping[str, Any]]

@@ -18,18 +18,18 @@ from shoal.engines.frames import FrameTable
 from shoal.engines.geography import Geography
 from shoal.engines.geography import read as read_areas
 from shoal.engines.open import open_table
-from shoal.engines.source import Scope, kind_of
+from shoal.engines.source import Scope
 from shoal.engines.table import Table, require
-from shoal.engines.vector import GDAL, JSON
 from shoal.errors import InputError, PolicyError, VerificationError, within
 from shoal.judge.originals.population import Census
 from shoal.judge.places.areas import NAMED
 from shoal.model.certificate import digest, source_of
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
+from shoal.paths import is_drawing
 from shoal.publishing.judging import Sources, tables
 
-__all__ = ["kind_of", "like", "opened", "read_census", "region_tree", "sources_of", "with_place", "with_regions"]
+__all__ = ["like", "opened", "read_census", "region_tree", "sources_of", "with_place", "with_regions"]
 
 
 def opened(
@@ -158,7 +158,7 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
     how = dict(asked.get("drawn") or {})
-    drawn = second is not None and Path(second).suffix.lower() in (*JSON, *GDAL)
+    drawn = second is not None and is_drawing(second)
     shapes = second if drawn else given[2] if len(given) > 2 else None
     found = read_areas(
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, mixed_radix_columns
-from shoal.engines.recognize import coded_places
 from shoal.engines.table import Counted, Replacement
+from shoal.engines.unassigned import coded_places
 from shoal.errors import PolicyError, Sentence
 from shoal.model import metric
 from shoal.model.histogram import Partition

@@ -144,13 +144,14 @@ def _also(figures: Mapping[str, Any]) -> str:
     most = max((l for l in shares or () if l), default=1)
     if most > 1:
         said.append(f"At most one in {most:g} of a {group}'s records share a sensitive value.")
-    if asked.get("max_diameter"):
-        said.append(f"No {group} is wider than {asked['max_diameter']:g}.")
-    if asked.get("max_width"):
-        said.append(f"No side of a {group} is longer than {asked['max_width']:g}.")
+    said += [sentence.format(group=group, most=asked[name]) for name, sentence in _LENGTHS.items() if asked.get(name)]
     return " ".join(said)
 
 
+_LENGTHS = {
+    "max_diameter": "No {group} is wider than {most:g}.",
+    "max_width": "No side of a {group} is longer than {most:g}.",
+}
 _CONDITIONS = {
     "boundary": "No {group} mixes values of {column}.",
     "soft_boundary": "A {group} mixes values of {column} only where it must.",

@@ -20,16 +20,15 @@ from markupsafe import Markup
 
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.metric import KM_PER_DEGREE
+from shoal.paths import PICTURES, ending, is_page, is_picture
 from shoal.report.outlines import Shape, dissolve, turned
 from shoal.report.parts import part, share
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:
     """An empty figure of so many inches; PolicyError for a file that is no picture, MissingDependencyError without
     matplotlib."""
-    if path.suffix.lower() not in PICTURES:
+    if not is_picture(path):
         raise PolicyError.unknown("kind of picture", path.suffix or path.name, PICTURES)
     MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.figure import Figure
@@ -40,12 +39,12 @@ def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:
 def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], None]) -> None:
     """A map by the file's ending: a page of HTML, or a picture; PolicyError for any other ending."""
     path = Path(path)
-    if path.suffix.lower() in (".html", ".htm"):
+    if is_page(path):
         path.write_text(page(), encoding="utf-8")
-    elif path.suffix.lower() in PICTURES:
+    elif is_picture(path):
         plot(path)
     else:
-        raise PolicyError.unknown("kind of map", path.suffix.lower() or path.name, (*PICTURES, ".html"))
+        raise PolicyError.unknown("kind of map", ending(path) or path.name, (*PICTURES, ".html"))
 
 
 def framed(

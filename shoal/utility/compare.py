@@ -255,7 +255,8 @@ class Comparison:
 
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
-        from shoal.engines.atomic import PAGE, SHARED, check_outputs, publish_page
+        from shoal.engines.atomic import SHARED, check_outputs, publish_page
+        from shoal.paths import PAGE
         from shoal.report.exploring import comparison_page
         from shoal.report.parts import as_json
 

@@ -14,7 +14,6 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from shoal.engines.atomic import certificate_of, record_path
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope
 from shoal.engines.table import Table, require
@@ -27,6 +26,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
 from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
+from shoal.paths import certificate_of, record_path
 from shoal.pipeline import prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
 from shoal.publishing.opening import sources_of
@@ -156,7 +156,8 @@ class Exploration:
 
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
-        from shoal.engines.atomic import PAGE, SHARED, check_outputs, publish_page
+        from shoal.engines.atomic import SHARED, check_outputs, publish_page
+        from shoal.paths import PAGE
         from shoal.report.exploring import page
         from shoal.report.parts import as_json
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import POLICY, TABLE, Piece, check_outputs, publish_together
+from shoal.engines.atomic import Piece, check_outputs, publish_together
 from shoal.engines.codes import as_text
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
@@ -27,6 +27,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
 from shoal.model.notation import place, ruler_of, span
 from shoal.model.policy import GENERATED, Policy
+from shoal.paths import POLICY, TABLE
 from shoal.pipeline import FixedLevels, anonymize, prepare
 from shoal.publishing.opening import like, opened
 from shoal.publishing.tables.audited import MAX_COMPOSITION

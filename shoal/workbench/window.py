@@ -22,7 +22,6 @@ from shoal.workbench import (
     open_step,
     places_step,
     release_step,
-    roles_step,
     series_step,
 )
 from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
@@ -30,7 +29,7 @@ from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Callable[[Any], None]] = {
     "Open": open_step.draw,
-    "Roles": roles_step.draw,
+    "Roles": open_step.draw_roles,
     "Models": models_step.draw,
     "Hierarchies": hierarchies_step.draw,
     "Explore": explore_step.draw,

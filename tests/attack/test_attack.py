@@ -1,7 +1,5 @@
 """Attacks end to end: both twins, planted leaks, and a table of pure chance."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Weak releases that were planted are found by the command; over many seeds, chance shows no more gains than chance."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two releases of the same people, planted; one release beside itself tells nothing."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import shoal

@@ -1,7 +1,5 @@
 """Files: levels, metadata and leaking reports, planted; clean ones tell nothing."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 from pathlib import Path

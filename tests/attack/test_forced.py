@@ -1,7 +1,5 @@
 """What hidden rows were: against every set that could stand, every world of a minimal method, and shoal itself."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Every recoding, frame and kind of column: promises that hold are found to hold, in files and in frames."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

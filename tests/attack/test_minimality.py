@@ -1,7 +1,5 @@
 """Minimality and downcoding: by hand, planted releases, and chance."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Originals that agree: counted against every table there is, with planted figures and with what shoal writes."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

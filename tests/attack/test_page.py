@@ -1,7 +1,5 @@
 """The page of an attack: worst first, leaks on top, nothing fetched, and nobody's row."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Classes that hold a tuple: bits that are set are found as a loop finds them."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What files and frames hold beside their rows, planted one by one; what shoal writes holds nothing."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from pathlib import Path

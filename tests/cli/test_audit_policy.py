@@ -1,7 +1,5 @@
 """An audit by a policy: the roles and models that were asked for, on any table, with any engine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl
@@ -106,3 +104,11 @@ def test_a_certificate_proved_optimal_says_so_without_a_doubt(folder):
     assert release.certificate.optimal
     assert "that is the least: " in str(release.certificate)
     assert "rounding" not in str(release.certificate)
+
+
+@pytest.mark.parametrize(("sizes", "more"), [(12, ""), (13, " and 1 more size"), (15, " and 3 more sizes")])
+def test_a_dozen_sizes_of_groups_are_listed_and_the_others_counted(folder, sizes, more):
+    pl.DataFrame({"age": [i for i in range(sizes) for _ in range(i + 1)]}).write_csv("sizes.csv")
+    _, said, _ = run("audit", "sizes.csv", "--quasi", "age")
+    line = next(line for line in said.splitlines() if line.startswith("sizes of groups"))
+    assert line == "sizes of groups      " + ", ".join(f"{i}: 1" for i in range(1, 13)) + more

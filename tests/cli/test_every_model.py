@@ -1,7 +1,5 @@
 """Every model of the registry by keyword, flag and policy file: in releases, certificates, audits and explorations."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The guide's path of a steward on a hospital's table of visits, in a size that runs in seconds."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What other programs read: one object of one schema with ``--json``, lines of JSON with ``--log-json``."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """The command line of the main job: statuses, JSON, and nobody's row in any message."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a first-time user ran into."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A certificate as the policy of the next table: every place where that is done says what composition means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -3,8 +3,6 @@
 Outputs that were given no name: no two tables of one folder share one.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -17,7 +15,6 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.atomic import named_after
 from shoal.errors import InputError, PolicyError
 from tests.commands import run
 
@@ -335,19 +332,3 @@ def test_two_kinds_of_one_table_stand_side_by_side(tmp_path: Path, monkeypatch: 
     assert len({name.lower() for name in written}) == len(written) == 15
     assert written[:2] == ["visits.policy.toml", "visits.release.csv"], "a CSV's are as short as can be"
     assert "visits.xlsx.release.certificate.json" in written
-
-
-@pytest.mark.parametrize(
-    ("table", "name"),
-    [
-        ("visits.csv", "visits"),
-        ("VISITS.CSV", "VISITS"),
-        ("visits.csv.gz", "visits.csv.gz"),
-        ("my.visits.csv", "my.visits"),
-        ("visits.tsv", "visits.tsv"),
-        ("folder/visits", "visits"),
-        (".csv", ".csv"),
-    ],
-)
-def test_only_csv_goes(table: str, name: str) -> None:
-    assert named_after(Path(table)) == name

@@ -1,7 +1,5 @@
 """Folders at the command line: every flag, what is refused, and each setting together with parts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,12 +1,10 @@
 """No command repeats a password that somebody typed in an address."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.engines.source import hidden_in, is_server
 from tests.commands import run
 

@@ -1,7 +1,5 @@
 """The same inputs and secret give the same bytes: releases, crosswalks, their certificates and pages."""
 
-from __future__ import annotations
-
 import random
 import shlex
 from pathlib import Path

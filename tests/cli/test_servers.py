@@ -1,7 +1,5 @@
 """Addresses of servers: a table in, a table out, whole or not at all, and no password anywhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """``shoal tiles``: what it prints, what it writes, how it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

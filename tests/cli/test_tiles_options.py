@@ -1,7 +1,5 @@
 """``shoal tiles`` with every setting, what it writes judged again by ``shoal verify``; and ``shoal assign``."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``--if-changed``: the same request on the same inputs does nothing; whatever is other runs again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

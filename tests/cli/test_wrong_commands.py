@@ -1,7 +1,5 @@
 """Wrong first commands: each is answered by one sentence that says what is wrong, where, and what to type next."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

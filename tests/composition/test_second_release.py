@@ -1,7 +1,5 @@
 """A second release: audit beside an earlier one, anonymize told of one; files and frames, command and Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -64,6 +62,21 @@ def test_frames_and_files_and_the_command_give_one_answer(months: tuple[Path, Pa
         "--person", "id", "--with", tmp_path / "one.release.csv", "--original", two, "--with-original", one, "--json",
     )  # fmt: skip
     assert done.facts["composition"] == json.loads(json.dumps([told.as_dict()]))
+
+
+@pytest.mark.parametrize(("asked", "k", "l"), [({"k": 4, "l": 5}, 4, 5), ({"k": 4}, 4, None), ({}, None, None)])
+def test_composition_is_counted_for_what_is_asked_else_for_what_is_reached(
+    months: tuple[Path, Path], tmp_path: Path, asked: dict[str, int], k: int | None, l: int | None
+) -> None:
+    release = tmp_path / "one.release.csv"
+    found = shoal.audit(
+        release, quasi_identifiers=QUASI, sensitive=["flu"], person="id", earlier=release, original=months[0],
+        earlier_originals=months[0], **asked,
+    )  # fmt: skip
+    reached = found.sensitive["flu"].l
+    assert reached is not None
+    assert reached not in (4, 5)
+    assert [(told.k, told.l) for told in found.composition] == [(k or found.k, l or reached)]
 
 
 def test_an_audit_without_an_earlier_release_says_nothing_of_composition(months: tuple[Path, Path]) -> None:

@@ -1,7 +1,5 @@
 """Small instances of every problem of the catalogue, each with what exhaustive search and a recount know of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple

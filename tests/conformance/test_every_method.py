@@ -4,8 +4,6 @@ An answer is feasible, costs what its certificate states, and no less than the o
 the factor of its theorem holds; a seed gives it again; the order of the input makes no difference.  A refusal is right.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The page of all commands is what the program says, its examples run, and the Tab key completes."""
 
-from __future__ import annotations
-
 import random
 import runpy
 import shlex
@@ -9,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.cli import program
 from shoal.cli.app import PAGES, sections
-from shoal.cli.commands import program
 from tests.commands import run
 
 ROOT = Path(__file__).parents[2]

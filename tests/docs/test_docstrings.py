@@ -1,7 +1,5 @@
 """The docstrings of the public names are plain English, and their examples run."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import re

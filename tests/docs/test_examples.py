@@ -7,8 +7,6 @@ The example scripts run from end to end.
 The notebook and its page are one: the page's blocks, which run with the other pages', are the notebook's cells.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

@@ -1,7 +1,5 @@
 """The README: short, with a picture that the code draws again, two commands, and figures that are on record."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A command whose line ends in ``# exit 1`` must leave with that status, every oth
 with the name of a file, as ``# policy.toml``, is that file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -16,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.cli.commands import program
+from shoal.cli import program
 from tests.commands import run
 from tests.data import drawn
 from tests.docs.test_examples import DOCS, PAGES, blocks

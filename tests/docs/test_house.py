@@ -1,7 +1,5 @@
 """Every step and every theorem that the guide places in the code leads to code that is there."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

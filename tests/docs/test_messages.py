@@ -1,7 +1,5 @@
 """What the guide quotes as a message is a message: its words are in one text of the source, in their order."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -3,8 +3,6 @@
 The tool that opens the pages says what it needs and installs nothing.
 """
 
-from __future__ import annotations
-
 import re
 import runpy
 import subprocess

@@ -4,8 +4,6 @@ A command whose line ends in ``# exit 3`` must leave with that status, every oth
 with the name of a file, as ``# people.policy.toml``, is that file.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -5,8 +5,6 @@ Code and the targets of links are not prose.  Messages, help and reports have no
 Words that the glossary retires name no module and no class.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Projects of ARX: roles, hierarchies, ceilings and models become a policy that runs; bent ones are refused."""
 
-from __future__ import annotations
-
 import tomllib
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults at every open, write, sync and rename: the complete verified pair, or what was there before."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

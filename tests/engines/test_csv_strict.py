@@ -1,7 +1,5 @@
 """A CSV is what a strict parser says it is, or it is refused with line and column and without a value."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

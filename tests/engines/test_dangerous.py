@@ -1,7 +1,5 @@
 """Distinction and separation of small sets of columns, against counting pairs one by one."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

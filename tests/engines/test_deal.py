@@ -1,7 +1,5 @@
 """A text file in which nothing is carried along: its rows are dealt out of the tuples that are published."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

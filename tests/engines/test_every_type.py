@@ -4,8 +4,6 @@ The oracle knows the rows by their number, which is carried along: every release
 that covers it, or a star, its own sensitive value, and as many stars as were counted.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import pickle
 from collections import Counter

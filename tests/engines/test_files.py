@@ -1,7 +1,5 @@
 """Tables on disk: what stands there is what is read, and what cannot be read is said plainly."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Tables of Delta and Iceberg: the current version is read and nothing older, a release is one judged version."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

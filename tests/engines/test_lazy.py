@@ -1,7 +1,5 @@
 """DuckDB relations and Spark frames: the same operations inside the engine, the same loss, the same kind out."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

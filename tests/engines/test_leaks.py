@@ -1,7 +1,5 @@
 """A suppressed value is nowhere in what is published: not in the bytes of a file, not in a frame's levels."""
 
-from __future__ import annotations
-
 import gzip
 import pickle
 import zipfile

@@ -1,7 +1,5 @@
 """What a search takes is said before it begins, in one number that docs and refusals share."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """NaN in a Parquet file whose statistics leave it out: by them DuckDB answers isnan() without a look at the values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

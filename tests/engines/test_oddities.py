@@ -1,7 +1,5 @@
 """Values that look alike, missing ones and codes for them are named by column and count, never shown."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Windows and macOS as far as Linux can play them: names that are missing, files that are held, capitals, line ends."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -17,9 +15,10 @@ import pytest
 import shoal
 from shoal.engines import atomic, source
 from shoal.engines import atomic as system
-from shoal.engines.atomic import RECORD, TABLE, check_outputs
+from shoal.engines.atomic import check_outputs
 from shoal.engines.source import parts_of
 from shoal.errors import InputError, PolicyError
+from shoal.paths import RECORD, TABLE
 from tests.commands import python
 
 MISSING = ("getuid", "geteuid", "getgid", "getegid", "chown", "fork", "O_DIRECTORY", "getpgid", "killpg")

@@ -1,7 +1,5 @@
 """Tables in parts, databases and queries through DuckDB: the same release as in memory, written in slices."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A CSV of few different lines is counted by lines: the same release, byte for byte, and the same refusals."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

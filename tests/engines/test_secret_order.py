@@ -1,7 +1,5 @@
 """Two releases of the same people under one secret: nobody can lay them side by side, row by row."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files through Spark: read by executors, written by them in parts, judged as every release is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

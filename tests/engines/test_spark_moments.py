@@ -1,7 +1,5 @@
 """Moments with a zone and without one, in Spark sessions whose own zone is not UTC."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The made-up census keeps its domains, its seed and its skew.
 """
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

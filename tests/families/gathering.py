@@ -1,7 +1,5 @@
 """Instances on which a guarantee is tight, or a printed claim fails, with their optima."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Families for min-max bin covering, each with its optimum."""
 
-from __future__ import annotations
-
 import random
 
 

@@ -1,7 +1,5 @@
 """Graphs of known connectivity, and instances on which a bound is met or an optimum is known."""
 
-from __future__ import annotations
-
 import random
 
 import networkx as nx

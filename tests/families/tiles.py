@@ -1,7 +1,5 @@
 """Point sets on which a bound about tiles is tight."""
 
-from __future__ import annotations
-
 Weighted = tuple[list[tuple[float, float]], list[int]]
 
 

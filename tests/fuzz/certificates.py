@@ -3,8 +3,6 @@
 ``bent(record, rng)`` gives the bytes of one; a longer tool may call it as often as it likes.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random

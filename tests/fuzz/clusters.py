@@ -5,8 +5,6 @@ shoal's, is raised.  ``bent_one(seed, folder)`` bends a statement of a genuine c
 where that passes as something that was recomputed.
 """
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import json

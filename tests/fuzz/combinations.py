@@ -4,8 +4,6 @@
 line.  Whatever does not verify, or is refused in other words than one sentence of shoal's own, is raised.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import random

@@ -4,8 +4,6 @@
 written, alone and with its original; whatever else came is raised.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from collections.abc import Callable

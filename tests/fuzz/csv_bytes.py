@@ -3,8 +3,6 @@
 ``python -m tests.fuzz.csv_bytes [COUNT] [FIRST_SEED] [polars|duckdb]`` tries COUNT of them and prints what came of it.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import tempfile

@@ -4,8 +4,6 @@ Each function tries one seed and says "read" or "refused"; what is neither is ra
 ``MARKER`` in every value that a single row or area has; it may stand in no message and no log.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import logging

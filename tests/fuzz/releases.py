@@ -4,8 +4,6 @@
 raised.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import random

@@ -1,7 +1,5 @@
 """A bent policy, hierarchy or map is refused in words or read; its words hold no value of a table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

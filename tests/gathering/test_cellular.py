@@ -1,7 +1,5 @@
 """Least sum of size times radius: every method against every clustering there is, its factor, its bound."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

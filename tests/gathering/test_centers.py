@@ -1,7 +1,5 @@
 """The published form: centers, radii in words, multisets, and the check before anything is written."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``shoal gather`` and ``shoal cellular``: what they print, what they write, how they refuse."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 Every method of the catalogue on the same few points, with all that may be asked, against every clustering.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

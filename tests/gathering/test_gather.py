@@ -1,7 +1,5 @@
 """Least radius: every method against every clustering there is, its factor, its bound, its promises."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distances of records: metrics by construction, the same in every form, refused where they are none."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's own examples and its hardness reduction."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

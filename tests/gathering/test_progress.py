@@ -1,7 +1,5 @@
 """The share that searches of points say is done, and when."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Reductions to cellular clustering, to bins in binary and unary, and to RTILE, against searches."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import networkx as nx

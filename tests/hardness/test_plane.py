@@ -1,7 +1,5 @@
 """Reductions to graphs, to the plane and to metrics, against integer programs over all groups."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import networkx as nx

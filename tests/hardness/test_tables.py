@@ -1,7 +1,5 @@
 """Reductions to tables and bins, against the least number of stars over all partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

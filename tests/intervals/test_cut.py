@@ -3,8 +3,6 @@
 Hierarchies of intervals.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

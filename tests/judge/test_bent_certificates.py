@@ -1,7 +1,5 @@
 """A bent certificate is refused in words or judged; it never makes a false statement one that was recomputed."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

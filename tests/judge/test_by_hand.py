@@ -1,7 +1,5 @@
 """Single rules of the judge against verdicts worked out by hand, at the ends where a verdict turns."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Without the original but with the hierarchies: classes that stand in a release are theirs, and lose what is said."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

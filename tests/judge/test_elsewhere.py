@@ -1,7 +1,5 @@
 """Parts counted by the workers of an engine: the judge refuses there what it refuses here, and workers that err."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -3,8 +3,6 @@
 What stands beside a crosswalk is judged too: a hierarchy's groups.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -4,8 +4,6 @@
 certificates are in ``test_bent_certificates.py``, forged parts of a series in ``tests/series/test_forged.py``.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

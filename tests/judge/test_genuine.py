@@ -1,7 +1,5 @@
 """Every release that is made verifies, with and without its original."""
 
-from __future__ import annotations
-
 import datetime as dt
 import tempfile
 from decimal import Decimal

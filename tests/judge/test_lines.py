@@ -3,8 +3,6 @@
 Whole numbers as a file spells them: read as Python reads them one by one, at any length; nothing else is one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import random

@@ -3,8 +3,6 @@
 Missing values and stars as wildcards: a second reading, against comparing every pair of rows.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import replace

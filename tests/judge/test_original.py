@@ -1,7 +1,5 @@
 """With the original: exactly the coarser forms of it pass.  The oracle tries every assignment of rows."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """The judge's levels against definitions written out."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl

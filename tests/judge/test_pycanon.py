@@ -1,7 +1,5 @@
 """Levels of five tables against pycanon's; where the two disagree, the definition that decides is in docs/models.md."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

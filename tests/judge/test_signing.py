@@ -1,7 +1,5 @@
 """Signed certificates, and a certificate as the recipe of a release."""
 
-from __future__ import annotations
-
 import json
 import stat
 import sys

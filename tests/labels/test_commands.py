@@ -1,7 +1,5 @@
 """``shoal labels``, ``shoal intervals`` and ``shoal reproduce names`` from the outside."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from importlib.util import find_spec

@@ -3,8 +3,6 @@
 The instance bounds: never above the optimum, and each the only one to reach it somewhere.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

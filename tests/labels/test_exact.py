@@ -1,7 +1,5 @@
 """The exhaustive search: perfect packings are found, limits are told, bounds stay bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings

@@ -1,7 +1,5 @@
 """The loops under auto, each by what it promises."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

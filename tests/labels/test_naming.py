@@ -1,7 +1,5 @@
 """Group names a person can read, and hierarchies without a tree drawn."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

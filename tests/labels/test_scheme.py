@@ -1,7 +1,5 @@
 """Theorems 10 and 11: preprocessing, types counted once, and refusals that name their number."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement, product
 
 import pytest

@@ -1,7 +1,5 @@
 """Sums over groups: most groups, and squared sizes, of labels and of intervals, against every grouping there is."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many k at once: the shared packings serve every k they are said to serve."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """Sizes in binary: 10**15 in 64 bits, and beyond them in Python integers, through the same code."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Texts that are bands of numbers have an order, in every engine, for the judge and for whoever reads a release."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

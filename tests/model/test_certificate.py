@@ -1,7 +1,5 @@
 """A certificate cannot be built inconsistent, and survives the way to JSON and back."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

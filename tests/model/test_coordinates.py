@@ -1,7 +1,5 @@
 """Degrees told by the columns' names, codes told from places."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

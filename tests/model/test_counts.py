@@ -1,7 +1,5 @@
 """Counts come in as people have them, and become whole numbers or a sentence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -1,7 +1,5 @@
 """Loss measures against their formulas, written out row by row, and the paper's own table."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from types import SimpleNamespace

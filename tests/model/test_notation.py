@@ -1,7 +1,5 @@
 """Sets and ranges are read back exactly, whatever their values hold."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What was asked: read once, refused with a way out, and told to the certificate as plain values."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

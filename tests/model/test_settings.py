@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.cli.options import PUBLISHED, asks, with_options
 from shoal.model.certificate import promised, recipe
 from shoal.model.hierarchy import GENERATED

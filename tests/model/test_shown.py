@@ -1,7 +1,5 @@
 """Answers show themselves as a few lines and as a card, in words, without a record."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

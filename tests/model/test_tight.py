@@ -1,7 +1,5 @@
 """A bound above the cost is an error wherever a certificate is made, not a proof of optimality."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 

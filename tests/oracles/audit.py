@@ -1,7 +1,5 @@
 """Privacy levels written out as the papers define them: loops over rows, no cleverness."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ i.  A condition is one line of float64[8]: its kind, the sensitive column, then 
 numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The papers' divide and conquer, perfect matchings by trying all, and recodings and rows to draw."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Every clustering there is, by dynamic programming over subsets.  Exponential, and obviously right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Answers to the reductions' instances by search: integer programs over all groups there are, and plain enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Every partition, every cut.  Exponential, and obviously right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 

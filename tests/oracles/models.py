@@ -3,8 +3,6 @@
 Shares no code with the product: a model is a name with its parameters, a group a list of rows of sensitive values.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

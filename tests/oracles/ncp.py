@@ -1,7 +1,5 @@
 """NCP of a release from nothing but the published cells and the hierarchy as it was given.  Obviously right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every partition of a small graph into connected eligible regions; exponential, and obviously right."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 

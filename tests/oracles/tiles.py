@@ -1,7 +1,5 @@
 """Tiles the slow way: every partition there is, and a check of one that looks at nothing but its numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.oracles.tiles_limited import ways

@@ -1,7 +1,5 @@
 """Tiles under every setting, the slow way: all partitions of a small point set, and a check of one."""
 
-from __future__ import annotations
-
 
 def fits(rows, k, l, distinct_l, units, width, grid):
     """May these rows (x, y, value, persons, households, weight) be one tile?"""

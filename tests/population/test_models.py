@@ -1,7 +1,5 @@
 """k-map and delta-presence: what every group covers of the population its rows were drawn from."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """HIPAA's Safe Harbor as far as a table goes."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

@@ -1,7 +1,5 @@
 """Estimates of population uniques and of individual risk against simulation and likelihoods worked out by hand."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Groups published wider than their rows ask: whom the wider form covers, what it costs, and when there is none."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """New records in the groups of a former answer, against a lookup written out."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, datetime
 

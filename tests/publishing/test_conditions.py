@@ -4,8 +4,6 @@
 Those of regions are in ``tests/regions/test_conditions.py``.
 """
 
-from __future__ import annotations
-
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.engines.features import codes_of
 from shoal.model.conditions import (
     CELLULAR_CONDITIONS,

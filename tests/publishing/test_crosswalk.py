@@ -1,7 +1,5 @@
 """Crosswalks on their way out: what is tampered with is refused before the file appears, and by verify afterwards."""
 
-from __future__ import annotations
-
 import json
 import os
 import traceback

@@ -1,7 +1,5 @@
 """A problem is a folder and an entry: a toy one goes from its answer to a file that is verified, and to a report."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib import import_module

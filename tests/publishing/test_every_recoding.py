@@ -1,7 +1,5 @@
 """A recoding is a file, a line and a reading of the judge's: a toy one goes the whole way."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a text shows decides whether a value was changed: a class that is called like its one value shows the value."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

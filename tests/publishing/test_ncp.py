@@ -1,7 +1,5 @@
 """One loss everywhere: the leaves of a hierarchy are those it was given with, whether or not they occur."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

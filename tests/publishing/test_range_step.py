@@ -1,7 +1,5 @@
 """Ranges widened outwards to a grid: what is published, what it costs, and what is proved about it."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

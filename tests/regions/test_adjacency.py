@@ -1,7 +1,5 @@
 """Neighbors of polygons that were simplified one by one, and the systems their coordinates are in."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Bounds against exhaustive counts: connected sets, separators, the linear program and its cuts."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``shoal regions``: what it prints, what it writes, how it refuses."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """A condition of regions is one entry: its option, its keyword of ``merge`` and its line on the certificate follow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.commands import program
+from shoal.cli import program
 from shoal.cli.options import conditions, with_options
 from shoal.engines.geography import geography
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions

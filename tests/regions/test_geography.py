@@ -1,7 +1,5 @@
 """Areas and neighbors from tables, polygons, graphs and weights: all say the same of the same map."""
 
-from __future__ import annotations
-
 import json
 import types
 

@@ -3,8 +3,6 @@
 The curve of an objective against the number of regions, beside exhaustive search.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 

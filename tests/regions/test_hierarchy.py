@@ -1,7 +1,5 @@
 """Regions within regions as a hierarchy, and a table with zip codes or places that is published over them."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """A column of a table published as connected sets of areas: the tree, its loss and bound, the judge, the way there."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Graphs of many areas: regions near the bound under the default objective, steps in proportion, the share done."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Regions within regions: against exhaustive search with all options mixed, on the command line, under the judge."""
 
-from __future__ import annotations
-
 import csv
 import json
 
@@ -241,7 +239,7 @@ def test_what_cannot_be_asked():
     for none in ([], 5, "5"):
         with pytest.raises(PolicyError, match="thresholds of levels are a list that rises"):
             shoal.regions.nested([(0, 1)], [3, 4], none)
-    with pytest.raises(PolicyError, match="max_diameter looks at single areas"):
+    with pytest.raises(PolicyError, match="max_diameter looks at single areas, so it goes with one threshold"):
         nested(edges, weights, [5, 10], max_diameter=3.0, coordinates=[[i, 0] for i in range(4)])
     with pytest.raises(PolicyError, match="give one for each"):
         nested(edges, weights, [5, 10], regions=2)

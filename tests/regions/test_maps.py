@@ -1,7 +1,5 @@
 """Outlines put together from areas, and maps that say what they show."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -3,8 +3,6 @@
 Objective "count": no other objective's answer has more regions.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,6 @@
 """What regions may be asked for besides thresholds, against exhaustive search with the options mixed."""
 
-from __future__ import annotations
-
+import random
 from itertools import combinations
 from math import dist
 
@@ -238,9 +237,9 @@ def test_options_mixed_against_every_choice(case):
     assert number is None or found.regions == number
     if case["objective"] == "count" and number is None:
         assert found.cost == (found.labels >= 0).sum() - found.regions >= found.certificate.lower_bound
-    if case["objective"] == "similar" and len(set(case["values"])) > 1 and (found.labels >= 0).all():
+    whole = spread(case, [set().union(*whole_)]) if case["objective"] == "similar" and whole_ else 0
+    if whole > 1e-9:
         share = found.certificate.details["variance_inside"]
-        whole = spread(case, [set(range(case["n"]))])
         assert share == pytest.approx(spread(case, whole_) / whole, abs=1e-9)
     best = min(rank(case, c) for c in every)
     own = rank(case, regions)
@@ -342,3 +341,34 @@ def test_soft_boundaries_hold_where_fewer_regions_are_asked_for_and_on_water(met
         merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundaries=list("aabb"), regions=1, seed=1)
     wet = merge(PATH[:2], [5, 0, 5], 5, method, soft_boundaries=list("acb"), water=[False, True, False], seed=1)
     assert wet.labels.tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        ([7.0] * 4, 0.0),
+        ([0.0, 0.0, 5.0, 5.0], 0.0),
+        ([0.0, 2.0, 4.0, 6.0], 0.2),  # 1 within each pair, 5 in all
+        (
+            [[0.0, 1.0], [2.0, 1.0], [4.0, 9.0], [6.0, 9.0]],
+            0.1,
+        ),  # the second column adds nothing within, as much in all
+    ],
+)
+def test_the_variance_inside_regions_is_a_share_of_all(values, share):
+    found = merge([(0, 1), (1, 2), (2, 3)], [2, 2, 2, 2], k=4, similar=values, seed=1)
+    assert found.labels.tolist() == [0, 0, 1, 1]
+    assert found.certificate.details["variance_inside"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_area_is_left_out_for_which_a_region_beside_it_has_room(seed):
+    draw, n = random.Random(seed), 50
+    edges = [(i, draw.randrange(max(0, i - 3), i)) for i in range(1, n)]
+    weights = [draw.randint(1, 4) for _ in range(n)]
+    found = merge(edges, weights, 7, "search", at_most={"people": (weights, 8)}, seed=1, effort="fast")
+    left = np.flatnonzero(found.labels < 0)
+    assert left.size
+    for area in left.tolist():
+        beside = {found.labels[a + b - area] for a, b in edges if area in (a, b)} - {-1}
+        assert all(sum(np.array(weights)[found.labels == r]) + weights[area] > 8 for r in beside)

@@ -1,7 +1,5 @@
 """Outlines of regions: whole, certified with the crosswalk, read back and found out where they were changed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tracemalloc

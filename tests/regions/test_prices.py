@@ -1,7 +1,5 @@
 """Prices of areas against every connected set of small graphs."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

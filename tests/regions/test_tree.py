@@ -1,7 +1,6 @@
 """The paper's algorithm: its bounds, the trees it stands on, and graphs of known connectivity."""
 
-from __future__ import annotations
-
+import random
 import sys
 
 import networkx as nx
@@ -138,6 +137,17 @@ def test_theorem_3_against_the_optimum(seed):
         assert best.certificate.optimal
         assert tree.certificate.lower_bound <= best.cost <= tree.cost <= factor * best.cost
         assert tree.certificate.guarantee.factor <= factor
+
+
+@pytest.mark.parametrize("seed", [3, 10])
+def test_the_search_keeps_the_promise_of_the_tree_it_begins_with(seed):
+    draw, n, k = random.Random(seed), 30, 20
+    edges = [(i, draw.randrange(max(0, i - 3), i)) for i in range(1, n)]
+    found = shoal.regions.merge(edges, [draw.randint(1, 9) for _ in range(n)], k, "search", seed=1, effort="fast")
+    degree = found.certificate.details["tree_degree"]
+    assert not found.certificate.optimal
+    assert found.cost <= k + degree * (k - 1)
+    assert found.certificate.guarantee.factor == 1 + degree
 
 
 def test_spanning_trees_of_degree_three_where_exchanges_fail_and_paths_do_not_exist():

@@ -1,7 +1,5 @@
 """Water connects no shores and counts as no isolated area; what stands apart is named."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

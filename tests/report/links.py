@@ -1,7 +1,5 @@
 """Links of a page: whoever holds the file alone must not meet one that leads nowhere."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """The report of every problem: its figures are those of the files written, and nothing of the source is in it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

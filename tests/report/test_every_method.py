@@ -1,7 +1,5 @@
 """A release by any method of the catalogue can be reported, printed and shown, whatever its certificate says of it."""
 
-from __future__ import annotations
-
 import random
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A report of a release with everything asked for: what was asked stands in it, and its figures are the file's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

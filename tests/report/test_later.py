@@ -1,7 +1,5 @@
 """A report made later, from a release and its certificate: what it can know agrees with the report made at once."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

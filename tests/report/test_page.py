@@ -3,8 +3,6 @@
 What a release's words warn of.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Two columns together: after from the file alone, before only where no difference tells whose value was hidden."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

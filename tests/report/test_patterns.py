@@ -1,7 +1,5 @@
 """What was changed together, loss by column and by group, risks by threshold: recounted from the release file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

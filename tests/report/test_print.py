@@ -1,7 +1,5 @@
 """A page on paper: wide tables go on below themselves, codes have bars of their own, two pages and an appendix."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The map draws what the tiles say and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """What stands first in a report: warnings, the worst first, and a verdict in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Small series for tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ may not lean on how classes are found.  Then every assignment of values to peopl
 equally likely, and nobody may have a value with a higher share of them than 1/l.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Mode again: whoever stays keeps what remains possible, and an intruder with every part finds nobody above 1/l."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The chain that a receiver checks, the ledger that its owner checks, and what a kill leaves behind."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """A part is the same whether its table is a frame, a file in memory, or a table that an engine holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

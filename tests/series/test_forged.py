@@ -4,8 +4,6 @@ A receiver has the public files alone.  What a receiver cannot see, because no l
 sees: a last part that was taken away or made again.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Mode increment: everybody once, each part and all together meet the models, rows wait and are never lost."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import polars as pl

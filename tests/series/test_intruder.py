@@ -3,8 +3,6 @@
 ``tools/series_intruder.py`` runs the same by the ten thousand.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import polars as pl

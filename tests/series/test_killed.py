@@ -4,8 +4,6 @@ The folder is copied before every step that writes, renames, removes or changes 
 process that is killed there leaves behind.  A half-written file has the name of a temporary and is in the copies too.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

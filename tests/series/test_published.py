@@ -1,7 +1,5 @@
 """Mode again in every way to publish: each part verifies, whatever moves between its classes."""
 
-from __future__ import annotations
-
 import random
 
 import polars as pl

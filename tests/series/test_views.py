@@ -1,7 +1,5 @@
 """Mode views: every view is a row by row function of the first part, and the judge sees one that is not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter, defaultdict

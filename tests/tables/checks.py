@@ -1,7 +1,5 @@
 """What every method's tests ask: small random tables, and whether a grouping keeps its word on them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st

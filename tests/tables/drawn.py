@@ -1,7 +1,5 @@
 """Small tables, requirements and recodings drawn by Hypothesis, shared by the tests of the cascade and the search."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import NamedTuple
 

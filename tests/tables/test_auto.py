@@ -3,8 +3,6 @@
 Every method of the catalogue on the same small tables: nothing false in any answer, refusal or certificate.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import monotonic
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Lower bounds never above the optimum, checked one by one; the price condition rechecked by plain enumeration."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise, product
 from unittest import mock
 

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from math import ceil, floor, log
+from math import ceil, exp, floor, log
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,15 @@ from scipy.optimize import linprog
 import shoal
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import EntropyLDiversity, KAnonymity, Requirement, TCloseness, requirement
+from shoal.model.privacy import (
+    AlphaKAnonymity,
+    DeltaDisclosure,
+    EntropyLDiversity,
+    KAnonymity,
+    Requirement,
+    TCloseness,
+    requirement,
+)
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task, shortfall
@@ -67,6 +75,11 @@ def asked_by_shares(task: Task, held: list[int], k: int) -> list[tuple[int, set[
             over = sum(q[v] for v in scarce) * n - sum(own[v] for v in scarce) - t * n
             if over > 0:
                 out.append((ceil(over / (1 + t - sum(q[v] for v in scarce))), scarce))
+        elif isinstance(rule.model, AlphaKAnonymity):
+            bands = {v: (low, min(high, Fraction(str(rule.model.alpha)))) for v, (low, high) in bands.items()}
+        elif isinstance(rule.model, DeltaDisclosure):
+            off = Fraction(exp(rule.model.delta))
+            bands = {v: (max(low, q[v] / off), min(high, q[v] * off)) for v, (low, high) in bands.items() if q[v]}
         elif isinstance(rule.model, TCloseness):
             first = [v for v in sorted(values) if table[v]]
             sign = {v: 1 if sum(own[w] - q[w] * n for w in values if w <= v) >= 0 else -1 for v in first}
@@ -85,7 +98,7 @@ def asked_by_shares(task: Task, held: list[int], k: int) -> list[tuple[int, set[
             if many:
                 out.append((many, {v for v in values if own[v] < most}))
     more = [(ceil((own[v] - n * bands[v][1]) / bands[v][1]), values - {v}) for v in own]
-    fewer = [(ceil(max(n, k) * bands[v][0]) - own[v], {v}) for v in values]
+    fewer = [(ceil(max(n, k) * low) - own[v], {v}) for v, (low, _) in bands.items()]
     return out + [(many, some) for many, some in more + fewer if many > 0]
 
 
@@ -112,11 +125,14 @@ def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
 
 @strategies.composite
 def of_shares(draw, most=8):
-    """A feasible task that asks for entropy or t-closeness, by either distance."""
+    """A feasible task that asks for entropy, t-closeness by either distance, or shares from or up to some."""
     task = draw(tasks(most=most, sensitive=(1,), least=4))
-    k, distance = draw(strategies.integers(1, 4)), draw(strategies.sampled_from(("equal", "ordered", None)))
-    t, l = draw(strategies.sampled_from((0.1, 0.2, 0.3, 0.4))), draw(strategies.sampled_from((1.5, 2, 2.5)))
-    model = EntropyLDiversity(l) if distance is None else TCloseness(t, distance)
+    k, t = draw(strategies.integers(1, 4)), draw(strategies.sampled_from((0.1, 0.2, 0.3, 0.4)))
+    l, share = draw(strategies.sampled_from((1.5, 2, 2.5))), draw(strategies.sampled_from((0.4, 0.6, 0.7)))
+    close = [TCloseness(t), TCloseness(t, "ordered")]
+    model = draw(
+        strategies.sampled_from([*close, EntropyLDiversity(l), AlphaKAnonymity(share, k), DeltaDisclosure(2 * share)])
+    )
     need = requirement([KAnonymity(k), model], task.histogram.sensitive_names, task.histogram)
     assume(shortfall(task.histogram, need) is None)
     return replace(task, requirement=need)

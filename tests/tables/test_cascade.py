@@ -1,7 +1,5 @@
 """The cascade: nobody is stranded, never dearer than the three-phase algorithm, ceilings are kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

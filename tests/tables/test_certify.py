@@ -1,7 +1,5 @@
 """The tuple bound in the unit of the loss, against the optimum over all partitions."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

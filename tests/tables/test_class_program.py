@@ -1,7 +1,5 @@
 """Multipliers never prove more than the optimum, whatever they are; flows are cheapest; what they place is eligible."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product

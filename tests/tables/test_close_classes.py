@@ -1,7 +1,5 @@
 """Tuples priced in under t-closeness: sets that are close and gain what they say, programs that lose nothing known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

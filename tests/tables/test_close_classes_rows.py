@@ -1,7 +1,5 @@
 """Rows annealed among published tuples: every class within t, nothing lost on the way, never dearer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Coarsened columns with stars: the oracle tries every choice of levels and every partition."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 

@@ -1,7 +1,5 @@
 """Tuple minimization by its integer program, against every way to choose the rows that leave."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Once a cost is its bound no further method is run; a table that loses nothing is counted and no more."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

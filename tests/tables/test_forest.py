@@ -1,7 +1,5 @@
 """The forest algorithm: its promise against the optimum, and the steps its proof rests on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Global recoding against every node of the lattice."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

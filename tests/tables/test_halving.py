@@ -3,8 +3,6 @@
 Kernels keep the optimum, and what left them comes back.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """t-closeness by the hierarchical distance, from the request to the bytes written and read again."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from fractions import Fraction

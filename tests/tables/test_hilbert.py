@@ -1,7 +1,5 @@
 """Groups along a curve: the curve itself, eligibility, the bound, and that TP+ never loses to TP."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

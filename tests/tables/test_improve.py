@@ -3,8 +3,6 @@
 The graph of near cells and the blocks of near groups that a search works on.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from itertools import permutations

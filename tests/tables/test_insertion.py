@@ -1,7 +1,5 @@
 """Rows without a group, and tables too large to be searched row by row."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Large k: groups of any size are searched, and the default is never dearer than a method of the catalogue."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import pytest

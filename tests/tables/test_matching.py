@@ -1,7 +1,5 @@
 """Pairs of two sensitive values: equal to the exhaustive optimum, proved so, and refused where they are no answer."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

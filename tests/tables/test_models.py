@@ -1,7 +1,5 @@
 """Every privacy model as the solvers enforce it, against exhaustive search; ``tools/oracle_models.py`` runs longer."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mondrian: eligible for every requirement, as far as its rule goes, and no worse than leaving groups whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tuples opened and closed: rows stay where they are covered, k together, and the loss told is the loss there is."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

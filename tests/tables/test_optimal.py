@@ -1,7 +1,5 @@
 """The exact programs against every partition there is, and against each other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from unittest import mock
 

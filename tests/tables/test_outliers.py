@@ -1,7 +1,5 @@
 """Global recoding with rows starred whole, against every choice of levels and every set of groups."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """The pattern cover: its promise against the optimum, its patterns, its bound."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

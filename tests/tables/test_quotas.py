@@ -1,7 +1,5 @@
 """Small groups near a table's shares: eligible, cheaper than what the cascade finds, and every method has its bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

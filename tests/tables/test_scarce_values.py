@@ -1,7 +1,5 @@
 """Opening groups, placing many rows, and the start for scarce values: eligible, never dearer, the same on any cores."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Shards: every group meets what was asked, and the bound of the whole is never above the optimum of the whole."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from dataclasses import replace

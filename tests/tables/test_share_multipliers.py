@@ -1,8 +1,6 @@
 """Multipliers for t-closeness and for largest shares: never above the optimum, on all levels of a lattice or on
 some."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

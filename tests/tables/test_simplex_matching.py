@@ -1,7 +1,5 @@
 """Simplex matching against every perfect matching there is, and against proved 2-anonymity."""
 
-from __future__ import annotations
-
 import sys
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The integer class program: never above the optimum of small tables, equal to it when it ends; it says when not."""
 
-from __future__ import annotations
-
 import threading
 from itertools import combinations, combinations_with_replacement, product
 from unittest import mock
@@ -18,19 +16,17 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
+from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, planes
 from shoal.problems.tables.exact.pattern_model import (
     Fits,
     Shared,
     ValueLimits,
     cheapest,
     completed,
-    crowded,
     least_sizes,
-    meeting,
     model_of,
     part_sizes,
     places_of,
-    planes,
     priced,
     row_classes_of,
 )

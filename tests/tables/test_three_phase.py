@@ -1,7 +1,5 @@
 """The three-phase algorithm against its paper's examples and an exhaustive oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Top-down specialization: eligible, single-dimensional, and specialized as far as it can be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Proved 2-anonymity against every partition there is, and its parts one by one."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hierarchies of places: tiles within tiles, and grids."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every setting of tiles, mixed, under every method, against all partitions there are."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tiles against every partition there is, the theorem's factor, the tight families and the date line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -3,8 +3,6 @@
 What ``compare`` says a release lost is what the release says: constants, orders, stars beside missing values.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from datetime import date

@@ -1,7 +1,5 @@
 """Decoding: from the release alone, every cell's members hold the value that stood there."""
 
-from __future__ import annotations
-
 import datetime
 import pickle
 

@@ -1,7 +1,5 @@
 """``explore``: every point is a release that could be made, and the frontier is what nobody beats."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import signal

@@ -1,7 +1,5 @@
 """A recoding fitted on one table: what comes out of another keeps every promise by itself, or nothing does."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """A recoder as a file, a budget of starred rows, values never seen, several tables; at the command line too."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """A workbench of its own for a test, and a headless Chromium that opens it; skips, saying so, where either lacks."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

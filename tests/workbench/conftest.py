@@ -1,7 +1,5 @@
 """One workbench and one browser for all walks: each walk has a window of its own, as two users of a server have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 All walks share two processes, as the windows of one workbench do not: what they load is loaded once for all tests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import gc

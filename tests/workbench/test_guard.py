@@ -1,7 +1,5 @@
 """The guard answers nobody but this machine's own pages, with the token, for requests and sockets alike."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

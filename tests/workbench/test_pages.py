@@ -1,7 +1,5 @@
 """The pages without a browser: what a click changes, what is refused in words, and that two windows do not mix."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project keeps the request and the hierarchies, no row and no value of a query; a release is handed over whole."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What was clicked gives the same bytes again without the page: by policy, script, notebook and command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -1,7 +1,5 @@
 """The server as it runs: for this machine alone, nothing without the token, and no file left when it ends."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import socket

@@ -1,7 +1,5 @@
 """The whole way in a real browser: with the mouse, by the keyboard alone, and with what goes wrong on it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -25,13 +25,14 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import EXCEL, PARQUET, Counts, canonical, read_release, refuse_other, unquoted, unreadable
+from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted, unreadable
 from shoal.judge.finding import shown
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.tables.privacy import judge
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import PrivacyModel
+from shoal.paths import kind_of
 
 MANIFEST = "manifest.json"
 _WHOLE = 1 << 28  # bytes of a part that is read at once
@@ -68,7 +69,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
 
     O(rows) time, memory for the tuples alone; an Excel file is read whole.
     """
-    if path.name.lower().endswith(EXCEL):
+    if kind_of(path) == "excel":
         frame = read_release(path)
         query, columns = frame.lazy(), tuple(frame.columns)
     else:
@@ -378,7 +379,7 @@ def _files(path: Path) -> list[Path]:
 
 def is_parquet(path: Path) -> bool:
     """Whether a file, or the parts of a folder, hold types of their own, and empty texts beside missing values."""
-    return _files(path)[0].name.lower().endswith(PARQUET)
+    return kind_of(_files(path)[0]) == "parquet"
 
 
 def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:

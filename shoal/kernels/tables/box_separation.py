@@ -104,7 +104,7 @@ class OtherValues(NamedTuple):
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
     start, axis, amount             what each asks of the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
-    many int64[1]                   how many cells there are
+    many int64[2]                   how many cells there are, and how often shares had one looked at
     values, least [x]               nearest values or rows and how near, for one box at a time
     weight float64[v]               of a row of each value, for one inequality at a time
     """
@@ -130,7 +130,7 @@ def _other_values(cells, search):
     size = max(cells.distinct + 1, FURTHER * cells.group)
     return OtherValues(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
-        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(size, whole), np.empty(size),
+        np.empty(rows * d), search.level, np.zeros(2, whole), np.empty(size, whole), np.empty(size),
         np.empty(cells.shares.high.size),
     )  # fmt: skip
 
@@ -287,7 +287,7 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
             search.cell[size], search.price[size], search.loss[size] = c, price[c], lost[y]
             search.copies[size] = min(count[c], group - 1, alike)
             size += 1
-    other_values.many[0] = helpers
+    other_values.many[0], other_values.many[1] = helpers, 0
     if known < distinct - 1:
         return 0
     if distinct > 1:  # no box around the anchor with the values loses less
@@ -499,6 +499,7 @@ def _with_further(cells, search, other_values, where, depth, a, known, rows):
             free -= search.cell[search.taken[z]] == c
         if free <= 0:
             continue
+        other_values.many[1] += 1
         loss = box + _more(other_values, y)
         loss += more_of_areas(where.areas, where.taken, cells, c)
         while free > 0 and (found < rows or loss < least[rows - 1]):
@@ -718,7 +719,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
                 depth -= 1
                 _put_back(search, depth)
                 put_area_back(areas, taken, depth)
-            return most, looks
+            return most, looks + other_values.many[1] * offset.size
         box = search.box[depth] + _more(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         _take(search, depth, y)
         if plain and _passed_over(search, depth, box):
@@ -752,4 +753,4 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             continue
         _ready(search, below)
         depth = below
-    return best, looks
+    return best, looks + other_values.many[1] * offset.size

@@ -39,6 +39,7 @@ from shoal.problems.regions.request import (
     effort_of,
     features_of,
     inside,
+    is_limited,
     moments,
     places_of,
     randomness,
@@ -407,7 +408,7 @@ class Choice(NamedTuple):
 
 def check_choices(options: Mapping[str, Any]) -> None:
     """PolicyError where the options of ``merge`` leave ``choices`` nothing to draw."""
-    if any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter", "regions", "objective")):
+    if is_limited(options) or options.get("regions") is not None or options.get("objective") is not None:
         raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
     if options.get("similar") is None and options.get("coordinates") is None:
         raise PolicyError(
@@ -516,8 +517,7 @@ def against_prefixes(
     group = coded([i[:prefix] for i in ids], n, "prefixes")
     g = graph(edges, n)
     rows = [_row(f"first {prefix} characters", group, weight, k, group, g)]
-    limited = any(options.get(name) is not None for name in ("at_most", "apart", "max_diameter"))
-    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1 and not limited:
+    if method != "tree" and len(found.k) == 1 and found.certificate.details["l"] == 1 and not is_limited(options):
         tree = merge(edges, weight, k, "tree", **options)
         rows.append(_row("tree", tree.labels, weight, k, group, graph(_with(edges, tree), n)))
     rows.append(_row(method, found.labels, weight, k, group, graph(_with(edges, found), n)))

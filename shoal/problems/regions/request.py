@@ -345,6 +345,11 @@ class RegionTerms:
             raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
 
 
+def is_limited(given: Mapping[str, Any]) -> bool:
+    """Whether keywords of ``merge`` keep a region from growing: a maximum, areas apart, or a diameter."""
+    return any(given.get(name) is not None for name in ("at_most", "apart", "max_diameter"))
+
+
 def refuse_below(given: Conditions, features: np.ndarray, need: np.ndarray) -> None:
     """PolicyError where a maximum of a weight is below its threshold: areas merged could not keep both."""
     for name, (values, limit) in (given.get("at_most") or {}).items():

@@ -20,7 +20,7 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import Bounds, hopeless, lower_bounds
 from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import column, idle
-from shoal.problems.tables.exact.pattern_model import KNOWN
+from shoal.problems.tables.exact.pattern_cuts import KNOWN
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover

@@ -18,12 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import OUTLINES
 from shoal.engines.features import FeatureColumns, Features, codes_of
 from shoal.engines.geography import Geography, geography
-from shoal.engines.recognize import coded_places, sensitive_notes
 from shoal.engines.store import integers, numbers
-from shoal.engines.unassigned import named_sensitive
+from shoal.engines.unassigned import coded_places, named_sensitive, sensitive_notes
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import read_release
@@ -40,13 +38,14 @@ from shoal.model.conditions import (
     Condition,
 )
 from shoal.model.metric import Category, Metric, Number, Place, codes
+from shoal.paths import OUTLINES, ends, kind_of
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
-from shoal.publishing.crosswalks.areas import as_merged, maxima
+from shoal.publishing.crosswalks.areas import as_merged, maxima, measures_distance
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import as_split, in_order
 from shoal.publishing.judging import Sources
-from shoal.publishing.opening import kind_of, like, opened
+from shoal.publishing.opening import like, opened
 from shoal.watching import watched
 
 
@@ -278,7 +277,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     from shoal.problems.regions.merge import above, with_water
 
     asked, given = record["parameters"], _given(sources)
-    part = path.name.lower().endswith(OUTLINES.endings)
+    part = ends(path, OUTLINES)
     shown = pl.DataFrame() if part else read_release(path, record["separator"])
     if "region" not in shown.columns:
         raise InputError("the crosswalk says which areas are kept; name that file to repeat the request")
@@ -327,7 +326,7 @@ def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources
     """What regions keep at every level, as ``merge`` takes it."""
     table, wanted = _frame(sources), asked["objective"].split(",")
     places = None
-    if "compact" in wanted or asked["max_diameter"] is not None:
+    if measures_distance(wanted, asked["max_diameter"]):
         places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
     return as_merged(_stated(asked, AREA_CONDITIONS), given) | {
         "objective": wanted[0] if len(wanted) == 1 else wanted, "geographic": asked["geographic"],

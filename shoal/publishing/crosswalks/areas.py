@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import HIERARCHY, MAP, OUTLINES
 from shoal.engines.geography import Geography, geography
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import unmet
@@ -23,6 +22,7 @@ from shoal.judge.places.areas import MEASURES
 from shoal.judge.places.region_outlines import weighed
 from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
+from shoal.paths import HIERARCHY, MAP, OUTLINED
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources, tables
 from shoal.publishing.opening import opened
@@ -36,11 +36,6 @@ def levels_of(answer: Any) -> tuple[Any, ...]:
     if not held:
         raise PolicyError("the answer has no level, so there is nothing to release; give one threshold at least")
     return tuple(held)
-
-
-def level_file(path: Path, level: int) -> Path:
-    """Where a level is drawn: the finest in the file itself, those above beside it, ``map.level2.html``."""
-    return path if level == 0 else path.with_name(f"{path.stem}.level{level + 1}{path.suffix}")
 
 
 def asked_of(
@@ -136,6 +131,11 @@ def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
         for name, entry in AREA_CONDITIONS.items()
         if entry.keyword
     }
+
+
+def measures_distance(objective: Sequence[str], max_diameter: float | None) -> bool:
+    """Whether a request of regions needs the centers of the areas."""
+    return "compact" in objective or max_diameter is not None
 
 
 def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
@@ -412,5 +412,5 @@ def _outlines(
             properties.append({"region": name, **values, "members": members, **drawn.measures[r]})
         write_outlines(path, geojson(drawn.shapes, properties), drawn.degrees)
 
-    drawings = [Drawing(form=OUTLINES, fill=partial(fill, drawn)) for drawn in levels]
+    drawings = [Drawing(form=OUTLINED, fill=partial(fill, drawn)) for drawn in levels]
     return {f"outlines{i if i > 1 else ''}": drawing for i, drawing in enumerate(drawings, 1)}

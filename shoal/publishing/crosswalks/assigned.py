@@ -22,19 +22,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import TABLE, certificate_path, check_outputs, publish_file
+from shoal.engines.atomic import check_outputs, publish_file
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.shapes import restored
 from shoal.engines.store import column as column_of
-from shoal.engines.store import numbers, store, usual_separator
+from shoal.engines.store import numbers, store
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import canonical, read_release
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
+from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, usual_separator
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order
-from shoal.publishing.opening import kind_of, opened
+from shoal.publishing.opening import opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
 
@@ -171,7 +172,7 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
             f"a {type(answer).__name__} names no columns; pass shoal.release of it, or the file that was written"
         )
     path = Path(answer)
-    if path.suffix.lower() == ".json" and certificate is None:
+    if is_json(path) and certificate is None:
         proof, record = path, read_json(path)
         about = record.get("release") or next((a for a in record.get("also", []) if a.get("part") == "tiles"), None)
         if not isinstance(about, Mapping) or not isinstance(about.get("file"), str):
@@ -192,7 +193,7 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
     for found in recheck(path, record)[0]:
         if not found.holds:
             raise VerificationError(f"the answer is not as certified ({found.check}: {found.found})")
-    if path.suffix.lower() in (".geojson", ".gpkg", ".shp", ".kml"):
+    if is_map(path):
         raise InputError(f"{path.name!r} holds outlines; name the crosswalk")
     return record, read_release(path, record.get("separator")), (path, proof)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import GEOJSON, MAP, PICTURE, check_outputs, publish_file
+from shoal.engines.atomic import check_outputs, publish_file
 from shoal.engines.features import FeatureColumns, Features
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column
@@ -17,6 +17,7 @@ from shoal.errors import InputError, PolicyError, Sentence
 from shoal.model.certificate import digest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
+from shoal.paths import CIRCLES, MAP, PICTURE
 from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, GroupedRecords
 from shoal.publishing.judging import Sources
@@ -327,7 +328,7 @@ def _outlines(form: Centers, content: pl.DataFrame) -> Drawing | None:
         own = content.with_columns(pl.col(pl.Date).cast(pl.String)).to_dicts()
         path.write_text(geojson(place.value, place.spread, own, geographic=geographic), encoding="utf-8")
 
-    return Drawing(form=GEOJSON, fill=fill)
+    return Drawing(form=CIRCLES, fill=fill)
 
 
 Trial = tuple[int, float, float, float, float]  # r, epsilon, cost, lower bound, mean distance

@@ -10,23 +10,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.atomic import (
-    JSON,
-    PAGE,
-    SHARED,
-    SIDES,
-    TABLE,
-    Form,
-    Piece,
-    Wanted,
-    check_outputs,
-    internal_path,
-    publish_file,
-    publish_page,
-    publish_together,
-)
+from shoal.engines.atomic import SHARED, Piece, Wanted, check_outputs, publish_file, publish_page, publish_together
 from shoal.engines.columns import without_levels
-from shoal.engines.store import store, usual_separator
+from shoal.engines.store import store
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release
 from shoal.judge.finding import Finding
@@ -36,9 +22,9 @@ from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
+from shoal.paths import JSON, PAGE, TABLE, Form, internal_path, kind_of, sides_of, usual_separator
 from shoal.publishing.documents import Documents, made_now, sealed
 from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
-from shoal.publishing.opening import kind_of
 from shoal.watching import watched
 
 PRIVATE = ("private", "method")  # entries of a record that its certificate file leaves out
@@ -197,7 +183,7 @@ class Crosswalk(Shown):
                 size = {"sha256": hash_of(temporary), "bytes": temporary.stat().st_size}
                 abouts.append({**self._stated(part), "file": place.name, "separator": usual_separator(place), **size})
 
-            return Piece(place, fill, judge_bytes, sides=SIDES.get(place.suffix.lower(), ()))
+            return Piece(place, fill, judge_bytes, sides=tuple(side.suffix for side in sides_of(place)))
 
         main = [] if path is None else [piece(path, None, lambda temporary: store(self.content, temporary))]
         return [*main, *(piece(p, name, companions[name].fill) for name, p in more.items())]

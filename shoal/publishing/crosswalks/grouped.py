@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import DRAWING, MAP, TABLE, TILES, closed_to, publish_file
+from shoal.engines.atomic import closed_to, publish_file
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
@@ -24,6 +24,7 @@ from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import judge_hierarchy
 from shoal.model.conditions import TILE_CONDITIONS
+from shoal.paths import DRAWING, MAP, TABLE, TILES
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless
 from shoal.publishing.judging import Sources

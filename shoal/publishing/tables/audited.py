@@ -14,11 +14,11 @@ from typing import Any, Unpack
 import polars as pl
 
 from shoal.engines import lakes
-from shoal.engines.atomic import certificate_path
 from shoal.engines.open import open_table
-from shoal.engines.recognize import filled, notes
+from shoal.engines.prepared import filled
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
+from shoal.engines.unassigned import notes
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized
@@ -33,6 +33,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, PrivacyModel
 from shoal.model.privacy.base import CLOSE
 from shoal.model.refusals import filled_words
 from shoal.model.settings import Measured, ModelSettings
+from shoal.paths import certificate_path
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.series_folder import RELEASE, is_series, part_name, part_numbers
 from shoal.publishing.tables.limits import trees_of

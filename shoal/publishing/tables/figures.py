@@ -18,8 +18,9 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.propose import Danger, dangerous
-from shoal.engines.recognize import CODES, named_words, notes
+from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
+from shoal.engines.unassigned import notes
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
 from shoal.model.notation import Members, SetOf, of_days, parse, places

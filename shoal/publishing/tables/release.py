@@ -167,7 +167,7 @@ class Placement:
 
     def separator(self, path: Path) -> str:
         """As in the table that came, if a new file is not of another kind."""
-        from shoal.engines.store import usual_separator
+        from shoal.paths import usual_separator
 
         usual = usual_separator(path)
         return usual if usual != "," else self.source.separator or usual
@@ -440,7 +440,8 @@ class Release(Generic[Frame]):
         After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
         file of the same name that ends in .json. Returns the path of the page.
         """
-        from shoal.engines.atomic import PAGE, check_outputs, internal_path, publish_page
+        from shoal.engines.atomic import check_outputs, publish_page
+        from shoal.paths import PAGE, internal_path
         from shoal.report.page import page
         from shoal.report.parts import as_json
 

@@ -26,29 +26,12 @@ import numpy as np
 import polars as pl
 
 from shoal.engines import lakes, servers
-from shoal.engines.atomic import (
-    TABLE,
-    Piece,
-    Wanted,
-    certificate_path,
-    folder_next_to,
-    publish_file,
-    publish_together,
-    record_path,
-)
+from shoal.engines.atomic import Piece, Wanted, folder_next_to, publish_file, publish_together
 from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.order import ahead
-from shoal.engines.source import MANIFEST, ending_of, is_table_name
-from shoal.engines.store import (
-    PART_ROWS,
-    kind_of,
-    refuse_both,
-    store,
-    text_in_excel,
-    write_folder,
-    write_single,
-)
+from shoal.engines.source import MANIFEST, ending_of
+from shoal.engines.store import PART_ROWS, refuse_both, store, text_in_excel, write_folder, write_single
 from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import (
@@ -60,6 +43,7 @@ from shoal.judge.tables.large import (
     judge_held,
     read_rows,
 )
+from shoal.paths import TABLE, certificate_path, is_table_name, kind_of, record_path
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import graphs_of, trees_of

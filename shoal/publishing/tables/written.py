@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import PAGE, certificate_of, check_outputs, internal_path, publish_page
+from shoal.engines.atomic import check_outputs, publish_page
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
 from shoal.model.task import nothing
+from shoal.paths import PAGE, certificate_of, internal_path, kind_of
 from shoal.publishing.decode import Decoded
-from shoal.publishing.opening import kind_of
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows
 from shoal.publishing.verifying.recheck import Record, parsed, read_record

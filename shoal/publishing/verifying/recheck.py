@@ -36,9 +36,10 @@ from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
 from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, Harbor
 from shoal.model.settings import RECODINGS, SETTINGS
+from shoal.paths import kind_of
 from shoal.problems.catalogue import crosswalk_problems
 from shoal.publishing.judging import OUTLINES, findings, outlined
-from shoal.publishing.opening import kind_of, sources_of
+from shoal.publishing.opening import sources_of
 
 Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, of a certificate file
 

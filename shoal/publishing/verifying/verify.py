@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from shoal.engines import lakes, servers
-from shoal.engines.atomic import certificate_of
+from shoal.engines.prepared import recoded
 from shoal.engines.recognize import by_name
-from shoal.engines.safe_harbor import recoded
-from shoal.engines.source import Scope, is_map, is_server, without_secrets
+from shoal.engines.source import Scope, is_server, without_secrets
 from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
@@ -41,8 +40,9 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
+from shoal.paths import certificate_of, is_map, kind_of
 from shoal.publishing.documents import signature
-from shoal.publishing.opening import kind_of, opened, read_census, region_tree
+from shoal.publishing.opening import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, own_findings, unchanged_columns
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
@@ -140,22 +140,43 @@ def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
     return [Finding("recoded columns", not bare, text, RECOMPUTED if bare else CONSISTENT)]
 
 
-def original_of(
-    original: Any, record: Record, text: tuple[str | None, str | None], place: tuple[str | None, str | None]
-) -> pl.DataFrame:
-    """The original as a frame, its coordinates joined as the release shows them.
+class _Original(NamedTuple):
+    """The original as a caller names it: a path or a frame, or None, and how it is read, as in ``anonymize``."""
 
-    text  separator and encoding of a CSV;  place  table and query of a database
-    """
-    source = opened(original, *text, Scope(table=place[0], query=place[1]))
-    if record.harbor is not None:
-        rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
-        source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
-    pair = record.raw["policy"].get("coordinates")
-    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
-        joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
-        source = source.with_columns(joined).drop(pair)
-    return source
+    data: Any
+    separator: str | None
+    encoding: str | None
+    table: str | None
+    query: str | None
+
+    def refuse_without_data(self) -> None:
+        """PolicyError for settings of an original where none is named."""
+        if self.data is not None:
+            return
+        if self.table is not None or self.query is not None:
+            raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ too")
+        if self.separator is not None or self.encoding is not None:
+            raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
+
+    def refuse_for_crosswalk(self) -> None:
+        """PolicyError for a table of a database where a crosswalk is checked; ``table`` names the layer of a map."""
+        first = self.data[0] if isinstance(self.data, (list, tuple)) and self.data else self.data
+        if self.query is not None or (self.table is not None and not is_map(first)):
+            raise PolicyError(
+                "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
+            )
+
+    def read(self, record: Record) -> pl.DataFrame:
+        """Its rows, with coordinates joined as the release shows them, and columns as the Safe Harbor lets them be."""
+        source = opened(self.data, self.separator, self.encoding, Scope(table=self.table, query=self.query))
+        if record.harbor is not None:
+            rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
+            source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
+        pair = record.raw["policy"].get("coordinates")
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
+            joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
+            source = source.with_columns(joined).drop(pair)
+        return source
 
 
 def read_population(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> Outer:
@@ -303,46 +324,56 @@ def verify(
     beside_it = certificate_of(lakes.folder_of(release), certificate)
     path = _in_lake(release, beside_it) if lakes.is_lake(release) else Path(release)
     given = (with_areas(hierarchies, areas, edges, beside_it), beside_it.parent)
-    named = table is not None or query is not None
-    if original is None and named:
-        raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ say which table the original is; say ⟨original=...⟩ too")
-    if original is None and (separator is not None or encoding is not None):
-        raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
+    source = _Original(original, separator, encoding, table, query)
+    source.refuse_without_data()
     progress("reading", None)
     raw = read_record(beside_it)
-    audit, known = None, None
     kept = None if record is None else read_record(record, private=True)
-    if raw.get("kind", "table") != "table":
-        source = original[0] if isinstance(original, (list, tuple)) and original else original
-        if named and (query is not None or not is_map(source)):
-            raise PolicyError(
-                "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
-            )
-        findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept, table)
+    audit = None
+    if raw.get("kind", "table") == "table":
+        findings, audit, stated, known = _of_table(path, raw, kept, population, given, source, progress)
     else:
-        sheet = kind_of(path) == "excel"
-        public = parsed(raw, sheet)
-        private = None if kept is None else parsed(_of_table(kept), sheet)
-        stated = _public(public)
-        progress("judging the release", None)
-        findings, audit = _alone(path, public, population, given)
-        if private is not None and isinstance(private.stated, Certificate):
-            known = private.stated
-            more = _alone(path, private, population, given)[0]
-            findings += [*belongs(public, private), *(_of_record(f) for f in more if f not in findings)]
-        if original is not None:
-            progress("reading the original", None)
-            best = public if private is None else private
-            source = original_of(original, best, (separator, encoding), (table, query))
-            findings += _matched(path, best, source, given, progress)
-        findings += [*promised(stated), *([] if private is not None else [ratio_stated(stated)])]
-        if known is not None and original is None and known.lower_bound:
-            text = f"{known.lower_bound:.9g} on record; the original would tell more"
-            findings.append(Finding("bound", True, text, STATED))
+        source.refuse_for_crosswalk()
+        findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept, table)
     findings.append(signature(raw, signer))
     return Verdict(
         holds=all(f.holds for f in findings), findings=tuple(findings), audit=audit, certificate=stated, record=known
     )
+
+
+def _of_table(
+    path: Path, raw: Mapping[str, Any], kept: Mapping[str, Any] | None, population: Any,
+    given: tuple[Mapping[str, Any], Path], source: _Original, progress: _Progress,
+) -> tuple[list[Finding], Audit, PublicCertificate, Certificate | None]:  # fmt: skip
+    """A release of a table: by itself, as its private record has it, and beside its original, where these are given.
+
+    raw, kept  certificate file and private record;  given: hierarchies, and the folder in which others may lie
+
+    Returns what was found, the release's audit, what the certificate states and what the record says it costs.
+    """
+    sheet = kind_of(path) == "excel"
+    public = parsed(raw, sheet)
+    assert isinstance(public.stated, PublicCertificate)  # ``read_record`` refuses a record in place of a certificate
+    progress("judging the release", None)
+    findings, audit = _alone(path, public, population, given)
+    best, known = public, None
+    if kept is not None:
+        if kept.get("kind", "table") != "table":
+            raise InputError(
+                "the record is of another kind of answer than the certificate; name the one that belongs to it"
+            )
+        best = parsed(kept, sheet)
+        known = best.stated if isinstance(best.stated, Certificate) else None
+        more = [f for f in _alone(path, best, population, given)[0] if f not in findings]
+        findings += [*belongs(public, best), *(f._replace(check=f"record, {f.check}") for f in more)]
+    if source.data is not None:
+        progress("reading the original", None)
+        findings += _matched(path, best, source.read(best), given, progress)
+    findings += [*promised(public.stated), *([] if kept is not None else [ratio_stated(public.stated)])]
+    if known is not None and source.data is None and known.lower_bound:
+        text = f"{known.lower_bound:.9g} on record; the original would tell more"
+        findings.append(Finding("bound", True, text, STATED))
+    return findings, audit, public.stated, known
 
 
 def _in_lake(place: str | Path, certificate: Path) -> Path:
@@ -354,24 +385,6 @@ def _in_lake(place: str | Path, certificate: Path) -> Path:
             f"the current version of {str(place)!r} is not the release that {certificate.name!r} speaks of"
         )
     return files[0]
-
-
-def _public(record: Record) -> PublicCertificate:
-    assert isinstance(record.stated, PublicCertificate)  # ``read_record`` refuses a record in place of a certificate
-    return record.stated
-
-
-def _of_table(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    if record.get("kind", "table") != "table":
-        raise InputError(
-            "the record is of another kind of answer than the certificate; name the one that belongs to it"
-        )
-    return record
-
-
-def _of_record(finding: Finding) -> Finding:
-    """What the record says of the release, by a name of its own."""
-    return finding._replace(check=f"record, {finding.check}")
 
 
 def _alone(

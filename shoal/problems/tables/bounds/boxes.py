@@ -179,7 +179,7 @@ def _shares(task: Task, j: int) -> ValueShares:
     """What every eligible group keeps of the shares of sensitive column j's values."""
     from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, NOTHING, ORDERED, ValueShares
 
-    need, v = task.requirement, task.histogram.sensitive_sizes[j]
+    need, v = task.requirement, max(task.histogram.sensitive_sizes[j], 1)
     high, low, kind, number, table = np.full(v, 1 / need.frequency[j]), np.zeros(v), NOTHING, 0.0, np.zeros(v)
     if v > VALUES:
         return _nothing_of_shares()

@@ -27,20 +27,17 @@ from shoal.model.histogram import Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import LinearConstraints, Solver, written
+from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, rows_of, ruled
 from shoal.problems.tables.exact.pattern_model import (
     Fits,
     PatternModel,
     RowClasses,
     Shared,
     completed,
-    crowded,
     least_sizes,
-    meeting,
     model_of,
     places_of,
     priced,
-    rows_of,
-    ruled,
 )
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.kernelize import distribute

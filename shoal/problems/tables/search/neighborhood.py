@@ -117,9 +117,8 @@ BLOCK = 4000  # rows searched together
 MOST = 120  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
-FEW = 9000  # and at least, with ten per row, of a small table: as many as 30,000 rows have
-FREE = 40_000  # the same without a lattice, whose cascade starts near: they take less time than the bounds there
-SHORT = 50  # per row up to FREE, of a table whose rows are narrow and where no further models make a step take longer
+FEW = (50, 40_000)  # and at least, so many per row up to so many, of a small table whose rows are narrow
+FEW_RULED = (10, 9_000)  # the same where further models are asked, whose questions take ten times as long
 NARROW = 8  # slots of a row up to which they are; a step takes time by them
 WARM = 5  # steps per row from which on a search of shares begins warm: it may become dearer by chance
 HEAT, COLD = 0.4, 0.8  # of a group's loss at first, falling in a line to none after this share of the steps
@@ -146,11 +145,10 @@ def improve(task: Task) -> Grouping:
 def steps_of(task: Task) -> int:
     """Neighborhoods that the effort allows; 0 for one in seconds."""
     rows, name = task.histogram.rows, task.effort.name
-    few = min(10 * rows, FREE if task.recoding.hierarchies is None else FEW)
     areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join looks for a connected set
-    if not areas and not task.requirement.rules:
-        width = sum(len(column.slots()) for column in task.recoding.columns)
-        few = max(few, int(min(SHORT * rows, FREE) * min(1.0, NARROW / max(width, 1))))
+    width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
+    each, most = FEW_RULED if task.requirement.rules else FEW
+    few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(FEW_RULED[0] * rows, FEW_RULED[1]))
     few = few if name == "balanced" else 0
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
     if not task.requirement.closed:  # each question about a group is asked once for each model that counts persons

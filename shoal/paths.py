@@ -1,0 +1,194 @@
+"""What a path is, by its name: the kind of file that it names, and what the files beside it are called.
+
+Endings are read here and nowhere else, in small letters or capitals.  No file is opened.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from shoal.errors import InputError
+
+PARQUET = (".parquet", ".pq")
+EXCEL = (".xlsx", ".xls", ".xlsb")
+TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+GEOJSON = (".geojson", ".json")
+_DRAWN_AS_TEXT = (*GEOJSON, ".topojson")
+_DRAWN_FOR_GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip")
+_MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
+_WEB = (".html", ".htm")
+PICTURES = (".png", ".svg", ".pdf")
+OUTLINES = (*GEOJSON, ".gpkg", ".shp", ".kml")  # in which shoal writes them
+_SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
+
+Kind = Literal["csv", "parquet", "excel"]
+
+
+def ending(path: str | Path) -> str:
+    """The ending of a name, in small letters with its dot: ".csv"; "" where there is none."""
+    return Path(path).suffix.lower()
+
+
+def ends(path: str | Path, endings: tuple[str, ...]) -> bool:
+    """Whether a name ends in one of several endings, also in two at once such as ".csv.gz"."""
+    return Path(path).name.lower().endswith(endings)
+
+
+def kind_of(path: str | Path) -> Kind:
+    """The kind of a table: whatever is neither Parquet nor Excel is read as CSV."""
+    if ends(path, PARQUET):
+        return "parquet"
+    return "excel" if ends(path, EXCEL) else "csv"
+
+
+def is_packed(path: str | Path) -> bool:
+    """Whether a file is packed with gzip."""
+    return ends(path, (".gz",))
+
+
+def is_table_name(path: Path) -> bool:
+    """Whether a name is that of a single table, and not that of a folder."""
+    return ends(path, (*PARQUET, *EXCEL, *TEXT))
+
+
+def is_part_name(name: str) -> bool:
+    """Whether a name is that of a part of a table: Parquet or CSV."""
+    return ends(name, (*PARQUET, *TEXT))
+
+
+def usual_separator(path: str | Path) -> str:
+    """What stands between the fields of a new file: a tab in .tsv, else a comma."""
+    return "\t" if ends(path, (".tsv", ".tsv.gz")) else ","
+
+
+def is_map(path: object, packed: bool = False) -> bool:
+    """Whether something is the path of a file of geometries, or of one packed with gzip; a plain .json may be a table's
+    certificate, so it is none."""
+    more = ".gz" if packed else ""
+    return isinstance(path, (str, Path)) and ends(path, tuple(f"{end}{more}" for end in _MAPS))
+
+
+def is_drawing(path: str | Path) -> bool:
+    """Whether a file that may be a table or polygons holds polygons."""
+    return ending(path) in (*_DRAWN_AS_TEXT, *_DRAWN_FOR_GDAL)
+
+
+def has_layers(path: str | Path) -> bool:
+    """Whether a file of geometries is read through GDAL, which knows several layers, and is no text."""
+    return ending(path) not in _DRAWN_AS_TEXT
+
+
+def is_picture(path: str | Path) -> bool:
+    """Whether a file is a picture."""
+    return ending(path) in PICTURES
+
+
+def is_page(path: str | Path) -> bool:
+    """Whether a file is a page for the browser."""
+    return ending(path) in _WEB
+
+
+def is_json(path: str | Path) -> bool:
+    """Whether a file holds JSON: a certificate, a record, the figures of a page."""
+    return ending(path) == ".json"
+
+
+def is_arx(path: str | Path) -> bool:
+    """Whether a file is a project of ARX."""
+    return ending(path) == ".deid"
+
+
+def sides_of(path: Path) -> list[Path]:
+    """The other files that a file is made of: a shapefile's."""
+    return [path.with_suffix(end) for end in _SIDES.get(ending(path), ())]
+
+
+class Form(NamedTuple):
+    """A kind of output, the endings it may have, and those of what is written beside it."""
+
+    what: str
+    endings: tuple[str, ...]
+    sides: tuple[str, ...] = ()
+
+    def next_to(self, path: Path) -> list[Path]:
+        """What is written beside an output of this kind."""
+        return [path.with_suffix(end) for end in self.sides]
+
+
+TABLE = Form("table", (*TEXT[:5], *PARQUET, ".xlsx"))
+HIERARCHY = Form("hierarchy", (".csv", ".txt"))
+JSON = Form("certificate", (".json",))
+RECORD = Form("record", (".json",))
+PAGE = Form("report", _WEB, (".json",))
+SHEET = Form("map", _WEB)
+POLICY = Form("policy", (".toml",))
+OUTLINED = Form("file of outlines", OUTLINES)
+TILES = Form("table or file of tiles", (*TABLE.endings, *GEOJSON))
+CIRCLES = Form("file of circles", GEOJSON)
+PICTURE = Form("picture", PICTURES)
+DRAWING = Form("picture", (".svg",))
+MAP = Form("map", (*_WEB, *PICTURES))
+
+
+def named_after(table: Path) -> str:
+    """What outputs that were given no name are called after: visits.csv -> visits, visits.xlsx -> visits.xlsx.
+
+    Only .csv goes, so that no two tables of one folder share a policy, a certificate or a record.
+    """
+    name = table.name or table.resolve().name
+    return name[: -len(".csv")] if ends(name, (".csv",)) and len(name) > len(".csv") else name
+
+
+def release_name(table: Path) -> str:
+    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
+    packed = ".gz" if is_packed(table) else ""
+    end = ending(table.stem if packed else table)
+    known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", *PARQUET, ".tsv", ".txt")}
+    return f"{named_after(table)}.release{known.get(end, '.csv')}{packed}"
+
+
+def certificate_path(path: Path) -> Path:
+    """release.csv -> release.certificate.json, beside it."""
+    path = path if path.name else path.resolve()
+    end = next((end for end in (".csv.gz", ".tsv.gz") if ends(path, (end,))), path.suffix)
+    return path.with_name(f"{path.name[: len(path.name) - len(end)]}.certificate.json")
+
+
+def record_path(certificate: Path) -> Path:
+    """release.certificate.json -> release.record.json, the private record beside a certificate."""
+    return certificate.with_name(f"{certified_name(certificate)}.record.json")
+
+
+def certified_name(certificate: Path) -> str:
+    """release.certificate.json -> release."""
+    return certificate.name.removesuffix(".json").removesuffix(".certificate")
+
+
+def internal_path(page: Path) -> Path:
+    """report.html -> report.internal.html: a page that must not be published says so in its name."""
+    if page.stem.lower().endswith(".internal"):
+        return page
+    return page.with_name(f"{page.stem}.internal{page.suffix}")
+
+
+def is_private(path: Path) -> bool:
+    """Whether the name of a file says that it must not leave: NAME.record.json, NAME.internal.html."""
+    return ".internal." in path.name or path.name.endswith((".record.json", ".policy.toml"))
+
+
+def level_file(path: Path, level: int) -> Path:
+    """Where a level of regions is drawn: the finest in the file itself, those above beside it, ``map.level2.html``."""
+    return path if level == 0 else path.with_name(f"{path.stem}.level{level + 1}{path.suffix}")
+
+
+def certificate_of(release: str | Path, named: str | Path | None) -> Path:
+    """The certificate that was named, else the one beside a release; InputError where none lies there."""
+    if named is not None:
+        return Path(named)
+    beside = certificate_path(Path(release))
+    if not beside.is_file():
+        if not Path(release).exists():
+            raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
+        raise InputError(f"there is no certificate {beside.name!r} next to the release; name the right one")
+    return beside
