@@ -93,8 +93,7 @@ def add(
     elif hard:
         if not seating.classes:
             search(frame)  # says what cannot be met
-        for i in sorted(hard, key=lambda i: people.value[i]):
-            seating.squeeze(i)
+        seating.squeeze(sorted(hard, key=lambda i: people.value[i]))
     may = {i for i, p in enumerate(people.persons) if i not in people.known and ledger.waiting.get(p, 0) < wait}
     waiting = seating.defer(may, wait_above) if ledger.number else []
     seating.improve()
