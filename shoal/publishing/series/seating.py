@@ -293,12 +293,17 @@ class Seating:
             left += waiting
         return left
 
-    def merge(self) -> None:
-        """Two hands of one signature with gaps become one where their people are of different values."""
+    def merge(self, least: int = 2) -> None:
+        """Two hands of one signature with gaps become one where their people are of different values.
+
+        least  number of values that a signature has
+        """
         by_signature: dict[Signature, list[tuple[_Class, Hand]]] = defaultdict(list)
         for one, hand in self._gaps():
             by_signature[hand.signature].append((one, hand))
         for signature, some in by_signature.items():
+            if len(signature) < least:
+                continue
             if len(signature) == 2:
                 self._match(signature, some)
                 continue
