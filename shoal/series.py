@@ -13,7 +13,7 @@ import polars as pl
 from shoal.engines.atomic import closed_to
 from shoal.engines.lazy import exchanged
 from shoal.engines.open import open_table
-from shoal.engines.source import Scope, ScopeSettings
+from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import look
 from shoal.errors import InputError, PolicyError
@@ -157,6 +157,7 @@ class Series(Shown):
                 _refuse_other_columns(read, policy, held)
             carried = look(read, policy)
             if about["mode"] == "again":
+                _refuse_beyond(scope.memory, read)
                 frame, persons = _texts(read, person, held.keyed)
                 kept = [c for c in frame.columns if c not in policy.identifiers]
                 added = again.add(
@@ -328,6 +329,18 @@ def _texts(read: Table, person: str | None, keyed: series_folder.Keyed) -> tuple
     return texts, None if person is None else _persons(texts[person], keyed)
 
 
+def _refuse_beyond(memory: str | None, read: Table) -> None:
+    """InputError for a table that mode "again" cannot hold in the memory that was allowed."""
+    if memory is None or (takes := read.rows * AGAIN_BYTES) <= size(memory):
+        return
+    raise InputError(
+        f"mode 'again' holds the whole table in memory, and {read.rows:,} rows take about {takes / 1e9:.1f} GB; "
+        f"⟨memory={memory!r}⟩ does not leave that. Allow as much, or start a series of mode 'increment', which can be "
+        "larger than memory and takes new people alone"
+    )
+
+
+AGAIN_BYTES = 2_500  # a row of mode "again", as measured with 400,000 rows of six columns
 _EMPTY = "the table has a header and no rows, so there is nothing to publish"
 _PERSON = "shoal person"  # the column of keyed hashes while a part is made
 
@@ -362,6 +375,7 @@ def _new_elsewhere(
     """
     data, persons, many = read.without([]), None, None
     if person is not None:
+        progress("looking people up", None)
         names, rows = read.counts([person])
         many = int(rows.sum())
         texts = names.to_series().cast(pl.String)
