@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 import shoal
+from shoal.publishing.documents import make_key
 
 SECRET = b"the same for all of them"
 AGES = (20, 23, 31)
@@ -36,6 +37,7 @@ class Case(NamedTuple):
     cells    the rows that a table may have;  rows: how many it has
     release  (table, folder) -> the certificate's path
     note     what is asked, in words, where the name does not tell
+    ordered  whether tables of the same rows in another order are other tables, as where the order is kept
     """
 
     name: str
@@ -44,15 +46,17 @@ class Case(NamedTuple):
     rows: int
     release: Callable[[pl.DataFrame, Path], Path]
     note: str = ""
+    ordered: bool = False
 
     def tables(self) -> Iterator[pl.DataFrame]:
-        """Every multiset of rows, all of one schema."""
+        """Every multiset (or list) of rows, all of one schema."""
         kinds = pl.DataFrame(self.cells, schema=list(self.columns), orient="row").schema
-        for drawn in itertools.combinations_with_replacement(range(len(self.cells)), self.rows):
-            yield pl.DataFrame([self.cells[i] for i in drawn], schema=kinds, orient="row")
+        chosen = itertools.combinations_with_replacement(self.cells, self.rows)
+        for drawn in itertools.product(self.cells, repeat=self.rows) if self.ordered else chosen:
+            yield pl.DataFrame(drawn, schema=kinds, orient="row")
 
 
-def of_table(ending: str = ".csv", **asked: Any) -> Callable[[pl.DataFrame, Path], Path]:
+def of_table(ending: str = ".csv", *, sign: bool = False, **asked: Any) -> Callable[[pl.DataFrame, Path], Path]:
     def release(table: pl.DataFrame, folder: Path) -> Path:
         given: Any = table
         if "engine" in asked:  # engines read files
@@ -66,9 +70,15 @@ def of_table(ending: str = ".csv", **asked: Any) -> Callable[[pl.DataFrame, Path
             **{"quasi_identifiers": ["age", "town"], "effort": "fast", "seed": 1, "secret": SECRET, **asked, **files},
         )
         (folder / "page.json").write_text(json.dumps(made.public_figures(), default=str))
-        return made.write(folder / f"out{ending}")
+        return made.write(folder / f"out{ending}", sign=key_of(folder) if sign else None)
 
     return release
+
+
+def key_of(folder: Path) -> Path:
+    """The one private key of a folder of releases."""
+    key = folder / "steward.pem"
+    return key if key.exists() else make_key(key)[0]
 
 
 def of_answer(
@@ -144,6 +154,7 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
     towns = pl.DataFrame({"town": TOWNS, "population": [10, 20, 40]})
     path = pl.DataFrame({"a": TOWNS[:2], "b": TOWNS[1:]})
     places = {"publish": {"town": "regions"}, "areas": towns, "edges": path}
+    land = {**places, "areas": towns.with_columns(land=pl.Series([7, 2, 5]))}
     requests: dict[str, dict[str, Any]] = {
         "stars": {"k": 2, **ill},
         "stars l": {"l": 2, **ill},
@@ -178,6 +189,10 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         "stars duckdb": {"k": 2, "engine": "duckdb", **ill},
         "ranges duckdb carried": {"k": 2, "publish": "ranges", "engine": "duckdb", "insensitive": ["ill"]},
         "hierarchy duckdb": {"k": 2, **tree, "engine": "duckdb", **ill},
+        "household": {"k": 2, "household": "ill"},
+        "stars strict roles": {"k": 2, "strict_roles": True, **ill},
+        "stars signed": {"k": 2, "sign": True, **ill},
+        "regions land": {"k": 2, **land, "region_loss": "land", **ill},
     }
     found = [
         Case(name, _drawn(seed + i, _people(), size), names, rows, of_table(**asked))
@@ -196,6 +211,15 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
                     f"{way} {ending or 'parts'}", _drawn(seed, _people(), size), names, rows, of_table(ending, **asked)
                 )
             )
+    for way in ("stars", "ranges"):
+        cells = [(20, "Ulm", "flu"), (31, "Ulm", "flu"), (20, "Bonn", ILLS[seed % 2])]
+        release = of_table(k=3, keep_order=True, publish=way, **ill)
+        found.append(Case(f"{way} keep order", cells, names, 4, release, ordered=True))
+    weighed = [(age, town, n, ill) for n, (age, town, ill) in zip((1, 3, 1, 2) * 3, _people(), strict=True)]
+    for way in ("stars", "ranges"):
+        asked = {"k_map": 4, "k": 2, "population_weights": "n", "publish": way, **ill}
+        cells = random.Random(seed).sample(weighed, size)
+        found.append(Case(f"{way} population weights", cells, ("age", "town", "n", "ill"), rows, of_table(**asked)))
     return found + _recoders(seed, rows, size) + _series(seed, rows - 1) + _answers(seed) + _more_answers(seed)
 
 
@@ -358,7 +382,7 @@ def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
         yield at, json.dumps(value, sort_keys=True)
 
 
-UNTOLD = ("made_at", "seal")  # the moment, and what follows from it
+UNTOLD = ("made_at", "seal", "signature.value")  # the moment, and what follows from it
 OF_SERIES = (*UNTOLD, "id", "previous", "sha256")  # drawn for each series, and rows in an order that is drawn, too
 MOMENT = re.compile(r"(20[2-9]\d-\d\d-\d\d)?[T ]\d\d:\d\d(:\d\d(\.\d+)?)?")  # at which a page was made
 FREE = ("certificate.ratio_at_most", "page.release.certificate.ratio_at_most", "page.certificate.ratio_at_most")
@@ -373,18 +397,27 @@ def _rows(path: Path) -> pl.DataFrame:
     return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
 
 
+def _told(content: Any, drawn: tuple[str, ...], at: str = "") -> dict[str, Any]:
+    """The entries that must be the same."""
+    ends = tuple(f".{name}" for name in drawn)
+    return {f"{at}{name}": held for name, held in _flat(content) if not f".{name}".endswith(ends)}
+
+
 def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
-    """A released file as the multiset of its lines, and its certificate's entries without what may differ."""
+    """A released file as the multiset of its lines (as their list where their order is kept), and its certificate's
+    entries without what may differ."""
     content = json.loads(certificate.read_text())
     about = content["release"] or content["also"][0]
     frame = _rows(certificate.with_name(about["file"]))
-    lines = sorted(map(repr, frame.rows()))
+    lines = [*map(repr, frame.rows())]
+    if content.get("order") != "kept":
+        lines.sort()
     drawn = UNTOLD if "parts" not in content else OF_SERIES
-    entries = {name: held for name, held in _flat(content) if name.rsplit(".")[-1] not in drawn}
+    entries = _told(content, drawn)
     page = json.loads(certificate.with_name("page.json").read_text())
     if "html" in page:  # which words the rung of the proved ratio: pages of one rung are compared
         page[f"html {content['certificate'].get('ratio_at_most')}"] = MOMENT.sub("", page.pop("html"))
-    entries |= {f"page.{name}": held for name, held in _flat(page) if name.rsplit(".")[-1] not in drawn}
+    entries |= _told(page, drawn, "page.")
     rung = entries.get(FREE[0])
     if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
         entries = {name: held for name, held in entries.items() if "certificate.guarantee." not in name}

@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 import shoal
-from tests.consistency import SECRET, Case
+from tests.consistency import SECRET, Case, key_of
 
 # the values of a quasi-identifier, and hierarchies that it may have
 COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
@@ -36,6 +36,7 @@ COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "smokes": ((True, False, None), ("stars",)),
     "note": (("a, b", "*", ""), ("stars",)),
     "tall": ((1.5, None, 1.75), ()),
+    "came": (("03.02.2020", "12.01.2020", "1.3.2019", None), ("stars",)),
     "code": (("07", "7", "7.0"), ("stars", "prefixes:1")),
 }  # fmt: skip
 ILLS, JOBS = ("flu", "gout", "cold"), ("nurse", "cook")
@@ -75,12 +76,15 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     may(0.2, numeric_stars="text")
     may(0.1, effort="balanced")
     may(0.15, method=drawn.choice(["three_phase", "mondrian", "exact", "local_search", "global_recoding"]))
+    if "came" in names:
+        may(0.8, dates={"came": "%d.%m.%Y"})
     if publish == "hierarchy":
         may(0.2, global_recoding=True)
         may(0.2, coarsen="auto")
         may(0.2, max_level={names[0]: 1})
     if publish == "ranges":
         steps = {"age": 10, "share": 0.5, "born": drawn.choice(["month", "year"]), "seen": 7, "tall": 1}
+        steps |= {"came": "month"} if "dates" in asked else {}
         may(0.4, range_step={n: steps[n] for n in names if n in steps})
     return asked
 
@@ -110,10 +114,14 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         roles = {**roles, "sensitive": ["ill"], "insensitive": ["job"]}
     elif insides > 1 and drawn.random() < 0.3:
         roles = {**roles, "sensitive": ["ill"], drawn.choice(["person", "household"]): "job"}
+    apart = random.Random(f"more {seed}")  # what came later is drawn apart, so that a seed still means its request
+    if apart.random() < 0.1:
+        roles["strict_roles"] = True
+    sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
-    kind = f"{source}{ending or ' parts'} {roles} {asked}"
-    return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}), kind)
+    kind = f"{source}{ending or ' parts'}{' signed' * sign} {roles} {asked}"
+    return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}, sign), kind)
 
 
 def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
@@ -145,12 +153,12 @@ def held(frame: Any) -> Any:
     return repr((frame.to_dict("split"), frame.dtypes.to_dict(), levels, frame.attrs))
 
 
-def _release(source: str, ending: str, asked: dict[str, Any]) -> Callable[[pl.DataFrame, Path], Path]:
+def _release(source: str, ending: str, asked: dict[str, Any], sign: bool) -> Callable[[pl.DataFrame, Path], Path]:
     def release(table: pl.DataFrame, folder: Path) -> Path:
         how = {"engine": "duckdb"} if source == "duckdb" else {}
         given = _given(table, source, folder)
         made = shoal.anonymize(given, **{"effort": "fast", "seed": 1, "secret": SECRET, **asked, **how})
-        beside = made.write(folder / f"out{ending}")
+        beside = made.write(folder / f"out{ending}", sign=key_of(folder) if sign else None)
         page = made.report(folder / "page.html")
         said = json.loads(page.with_suffix(".json").read_text())
         said["html"] = page.read_text()

@@ -1,11 +1,10 @@
 """Lower bounds against exhaustive search: ``python tools/oracle_bounds.py TABLES [SEED] [regions]``.
 
 Random tables of 2 to 8 rows, one to three quasi-identifiers, each recoded in one of five ways, k with distinct values
-or frequencies of none, one or two sensitive columns, at times t-closeness.  For each table: no bound of any effort is
-above the least loss of all partitions, nor is what a sweep over columns of boxes proves for multipliers drawn at
-random, of either sign, whether its search ends or is cut off, or over all classes of a lattice.  With ``regions``, a
-column or two of each table are
-areas of a random graph, and k is up to 5.
+or frequencies of none, one or two sensitive columns, or with another model of shares.  For each table: no bound of any
+effort is above the least loss of all partitions, nor is what a sweep over columns of boxes proves for multipliers drawn
+at random, of either sign, whether its search ends or is cut off, or over all classes of a lattice.  With ``regions``, a
+column or two of each table are areas of a random graph, and k is up to 5.
 
 Prints the seed of every failure and exits 1 when there is one.
 """
@@ -49,8 +48,17 @@ def drawn(random: np.random.Generator) -> Task | None:
     recoding = Recoding(tuple(KINDS[name]() for name in names), unit)
     several = tuple(int(x) for x in random.integers(1, 4, s)), tuple(int(x) for x in random.integers(1, 4, s))
     need = Requirement(int(random.integers(1, 4)), *several)
-    if s == 1 and random.random() < 0.2:
-        models = [shoal.KAnonymity(need.k), shoal.TCloseness(float(random.choice([0.1, 0.2, 0.3, 0.5])))]
+    if s == 1 and random.random() < 0.5:
+        t, l, share = (float(random.choice(x)) for x in ((0.1, 0.2, 0.3, 0.5), (1.5, 2, 2.5), (0.4, 0.5, 0.7)))
+        of_shares = (
+            shoal.TCloseness(t),
+            shoal.TCloseness(t, "ordered"),
+            shoal.EntropyLDiversity(l),
+            shoal.AlphaKAnonymity(share, need.k),
+            shoal.BetaLikeness(2 * share),
+            shoal.DeltaDisclosure(2 * share),
+        )
+        models = [shoal.KAnonymity(need.k), of_shares[int(random.integers(len(of_shares)))]]
         need = requirement(models, table.sensitive_names, table)
     effort = EFFORTS[int(random.integers(len(EFFORTS)))]
     if shortfall(table, need) is not None:

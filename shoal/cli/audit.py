@@ -327,7 +327,7 @@ def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as
     from shoal.engines.arx import hierarchy_files, policy_text, read_project
     from shoal.engines.atomic import POLICY, TABLE, check_outputs, publish_text
     from shoal.errors import ShoalError
-    from shoal.model.hierarchy import Hierarchy
+    from shoal.model.hierarchy import Hierarchy, decoded
 
     found = read_project(project)
     if k is not None and found.k:
@@ -349,11 +349,7 @@ def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as
             folder.rmdir()
         raise
     for place, held in zip(places, found.hierarchies.values(), strict=True):
-        try:
-            text = held.decode("utf-8-sig")
-        except UnicodeDecodeError:  # as the trial read it
-            text = held.decode("latin-1")
-        publish_text(place, text, closed=closed)
+        publish_text(place, decoded(held, place.name), closed=closed)
     publish_text(target, policy_text(found, project, files, k or 5), closed=closed)
     lines = [f"{name:<24} {role.replace('_', '-').removesuffix('s')}" for name, role in found.roles.items()]
     lines += [f"hierarchy {name:<14} {place}" for name, place in zip(files, places, strict=True)]

@@ -138,7 +138,13 @@ def keygen(
     answer({"private": str(private), "public": str(public)}, lines, as_json)
 
 
-ACTIONS = ("start", "add", "waiting", "view", "status")
+ACTIONS = {
+    "start": "begin the folder",
+    "add": "publish the next part",
+    "waiting": "write the rows that wait",
+    "view": "publish the table for another reader",
+    "status": "print what the series holds",
+}
 
 
 class SeriesSettings(NamedTuple):
@@ -150,8 +156,12 @@ class SeriesSettings(NamedTuple):
         "--mode",
         "For start: increment (each person once; default), again (the whole table), views (one table, many readers).",
     )
-    wait: int | None = flag(None, "--wait", "For start: how many parts a row that would lose too much may wait.")
-    wait_above: float | None = flag(None, "--wait-above", "For start: the loss, from 0 to 1, above which rows wait.")
+    wait: int | None = flag(
+        None, "--wait", "For start: how many parts a row that would lose too much may wait; 0 by default."
+    )
+    wait_above: float | None = flag(
+        None, "--wait-above", "For start: the loss, from 0 to 1, above which rows wait; 0.3 by default."
+    )
     no_counterfeits: bool = flag(
         False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
     )
@@ -187,7 +197,9 @@ class ViewColumns(NamedTuple):
 @app.command()
 @with_options
 def series(
-    action: str = typer.Argument(help=f"{', '.join(ACTIONS)}; shoal verify DIR checks it."),
+    action: str = typer.Argument(
+        help=f"{'; '.join(': '.join(a) for a in ACTIONS.items())}. shoal verify FOLDER checks it."
+    ),
     folder: Path = typer.Argument(help="The folder of the series."),
     data: str | None = typer.Argument(
         None, help="For add: the table of the next part, as for anonymize. For waiting: the earlier tables."
@@ -205,6 +217,8 @@ def series(
     import shoal
     from shoal.errors import PolicyError
 
+    if action == "verify":
+        raise PolicyError(f"a series is checked as a release is: shoal verify {folder}")
     if action not in ACTIONS:
         raise PolicyError.unknown("action of shoal series", action, ACTIONS)
     _refuse_options_of_others(action, settings, rows, view, output)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
+from shoal.model.cards import several
 from shoal.model.histogram import mixed_radix, narrowest
-from shoal.model.notation import NUMBER, ends, in_order
+from shoal.model.notation import NUMBER, day_of, ends, in_order
 
 _DENSE = 1 << 22
 _STEP = 1 << 15
@@ -29,12 +30,14 @@ class Coded:
     codes    int32[n], or narrower
     values   the distinct values in code order, of the column's own type; None last if any is missing
     ordered  texts with an order of their own (an enumeration, an ordered categorical), in which the codes stand
+    dates    the notation of texts that are dates; None where they are none, or are written as 2024-12-31
     """
 
     name: str
     codes: np.ndarray
     values: pl.Series
     ordered: bool = False
+    dates: str | None = None
 
     @property
     def size(self) -> int:
@@ -45,8 +48,8 @@ class Coded:
         """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
 
         Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
-        where every one is written as such, and no two are the same one ("7" and "07", "7" and "7.0" are texts); bands
-        of numbers, such as ``[70-80)``, lie at 0, 1, 2, ... as ordered texts do.
+        where every one is written as such, or in the notation given, and no two are the same one ("7" and "07", "7"
+        and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ... as ordered texts do.
         Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
         the lowest is below it.
         """
@@ -56,7 +59,7 @@ class Coded:
         if self.ordered or self.banded:
             numbers: pl.Series | None = pl.Series(np.arange(len(present), dtype=np.float64))
         elif present.dtype == pl.String:
-            numbers = as_numbers(present)
+            numbers = as_numbers(present) if self.dates is None else _noted(present, self.dates)
             numbers = _days(present) if numbers is None else numbers
         else:
             numbers = _line(present)
@@ -139,6 +142,11 @@ def _days(words: pl.Series) -> pl.Series | None:
     return days.to_physical().cast(pl.Float64) if same else None
 
 
+def _noted(words: pl.Series, dates: str) -> pl.Series:
+    """Texts as days by a notation; missing where it does not read one."""
+    return pl.Series([day_of(word, dates) for word in words.to_list()], dtype=pl.Float64)
+
+
 def on_a_line(words: pl.Series) -> bool:
     """Whether different texts are all numbers or all ISO dates."""
     return len(words) > 1 and (as_numbers(words) is not None or _days(words) is not None)
@@ -156,9 +164,14 @@ def _line(values: pl.Series) -> pl.Series:
     return values.cast(pl.Float64, strict=False)
 
 
-def encode(series: pl.Series) -> Coded:
-    """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values."""
+def encode(series: pl.Series, dates: str | None = None) -> Coded:
+    """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values.
+
+    dates  the notation of a column of texts that are dates; PolicyError where it does not read every one
+    """
     kind = series.dtype
+    if dates is not None and kind != pl.Null:
+        return _dated(series, dates)
     if kind == pl.Null:
         return Coded(series.name, np.zeros(len(series), np.int32), series.slice(0, 1).cast(pl.String))
     if kind == pl.String:
@@ -177,6 +190,30 @@ def encode(series: pl.Series) -> Coded:
     if kind == pl.Boolean or numbers.dtype.is_integer():
         return _integers(series, numbers.cast(pl.Int64, strict=False) if kind != pl.UInt64 else numbers)
     return _sorted(series)
+
+
+def _dated(series: pl.Series, dates: str) -> Coded:
+    """Texts in the order of the days that they are."""
+    said = f"⟨dates[{series.name!r}] = {dates!r}⟩"
+    if series.dtype != pl.String and not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        raise PolicyError(f"{said}: the column holds {_kind_name(series.dtype)} and no texts; leave it out of ⟨dates⟩")
+    if isinstance(series.dtype, pl.Enum):
+        series = series.cast(pl.String)
+    coded = _texts(series)
+    present = coded.values.drop_nulls()
+    days = _noted(present, dates)
+    if odd := days.null_count():
+        raise PolicyError(
+            f"{said}: {odd:,} of {several(len(present), 'value')} {'is' if odd == 1 else 'are'} no such date; correct "
+            "them, or leave them empty"
+        )
+    if days.n_unique() < len(days):
+        raise PolicyError(f"{said}: the column writes one day in two ways, such as 1.2.2024 and 01.02.2024; write one")
+    order = days.arg_sort().to_numpy()
+    rank = np.arange(coded.size, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    values = coded.values.gather(np.append(order, np.arange(order.size, coded.size)))
+    return Coded(series.name, rank[coded.codes], values, dates=dates)
 
 
 def _texts(series: pl.Series) -> Coded:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,7 @@ BATCH = 100_000
 _INSERTED = 10_000  # rows that are sent at a time
 _ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
+_BIT = 16  # the type of a field of bits in MySQL's protocol
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
 
@@ -194,7 +196,8 @@ class _Ibis:
     def opaque(self, native: Any) -> Mapping[str, str]:
         bytes_ = self.words.exact is not None  # which would be taken for the form of a text
         kinds = native.schema().items()
-        return {n: str(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
+        bits = dict.fromkeys(_bits(native), "bit") if self.backend == "mysql" else {}
+        return bits | {n: str(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
         """A table of the connection alone, gone with it, or with the last plan that names it."""
@@ -320,6 +323,17 @@ def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
             yield frame.with_columns(pl.col(name).cast(pl.Boolean) for name in truths)
     finally:
         cursor.close()
+
+
+def _bits(native: Any) -> list[str]:
+    """The columns of bits in MySQL, which Ibis takes for numbers and the server sends as bytes."""
+    connection = backend_of(native)
+    try:
+        with closing(connection.con.cursor()) as cursor:
+            cursor.execute(connection.compile(native.limit(0)))
+            return [str(name) for name, kind, *_ in cursor.description if kind == _BIT]
+    except Exception as error:
+        raise unread(error) from None
 
 
 def _schema(native: Any) -> dict[str, pl.DataType]:

@@ -10,7 +10,7 @@ counted, and each different one is split into cells once; rows of one line are c
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -313,9 +313,9 @@ class RepeatedTable(FrameTable):
         """All rows."""
         return nw.from_native(self._whole(), eager_only=True)
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str]) -> Counted:
+    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
         """Group and count the different rows; ``cell`` is empty.  O(t log t) for t of them."""
-        found = self._tuples.count(quasi, sensitive)
+        found = self._tuples.count(quasi, sensitive, dates)
         many = np.bincount(found.cell, weights=self._each).astype(np.int64)  # exact below 2^53 rows
         return replace(found, histogram=replace(found.histogram, count=many), cell=found.cell[:0])
 
@@ -343,4 +343,5 @@ class RepeatedTable(FrameTable):
         if not keep_order and set(self.columns) <= roles:
             return super().place(counted, *asked)
         whole = FrameTable(self.frame.to_native(), coded=tuple(self.coded))
-        return whole.place(whole.count(held.quasi_names, held.sensitive_names), *asked)
+        dates = {c.name: c.dates for c in counted.quasi if c.dates is not None}
+        return whole.place(whole.count(held.quasi_names, held.sensitive_names, dates), *asked)

@@ -31,6 +31,7 @@ from shoal.engines.recognize import (
     alike,
     by_name,
     codes,
+    local_dates,
     named_words,
     period_of,
     recognize,
@@ -205,6 +206,7 @@ class Proposal:
     ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
+    dates     of a quasi-identifier of texts that are dates, their notation
     """
 
     name: str
@@ -217,6 +219,7 @@ class Proposal:
     ordered: bool = False
     person: bool = False
     share: float = 0.0
+    dates: str | None = None
 
 
 def propose(
@@ -238,12 +241,12 @@ def looked_at(
     else:
         frame = read_table(path, separator=separator, encoding=encoding)
     found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
-    stay = [c.name for c in found if c.role != DIRECT and c.distinct > 1]
-    coded = {name: encode(frame[name]) for name in stay}
+    stay = {c.name: c.dates for c in found if c.role != DIRECT and c.distinct > 1}
+    coded = {name: encode(frame[name], dates) for name, dates in stay.items()}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
     found = [_with_share(c, frame, person_of(found), coded) for c in found]
     found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
-    return found, dangerous([coded[name].codes for name in stay], stay), frame.height
+    return found, dangerous([column.codes for column in coded.values()], [*stay]), frame.height
 
 
 def proposed_share(least: float) -> float:
@@ -383,8 +386,10 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
             f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
     warnings += codes(series)
+    dates = None
     if role != DIRECT and series.dtype == pl.String:
-        warnings += spelled(texts)
+        dates, said = local_dates(series, texts) if role == "quasi-identifier" else (None, [])
+        warnings += [*said, *spelled(texts)]
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
@@ -395,7 +400,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values: they count as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person)
+    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates)
 
 
 def _role(
@@ -502,8 +507,11 @@ def write_policy(
     other = "stars" if way == "ranges" else "ranges"
     lines += [
         f"# {why}".replace("\n", " "),
-        f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"', "",
+        f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"',
     ]  # fmt: skip
+    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in found if c.dates is not None]:
+        lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
+    lines.append("")
     return "\n".join(lines)
 
 
@@ -559,7 +567,8 @@ class Roles:
             models["l"] = l
         elif shares:
             models["alpha_k"] = [proposed_share(max(shares)), k]
-        return {**named, **models, "publish": self.publish[0]}
+        dates = {c.name: c.dates for c in self.columns if c.dates is not None}
+        return {**named, **models, "publish": self.publish[0], **({"dates": dates} if dates else {})}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
         """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".
@@ -588,7 +597,8 @@ class Roles:
     def counts(self, column: str) -> list[tuple[str | None, int]]:
         """Every value of a column as text, in its order, with its number of rows; a missing value is None."""
         require(self.table.columns, [column])
-        coded = encode(self.table[column])
+        dates = next((c.dates for c in self.columns if c.name == column), None)
+        coded = encode(self.table[column], dates)
         rows = np.bincount(coded.codes, minlength=coded.size)
         return list(zip(coded.texts(), rows.tolist(), strict=True))
 

@@ -30,6 +30,7 @@ from shoal.engines.table import Table
 from shoal.errors import InputError
 from shoal.model import metric
 from shoal.model.cards import several
+from shoal.model.notation import day_of, notations_of
 
 if TYPE_CHECKING:
     from shoal.engines.table import Counted
@@ -534,21 +535,43 @@ def codes(series: pl.Series) -> list[str]:
     return found
 
 
-# Numbers and dates of other countries: pattern of a whole value, what it is, and what is read as a number or a date.
-_SPELLED = [
-    (re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}"), "dates", "2024-12-31"),
-    (re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"), "numbers", "1234.5"),
-]
+_COMMAS = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
+_LOCAL = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./]\d{1,2}[./]\d{1,2}")
 
 
 def spelled(texts: Sequence[str]) -> list[str]:
-    """A sentence when most of a column's texts are dates or numbers that only people read as such."""
-    held = [text.strip() for text in texts[:: max(1, -(-len(texts) // _LOOKED))]]
+    """A sentence when most of a column's texts are numbers that only people read as such."""
+    if not _mostly(_COMMAS, texts):
+        return []
     return [
-        f"its {what} count as texts, so a range of them is a set that lists each; write them as {plain} first, or "
-        f"save the table as .xlsx from a spreadsheet that shows them as {what}"
-        for pattern, what, plain in _SPELLED
-        if held and sum(pattern.fullmatch(text) is not None for text in held) >= 0.8 * len(held)
+        "its numbers count as texts, so a range of them is a set that lists each; write them as 1234.5 first, or save "
+        "the table as .xlsx from a spreadsheet that shows them as numbers"
+    ]
+
+
+def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
+    held = [text.strip() for text in texts[:: max(1, -(-len(texts) // _LOOKED))]]
+    return bool(held) and sum(pattern.fullmatch(text) is not None for text in held) >= 0.8 * len(held)
+
+
+def local_dates(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The notation under which all values of a column are dates, and what to say where there is not just one.
+
+    texts  some of them;  O(distinct values), and soon for texts that are no dates.
+    """
+    if not _mostly(_LOCAL, texts):
+        return None, []
+    values = column.unique().drop_nulls().to_list()
+    found = notations_of(values)
+    if len(found) == 1 and len({day_of(text, found[0]) for text in values}) == len(values):
+        return found[0], []
+    so = "so its dates count as texts, and a range of them is a set that lists each"
+    if len(found) > 1:
+        either = " or ".join(found)
+        return None, [f"no value tells which number is the day and which the month, {so}; in dates, name {either}"]
+    return None, [
+        f"no notation reads all its values as different dates, {so}; write them alike, empty those that are no dates, "
+        "and name their notation in dates, such as %d.%m.%Y"
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
     return _dense(*_keys(columns, n))
 
 
-def _keys(columns: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, int]:
+def _keys(columns: Iterable[np.ndarray], n: int) -> tuple[np.ndarray, int]:
     """(int64[n] of at least 0, equal exactly where rows are; a number above all of them)."""
     key = np.zeros(n, np.int64)
     span = 1
@@ -97,7 +97,7 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
     """
     if expected[0].columns != found[0].columns:
         return False
-    both = [_numbered(expect, see, form) for expect, see in zip(expected[0], found[0], strict=True)]
+    both = (_numbered(expect, see, form) for expect, see in zip(expected[0], found[0], strict=True))  # one at a time
     left = np.concatenate([expected[1], -np.asarray(found[1], np.int64)])
     if not left.size:
         return True

@@ -10,6 +10,7 @@ booleans, numbers or moments ("True" beside "true", "1.0" beside "1").
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable
 from importlib import import_module
@@ -239,6 +240,14 @@ def as_number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+def noted(text: str, dates: str | None) -> datetime.datetime | None:
+    """The moment that a text is, by a notation of dates or as 2024-12-31 is written; None for another text."""
+    try:
+        return datetime.datetime.fromisoformat(text) if dates is None else datetime.datetime.strptime(text, dates)
+    except ValueError:
+        return None
 
 
 def parsed(raw: str) -> str | SetOf | RangeOf | None:

@@ -110,10 +110,11 @@ def _images(
     """Text of the first part -> the narrowest text of the view that holds all it may stand for."""
     star = str(asked["star"])
     tree = hierarchies.get(name)
-    a = meanings(fine, asked["publish"], tree, star)
-    b = meanings(coarse, own["publish"], tree, star)
+    dates = asked.get("dates", {}).get(name)
+    a = meanings(fine, asked["publish"], tree, star, dates=dates)
+    b = meanings(coarse, own["publish"], tree, star, dates=dates)
     known = known_values([*a, *b, *_leaves(tree)])
-    ruler = ruler_of([v for v in known if v is not None]) if any(v is not None for v in known) else None
+    ruler = dates or ruler_of(known)
     at = places(known, ruler)
     inside = [m.held(known, at) for m in a]
     outside = [m.held(known, at) for m in b]

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, in_order, parse, place, places
+from shoal.model.notation import RangeOf, SetOf, in_order, notations_of, of_days, parse, place, places
 
 _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
@@ -96,10 +96,11 @@ class Spread(NamedTuple):
         return np.where(self.wild, 1.0, np.where(np.isnan(self.stated), span, self.stated))
 
 
-def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -> Domain:
+def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, dates: str | None = None) -> Domain:
     """The domain of a column from its distinct values.
 
     order  of the values of a column that has one of its own
+    dates  the notation of its dates; None: the one under which every value is a date, where there is only one
     """
     present = [t for t in texts if t is not None]
     if order is None and (bands := in_order(present)) is not None:
@@ -110,6 +111,9 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None) -
         line = np.array([np.nan if v is None else rank[v] for v in values], float)
         return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
     ruler = next((r for r in ("number", "date") if present and all(place(t, r) is not None for t in present)), None)
+    if ruler is None and present:
+        found = [dates] if dates is not None else notations_of(present)
+        ruler = found[0] if len(found) == 1 and all(place(t, found[0]) is not None for t in present) else None
     key: Any = (lambda t: place(t, ruler)) if ruler else None
     values = (*sorted(present, key=key), *([None] if len(present) < len(texts) else []))
     at = places(values, ruler) if ruler else None
@@ -155,12 +159,12 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
         return None
     at = domain.at[~np.isnan(domain.at)]
     low, high, left, right = -np.inf, np.inf, True, True  # both ends belong
-    alone = domain.place(text)
-    if found := _INTERVAL.match(text):
+    alone, numbers = domain.place(text), not of_days(domain.ruler)  # 31.12.2024 looks like a number, and is none
+    if numbers and (found := _INTERVAL.match(text)):
         low, high, left, right = float(found[2]), float(found[3]), found[1] == "[", found[4] == "]"
-    elif found := _DASH.match(text):
+    elif numbers and (found := _DASH.match(text)):
         low, high = float(found[1]), float(found[2])
-    elif found := _END.match(text):
+    elif numbers and (found := _END.match(text)):
         low, high = (-np.inf, float(found[2])) if found[1][0] == "<" else (float(found[2]), np.inf)
         left = right = "=" in found[1]
     elif alone is not None:  # 20.0 for 20

@@ -104,6 +104,27 @@ def fields(text: str, name: str) -> list[list[str]]:
     return found[0]  # ragged: refused with the number of the row
 
 
+def decoded(raw: bytes, name: str) -> str:
+    """The text of a hierarchy file, in UTF-8 or in Windows-1252, which has all letters of Latin-1, too.
+
+    PolicyError for bytes that are no text in either.
+    """
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = error.start
+    try:
+        if b"\0" not in raw:
+            return raw.decode("cp1252")
+    except UnicodeDecodeError as error:
+        start = error.start
+    line = raw.count(b"\n", 0, start) + 1
+    raise PolicyError(
+        f"the hierarchy file {name!r} has a byte in line {line:,} that is no text in UTF-8 or Windows-1252; save it as "
+        "UTF-8"
+    )
+
+
 def amnesia(text: str, name: str) -> dict[str, Any]:
     """Amnesia's text form: a heading, then "parent has child child ..." from the leaves' parents up to the root."""
     lines = text.strip().split("\n")
@@ -219,8 +240,9 @@ class Hierarchy:
         """A hierarchy from an ARX file (a row for each value, followed by its classes, no header) or an Amnesia "has"
         file.
 
-        The separator is ``;``, tab, or ``,``: the one that gives all rows the same number of fields. A byte order mark,
-        quotes, and blank lines are understood. A heading over an otherwise uniform last column ``*`` is ignored.
+        The text is UTF-8 or Windows-1252, which has all letters of Latin-1. The separator is ``;``, tab, or ``,``: the
+        one that gives all rows the same number of fields. A byte order mark, quotes, and blank lines are understood. A
+        heading over an otherwise uniform last column ``*`` is ignored.
         """
         path = Path(path)
         if not path.is_file():
@@ -228,11 +250,7 @@ class Hierarchy:
             near = get_close_matches(name, BUILDERS, n=1) if colon else []
             hint = f"; did you mean {near[0] + colon + levels!r}?" if near else ""
             raise InputError(f"there is no hierarchy file {str(path)!r}{hint}")
-        raw = path.read_bytes()
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = raw.decode("latin-1")
+        text = decoded(path.read_bytes(), path.name)
         if text.split(None, 1)[:1] in (["distinct"], ["range"]):
             return cls.tree(amnesia(text, path.name))
         return cls._checked(fields(text, path.name), f"the hierarchy file {path.name!r}")

@@ -24,6 +24,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -178,6 +179,61 @@ def in_order(texts: Sequence[str]) -> list[int] | None:
     return order if apart else None
 
 
+_PARTS = {"%d": r"(?P<d>[0-9]{1,2})", "%m": r"(?P<m>[0-9]{1,2})", "%Y": r"(?P<Y>[0-9]{4})"}
+_NOTATION = re.compile(r"(%[dmY])([./ -]+)(%[dmY])\2(%[dmY])\Z")
+NOTATIONS = tuple(
+    mark.join(parts)
+    for parts in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"), ("%Y", "%m", "%d"))
+    for mark in "./-"
+    if (parts[0], mark) != ("%Y", "-")
+)
+"""The notations of dates that are looked for, without the one that needs no notation."""
+
+
+def is_notation(text: str) -> bool:
+    """Whether a text says how dates are written: ``%d``, ``%m`` and ``%Y`` once each, the same mark between them."""
+    found = _NOTATION.match(text)
+    return found is not None and {found[1], found[3], found[4]} == set(_PARTS)
+
+
+@cache
+def _reads(notation: str) -> re.Pattern[str]:
+    found = _NOTATION.match(notation)
+    assert found is not None
+    return re.compile(re.escape(found[2]).join(_PARTS[found[i]] for i in (1, 3, 4)))
+
+
+def day_of(text: str, notation: str) -> int | None:
+    """The days since 1970 of a date that is written so, with or without zeros in front; None for another text."""
+    found = _reads(notation).fullmatch(text)
+    try:
+        return None if found is None else datetime.date(*(int(found[part]) for part in "Ymd")).toordinal() - 719163
+    except ValueError:
+        return None
+
+
+def of_days(ruler: str | None) -> bool:
+    """Whether a ruler is of whole days: dates as 2024-12-31, or in a notation."""
+    return ruler is not None and (ruler == "date" or ruler[0] == "%")
+
+
+def in_notation(day: datetime.date, notation: str, zeros: bool) -> str:
+    """A date as a notation writes it; zeros: in front of days and months of one digit."""
+    two = "02d" if zeros else "d"
+    written = {"%d": format(day.day, two), "%m": format(day.month, two), "%Y": format(day.year, "04d")}
+    return re.sub("%[dmY]", lambda part: written[part[0]], notation)
+
+
+def notations_of(texts: Iterable[str]) -> list[str]:
+    """The notations under which every text is a date; several where no day is above 12.  O(texts)."""
+    found = list(NOTATIONS)
+    for text in texts:
+        found = [notation for notation in found if day_of(text, notation) is not None]
+        if not found:
+            break
+    return found
+
+
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\Z")
 _NUMBER = re.compile(NUMBER)
 _SPAN = re.compile(r"\[(-?[\d.e+-]+), (-?[\d.e+-]+)\)\Z|(-?[\d.e+]+) ?(?:-|\.\.) ?(-?[\d.e+]+)\Z")
@@ -190,7 +246,8 @@ class Members:
 
     named       values by name, as text; None is a missing value
     low, high   ends of a range of numbers, or of days since 1970; both belong to it unless ``open``, then high does not
-    ruler       "number", "date", "moment" or "band": what low and high are; None where there is no range
+    ruler       "number", "date", "moment", "band", or the notation of dates: what low and high are; None where there is
+                no range
     pattern     a regular expression that every value matches entirely
     everything  a star: any value at all, those that stand nowhere in the release included
     """
@@ -249,6 +306,8 @@ def place(text: str, ruler: str | None) -> float | None:
             return None if found is None else found[0]
         if ruler == "number":
             return float(text)
+        if ruler is not None and ruler[0] == "%":
+            return day_of(text, ruler)
         if ruler in ("date", "moment") and _ISO.match(text):
             moment = datetime.datetime.fromisoformat(text)
             return (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
@@ -276,13 +335,19 @@ def ruler_of(texts: Iterable[str | None]) -> str | None:
 
 
 def meanings(
-    texts: Sequence[str | None], publish: str, hierarchy: Any = None, star: str = "*", starred: bool = False
+    texts: Sequence[str | None],
+    publish: str,
+    hierarchy: Any = None,
+    star: str = "*",
+    starred: bool = False,
+    dates: str | None = None,
 ) -> list[Members]:
     """What the distinct texts of a published column stand for.
 
     publish    a word of ``shoal.model.settings``
     hierarchy  what ``Hierarchy.of`` takes, or the name of a generated one
     starred    whether a missing cell may be a star, as in columns of numbers
+    dates      the notation of the column's dates, where it has one
 
     A text that its column's recoding does not explain stands for everything: never less than the truth.
     O(texts + size of the hierarchy).
@@ -292,15 +357,15 @@ def meanings(
     if publish == "hierarchy" and hierarchy is not None:
         found = meanings_of_classes(shown, hierarchy)
     elif RECODINGS[publish].file:
-        found = RECODINGS[publish].load().meanings(shown)
+        found = RECODINGS[publish].load().meanings(shown, dates)
     else:
         found = {t: Members(named=frozenset([t])) for t in shown}
     known = {**found, star: Members(everything=True)}
     return [missing if t is None else known.get(t, known[star]) for t in texts]
 
 
-def of_ranges(shown: Sequence[str]) -> dict[str, Members]:
-    """Texts of a column of ranges or sets."""
+def of_ranges(shown: Sequence[str], dates: str | None = None) -> dict[str, Members]:
+    """Texts of a column of ranges or sets; dates: the notation of the column's dates, where it has one."""
     parsed: dict[str, Any] = {}
     for text in shown:
         try:
@@ -312,7 +377,7 @@ def of_ranges(shown: Sequence[str]) -> dict[str, Members]:
         for p in parsed.values()
         for e in ((p.low, p.high) if isinstance(p, RangeOf) else [p] if isinstance(p, str) else [])
     }
-    ruler = ruler_of(ends)
+    ruler = dates or ruler_of(ends)
     members = [p.values if isinstance(p, SetOf) else () for p in parsed.values()]
     known = {e for e in ends.union(*members) if e is not None}
     if ruler is None and in_order([*known]) is not None:

@@ -19,6 +19,7 @@ from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
+from shoal.model.notation import is_notation
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
@@ -157,6 +158,7 @@ class Policy:
     weights: Mapping[str, float] = field(hash=False)
     max_level: Mapping[str, int] = field(hash=False)
     range_step: Mapping[str, float | str] = field(hash=False)
+    dates: Mapping[str, str] = field(hash=False)
     global_recoding: bool
     coarsen: str | None
     max_suppressed: float
@@ -297,6 +299,12 @@ class Policy:
             if isinstance(level, bool) or not isinstance(level, int) or level < 0:
                 raise PolicyError(
                     f"⟨max_level[{name!r}] = {level!r}⟩: a level is a whole number from 0, the value itself"
+                )
+        for name, notation in self.dates.items():
+            if not isinstance(notation, str) or not is_notation(notation):
+                raise PolicyError(
+                    f"⟨dates[{name!r}] = {notation!r}⟩: write %d, %m and %Y once each, with a mark between them, as in "
+                    "%d.%m.%Y"
                 )
         self._check_steps()
 

@@ -367,6 +367,15 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
             "Ranges are widened outward to multiples of the step.", default={}, promised=True,
         ),
     ]  # fmt: skip
+    dates: Annotated[
+        Mapping[str, str],
+        Setting(
+            "Columns", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y. Repeatable.",
+            "For texts that are dates: %d is the day, %m the month, %Y the year. They are then ordered as dates, and "
+            "ranges of them are published in the same notation. Dates as in 2024-12-31 need no notation.",
+            default={}, flag="--date", stated="asked", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
     global_recoding: Annotated[
         bool, Setting("Release", "One level for each column in the whole table.", default=False, shown=True)
     ]

@@ -180,15 +180,16 @@ def solve(
     whole: bool | np.ndarray,
     seconds: float | None = None,
     nodes: int | None = None,
-    inside: bool = False,
+    tolerance: float | None = None,
 ) -> Solved:
     """Least cost x with lower <= x <= upper, float64[n] each, by at most so many nodes.
 
-    whole   whether x is whole numbers; bool[n]: which
-    inside  by an interior point method without crossover: x is near the middle of the best ones
+    whole      whether x is whole numbers; bool[n]: which
+    tolerance  relative: x by a first-order method (PDLP), whose steps take O(entries of the matrix). A factorization
+               can take their square: where groups join cells from everywhere, as with stars, its factor is full.
     """
     program = written(cost, rows, lower, upper, whole)
-    solver = Solver(solver="ipm", run_crossover="off") if inside else Solver()
+    solver = Solver() if tolerance is None else Solver(solver="pdlp", kkt_tolerance=tolerance)
     if seconds is not None:
         solver.setOptionValue("time_limit", max(seconds, 0.01))
     if nodes is not None:
@@ -202,7 +203,7 @@ def solve(
         highspy.HighsModelStatus.kTimeLimit,
         highspy.HighsModelStatus.kSolutionLimit,
     )
-    if status not in known:  # HiGHS 1.15 loses some small programs on the way back from presolve
+    if status not in known and tolerance is None:  # HiGHS 1.15 loses some small programs on the way back from presolve
         solver.setOptionValue("presolve", "off")
         solver.clearSolver()
         solver.run()

@@ -19,7 +19,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import Members, known_values, meanings, places, ruler_of
+from shoal.model.notation import Members, known_values, meanings, of_days, places, ruler_of
 from shoal.model.policy import Policy
 
 
@@ -29,7 +29,7 @@ class DecodedColumn:
 
     cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
     known  every value that the release names, in their order
-    ruler  "number", "date" or "moment" where all of them are; at: float64[known], their places
+    ruler  "number", "date", "moment", or the notation of dates, where all of them are; at: float64[known], their places
     classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
     """
 
@@ -68,7 +68,7 @@ class DecodedColumn:
                 continue
             top = cell.high
             if cell.open and math.isfinite(top):
-                top = top - 1 if self.ruler == "date" or (self.whole and top == int(top)) else top
+                top = top - 1 if of_days(self.ruler) or (self.whole and top == int(top)) else top
             low[i] = cell.low if math.isfinite(cell.low) else np.fmin(least, top)
             high[i] = top if math.isfinite(top) else np.fmax(most, low[i])
         return np.column_stack([low, high, (low + high) / 2])
@@ -125,9 +125,14 @@ class Decoded:
                 maintain_order="left",
             )["i"]  # fmt: skip
             cells = meanings(
-                labels.to_list(), policy.publish, policy.hierarchies.get(name), policy.star, stars.get(name, 0) > 0
+                labels.to_list(),
+                policy.publish,
+                policy.hierarchies.get(name),
+                policy.star,
+                stars.get(name, 0) > 0,
+                policy.dates.get(name),
             )
-            made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name])
+            made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name], policy.dates.get(name))
             classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
             found[name] = replace(made, classes=classes)
         return cls(frame, found, opened.alike)
@@ -220,11 +225,13 @@ def decode(
     return Decoded.of(path, asked, stars if isinstance(stars, dict) else {}, record.get("separator"))
 
 
-def _column(cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType) -> DecodedColumn:
+def _column(
+    cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType, dates: str | None
+) -> DecodedColumn:
     known = known_values(cells)
     rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are categories that have an order
     own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # where all cells are starred
-    ruler = ruler_of(known) if any(v is not None for v in known) else own
+    ruler = dates or (ruler_of(known) if any(v is not None for v in known) else own)
     if rulers:
         ruler = next(iter(rulers)) if ruler is None or ruler in rulers else "moment" if "moment" in rulers else ruler
     return DecodedColumn(cells, labels, index, known, ruler, places(known, ruler))
@@ -242,7 +249,7 @@ def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
     found = pl.Series(name, values, dtype=pl.Float64, nan_to_null=True).fill_nan(None)
     if ruler == "number":
         return found
-    if ruler == "date":
+    if of_days(ruler):
         return found.floor().cast(pl.Int32).cast(pl.Date)
     return (found * 86_400e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
 
@@ -270,7 +277,7 @@ def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator)
         if not rows.size:
             continue
         if column.ruler is not None and not cell.everything and cell.low is not None and np.isfinite(low + high):
-            exact = (column.whole or column.ruler == "date") and max(-low, high) < _WHOLE
+            exact = (column.whole or of_days(column.ruler)) and max(-low, high) < _WHOLE
             numbers[rows] = (
                 rng.integers(int(low), int(high) + 1, rows.size) if exact else rng.uniform(low, high, rows.size)
             )

@@ -26,6 +26,7 @@ from shoal.judge.originals.covering import reader
 from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED, REGIONS
 from shoal.model.histogram import Histogram, Partition, narrowest
+from shoal.model.notation import day_of, in_notation
 from shoal.model.policy import Policy
 from shoal.model.recoding import AREAS, ColumnRecoding, Levels, PublishedCodes, RangeGrid, Ranges, Recoding, Regions
 from shoal.model.settings import RECODINGS
@@ -97,7 +98,21 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
         raise _no(column.name, step, "the column holds dates; give a whole number of days, 'month' or 'year'")
     a_day, clock = (_DAY[kind.time_unit], " 00:00:00") if isinstance(kind, pl.Datetime) else (1, "")
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
-    return _of_days(first, a_day, zero, clock)
+    if column.dates is None:
+        return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
+    return _of_days(first, a_day, zero, *_noted(column.dates, present.to_list()))
+
+
+def _noted(dates: str, texts: list[str]) -> tuple[Callable[[str], datetime.datetime], Callable[[datetime.date], str]]:
+    """How a day is read and written in the notation of a column, with zeros in front where all its texts have them."""
+    full = len(in_notation(_EPOCH, dates, zeros=True))
+
+    def read(text: str) -> datetime.datetime:
+        days = day_of(text, dates)
+        assert days is not None  # or the column has no line
+        return datetime.datetime.combine(_EPOCH + datetime.timedelta(days), datetime.time())
+
+    return read, partial(in_notation, notation=dates, zeros=all(len(text) == full for text in texts))
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:
@@ -122,19 +137,22 @@ def _of_numbers(kind: pl.DataType, zero: int, step: Fraction) -> _Ruler:
     )
 
 
-def _of_days(first: Callable[[int | datetime.date], Any], a_day: int, zero: int, clock: str) -> _Ruler:
+def _of_days(
+    first: Callable[[int | datetime.date], Any], a_day: int, zero: int,
+    read: Callable[[str], datetime.datetime], write: Callable[[datetime.date], str],
+) -> _Ruler:  # fmt: skip
     """first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line."""
 
     def above(text: str) -> int:
-        moment = datetime.datetime.fromisoformat(text)
+        moment = read(text)
         mark = int(first(moment.date()))
         return mark + (datetime.datetime.combine(first(mark), datetime.time()) < moment)
 
     return _Ruler(
-        below=lambda t: int(first(datetime.datetime.fromisoformat(t).date())),
+        below=lambda t: int(first(read(t).date())),
         above=above,
         place=lambda mark: float((first(mark) - _EPOCH).days * a_day - zero),
-        text=lambda mark: f"{first(mark).isoformat()}{clock}",
+        text=lambda mark: write(first(mark)),
     )
 
 

@@ -346,7 +346,7 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
 
 
 def regions(
-    tell: Tell, areas: str, folder: str, weight: str, name: str, k: list[int], edges: str, stem: str
+    tell: Tell, areas: str, folder: str, weight: str, name: str, layer: str, k: list[int], edges: str, stem: str
 ) -> dict[str, Any]:
     """Neighboring areas merged as ``shoal regions`` does: figures, maps that open offline, and the hierarchy.
 
@@ -359,6 +359,7 @@ def regions(
     words = ["regions", areas, *([edges] if edges else []), "--weight", weight, "--k", str(k[0]), "--seed", "0"]
     words += ["-o", str(place / f"{stem}.csv"), "--hierarchy", str(tree), *([] if edges else ["--map", str(page)])]
     words += ["--id", name] if name else []
+    words += ["--layer", layer] if layer else []
     words += ["--levels", ",".join(map(str, k[1:]))] if k[1:] else []
     facts = _command(words)
     pages = [page, *(place / f"{stem}.map.level{i}.html" for i in range(2, len(k) + 1))]

@@ -76,7 +76,7 @@ def _path(window: Any) -> None:
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Or give its path</h3>", sanitize=False)
         path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
-        with ui.expansion("How it is read: separator, table or query").classes("wb-wide"):
+        with ui.expansion("How it is read: separator, table, layer or query").classes("wb-wide"):
             separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
             encoding = ui.select(
                 {
@@ -89,7 +89,7 @@ def _path(window: Any) -> None:
                 label="Encoding",
             )
             encoding.classes("wb-wide")
-            table = ui.input("Table of a database (DuckDB, SQLite)").classes("wb-wide")
+            table = ui.input("Table of a database (DuckDB, SQLite), or layer of a map").classes("wb-wide")
             query = ui.input("Or a query: SELECT ...").classes("wb-wide")
 
         def reading() -> dict[str, Any]:

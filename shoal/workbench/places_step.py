@@ -80,6 +80,7 @@ def areas(window: Any) -> None:
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
         name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
         k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style("width: 22rem")
+        layer = ui.input("Layer of the map, if it has several").style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
     with ui.row():
         work = window.long_work("Merge the areas")
@@ -99,7 +100,8 @@ def areas(window: Any) -> None:
         with work.running(said, "merging the areas"):
             found = await window.ask(
                 "regions", long=True, areas=str(files[0]), edges=str(files[1] or ""), weight=weight.value or "",
-                name=name.value or "", k=least, folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
+                name=name.value or "", layer=layer.value or "", k=least,
+                folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
             )  # fmt: skip
         if found is not None:
             place.clear()

@@ -100,10 +100,13 @@ class LongWork:
 
 
 class Window:
-    """What a page shows of a task; its workers answer questions and do the long work."""
+    """What a page shows of a task; its workers answer questions and do the long work.
 
-    def __init__(self, bench: Bench, task: WorkSession, asks: Worker, works: Worker) -> None:
-        self.bench, self.task, self.asks, self.works = bench, task, asks, works
+    windows  all that show this task: a copied address opens another, and what changes in one changes in all
+    """
+
+    def __init__(self, bench: Bench, task: WorkSession, asks: Worker, works: Worker, windows: list[Window]) -> None:
+        self.bench, self.task, self.asks, self.works, self.windows = bench, task, asks, works, windows
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
         self.keep = False  # whether the next table is asked the same as this one
@@ -131,7 +134,14 @@ class Window:
                   position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
-        """After a change: the line on top, and the panels of some steps, drawn again once they are looked at."""
+        """After a change: the line on top, and the panels of some steps, drawn again once they are looked at.
+
+        In another window of the task any step may show what was before.
+        """
+        for window in [*self.windows]:
+            window._catch_up(*(steps if window is self else STEPS))
+
+    def _catch_up(self, *steps: str) -> None:
         self.line.set_text(self.task.sentence())
         self.undo.set_enabled(self.task.can_undo)
         self.redo.set_enabled(self.task.can_redo)
@@ -261,7 +271,9 @@ class Window:
                     with ui.tab_panel(step).style("padding: 0"):
                         self.panels[step] = ui.column().classes("wb")
             self.tabs.on_value_change(self.show)
-        self.changed()
+        self.windows.append(self)
+        ui.context.client.on_delete(lambda: self.windows.remove(self))
+        self._catch_up()
         if not self.task.source and (self.bench.demo or self.bench.first):
             ui.timer(0.05, self.open_first, once=True)
 
@@ -273,10 +285,10 @@ def _plain_name(name: str) -> str:
 
 def pages(bench: Bench) -> None:
     """The routes of the workbench: a new window, a window of a task, and the files that a task made."""
-    held: dict[str, tuple[Worker, Worker]] = {}
+    held: dict[str, tuple[Worker, Worker, list[Window]]] = {}
 
-    def workers(task: WorkSession) -> tuple[Worker, Worker]:
-        return held.setdefault(task.name, (Worker(), Worker()))
+    def shared(task: WorkSession) -> tuple[Worker, Worker, list[Window]]:
+        return held.setdefault(task.name, (Worker(), Worker(), []))
 
     @app.get("/")
     def new() -> Response:
@@ -286,7 +298,7 @@ def pages(bench: Bench) -> None:
     def window(name: str) -> Response | None:
         if name not in bench.tasks:  # of a server that ended
             return RedirectResponse("/", 303)
-        Window(bench, bench.tasks[name], *workers(bench.tasks[name])).draw()
+        Window(bench, bench.tasks[name], *shared(bench.tasks[name])).draw()
         return None
 
     @app.get("/w/{name}/files/{number}/{kind}")
@@ -326,8 +338,8 @@ def pages(bench: Bench) -> None:
         return Response(place.name, media_type="text/plain")
 
     async def close() -> None:
-        for pair in held.values():
-            for worker in pair:
-                await worker.close()
+        for asks, works, _ in held.values():
+            await asks.close()
+            await works.close()
 
     app.on_shutdown(close)

@@ -198,7 +198,9 @@ def test_a_connection_that_is_lost_is_one_sentence(
 
 
 ODD = [("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'"), ("point", "'(1,2)'"), ("xml", "'<a/>'")]
-ODD_MARIA = [("point", "point(1, 2)"), ("inet6", "'::1'"), ("blob", "'a'")]
+ODD_MARIA = [
+    ("point", "point(1, 2)"), ("inet6", "'::1'"), ("blob", "'a'"), ("bit(3)", "b'101'"), ("bit(1)", "b'1'"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

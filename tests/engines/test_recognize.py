@@ -305,7 +305,7 @@ def test_texts_that_mostly_differ_are_no_quasi_identifier(tmp_path: Path) -> Non
     assert found["plz"].role == "quasi-identifier"
 
 
-def test_dates_and_numbers_of_another_country_are_said_not_to_count(tmp_path: Path) -> None:
+def test_numbers_of_another_country_are_said_not_to_count(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     rows = [
         f"{i % 28 + 1:02}.0{i % 9 + 1}.2025;{i % 40},5;1.{i % 7}00,25;{i % 9 or '-'};{i % 9 or '-'}x"
@@ -313,8 +313,7 @@ def test_dates_and_numbers_of_another_country_are_said_not_to_count(tmp_path: Pa
     ]
     path.write_text("\n".join(["Aufnahme;BMI;Betrag;Tage;Ziel", *rows]) + "\n", encoding="utf-8")
     said = {c.name: " ".join(c.warnings) for c in propose(path)}
-    assert "its dates count as texts" in said["Aufnahme"]
-    assert "2024-12-31" in said["Aufnahme"]
+    assert "count as texts" not in said["Aufnahme"]  # it has a notation
     assert "its numbers count as texts" in said["BMI"]
     assert "its numbers count as texts" in said["Betrag"]
     assert "numbers or dates" not in said["Ziel"]

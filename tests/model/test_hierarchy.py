@@ -46,6 +46,16 @@ def test_an_arx_file_is_read_as_it_stands(tmp_path, mark, bom):
     assert found.labels[0] == ("Never-worked", "Private", "Self-emp")
 
 
+def test_a_file_of_windows_is_read_and_no_other_bytes(tmp_path):
+    path = tmp_path / "h.csv"
+    path.write_bytes("Köln;€ 10–20;*\nUlm;€ 20–30;*\n".encode("cp1252"))
+    assert Hierarchy.from_csv(path).resolve(["Köln", "Ulm"]).labels[1] == ("€ 10–20", "€ 20–30")
+    for odd, line in ((b"Ulm;a;*\nK\x81ln;a;*\n", 2), ("Ulm;Süd;*\n".encode("utf-16"), 1)):
+        path.write_bytes(odd)
+        with pytest.raises(PolicyError, match=f"has a byte in line {line} that is no text in UTF-8 or Windows-1252"):
+            Hierarchy.from_csv(path)
+
+
 def test_quotes_a_heading_and_a_separator_inside_a_value(tmp_path):
     path = tmp_path / "h.csv"
     path.write_text('value;kind;top\n"a;b";X;*\n"c, d";Y;*\n', encoding="utf-8")

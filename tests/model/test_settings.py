@@ -42,6 +42,7 @@ TRIED: dict[str, tuple[Any, dict[str, Any]]] = {  # a value that is not the defa
     "missing": ("apart", {}),
     "max_level": ({"age": 1}, HIERARCHY),
     "range_step": ({"age": 5, "zip": "month"}, {"publish": "ranges"}),
+    "dates": ({"age": "%d.%m.%Y"}, {}),
     "global_recoding": (True, {}),
     "coarsen": ("auto", HIERARCHY),
     "max_suppressed": (0.1, {}),

@@ -119,6 +119,9 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
     def price(group: list[int]) -> float | None:
         if not eligible([sensitive[i] for i in group], need.k, need.frequency, need.distinct):
             return None
+        some = histogram.sensitive[[cells[i] for i in group]]
+        if not all(rule.holds(some, np.ones(len(group), np.int64)) for rule in need.rules):
+            return None
         loss = row_loss(recoding, [quasi[i] for i in group])
         return None if loss is None else len(group) * loss
 

@@ -19,6 +19,9 @@ from tests.workbench.simulated import go, run, see, until
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
 
+TABLE = "Table of a database (DuckDB, SQLite), or layer of a map"
+
+
 def people(folder: Path, rows: int = 120, name: str = "people.csv") -> Path:
     """A table of people, one row for each."""
     place = folder / name
@@ -358,7 +361,7 @@ def test_a_table_of_a_database_and_a_query_are_opened(tmp_path: Path):
         def named(**fields: str) -> None:
             field(user, "Path of a table, or of a project's folder").set_value(str(place))
             for label, text in fields.items():
-                field(user, {"table": "Table of a database (DuckDB, SQLite)", "query": "Or a query: SELECT ..."}[label]
+                field(user, {"table": TABLE, "query": "Or a query: SELECT ..."}[label]
                       ).set_value(text)  # fmt: skip
             button(user, "Open").click()
 
@@ -367,7 +370,7 @@ def test_a_table_of_a_database_and_a_query_are_opened(tmp_path: Path):
         assert user.notify.messages[-1].endswith("say which table, or give a query, under 'How it is read'")
         named(table="visits")
         await see(user, "held.duckdb: 120 rows, 4 columns")
-        field(user, "Table of a database (DuckDB, SQLite)").set_value("")
+        field(user, TABLE).set_value("")
         named(query="SELECT age, zip, disease FROM visits WHERE zip = '01230'")
         await see(user, "held.duckdb: 18 rows, 3 columns")
         assert task.source["query"].startswith("SELECT")
@@ -471,6 +474,32 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
+    shapely, raw = pytest.importorskip("shapely"), pytest.importorskip("pyogrio.raw")
+    areas = tmp_path / "areas.gpkg"
+    for layer, most in (("districts", 6), ("counties", 4)):
+        shapes = np.array([shapely.to_wkb(shapely.box(i, 0, i + 1, 1)) for i in range(most)], object)
+        names, people_of = np.array([f"0123{i}" for i in range(most)], object), np.full(most, 30)
+        raw.write(
+            areas, shapes, [names, people_of], np.array(["id", "people"], object), geometry_type="Polygon",
+            crs="EPSG:25832", layer=layer, append=areas.exists(), driver="GPKG",
+        )  # fmt: skip
+
+    async def walk(user: Any, bench: Any) -> None:
+        await opened(user, bench)
+        go(user, "9 Places")
+        field(user, "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table").set_value(str(areas))
+        field(user, "Column with the people of an area").set_value("people")
+        field(user, "Least people in a region; more numbers, more levels").set_value("60")
+        button(user, "Merge the areas").click()
+        await until(lambda: "name the one you want" in " ".join(user.notify.messages), "two layers")
+        field(user, "Layer of the map, if it has several").set_value("counties")
+        button(user, "Merge the areas").click()
+        await see(user, "4 areas become 2 regions")
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
 def test_the_rows_of_a_class_stand_beside_the_rows_of_the_table_that_fit_it(tmp_path: Path):
     from shoal.workbench.jobs import groups
 
@@ -521,6 +550,42 @@ def test_two_windows_do_not_mix(tmp_path: Path):
         assert (await user.http_client.get(f"/w/{first.name}/files/0/release")).status_code == 200
         for kind in ("../secret", "nothing"):
             assert (await user.http_client.get(f"/w/{first.name}/files/0/{kind}")).status_code == 404
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_two_windows_of_one_address_show_the_same_request(tmp_path: Path):
+    async def walk(user: Any, bench: Any) -> None:
+        from nicegui import ui
+        from nicegui.testing import User
+
+        def ask(window: Any, k: int) -> None:
+            field(window, "k").set_value(k)
+            window.find(kind=ui.number, content="k").trigger("change")
+
+        task = await opened(user, bench)
+        go(user, "6 Release")
+        other = User(user.http_client)
+        await other.open(f"/w/{task.name}")
+        await see(other, "at least 5 rows")
+        go(other, "3 Models")
+        ask(other, 9)
+        await see(other, "at least 9 rows")
+        await see(user, "at least 9 rows")
+        go(user, "3 Models")
+        assert field(user, "k").value == 9
+        ask(user, 4)
+        await see(other, "at least 4 rows")
+        assert field(other, "k").value == 4
+        task.change(effort="fast", l=None)
+        go(user, "6 Release")  # its release is made while the other window changes what the next is asked
+        button(user, "Make the release").click()
+        ask(other, 6)
+        await see(user, "at least 6 rows")
+        await until(lambda: task.releases, "no release was made")
+        go(other, "6 Release")
+        await see(other, "Verified: it was read back")
+        await see(user, "Verified: it was read back")
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 

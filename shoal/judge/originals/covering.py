@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.judge import recodings
-from shoal.judge.finding import has_both, pair, parsed, reading, shown, with_empty
+from shoal.judge.finding import has_both, noted, pair, parsed, reading, shown, with_empty
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy, Resolved
 from shoal.model.notation import NUMBER, in_order
@@ -29,7 +29,9 @@ from shoal.model.settings import RECODINGS
 class Values:
     """The distinct values of an original column, in order."""
 
-    def __init__(self, column: pl.Series, like: pl.Series, ranges: bool, sheet: bool, apart: bool) -> None:
+    def __init__(
+        self, column: pl.Series, like: pl.Series, ranges: bool, sheet: bool, apart: bool, dates: str | None = None
+    ) -> None:
         if ranges and like.dtype == pl.String:  # a value by itself may stand in quotes
             read = [parsed(t) if t else t for t in like.to_list()]
             like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
@@ -42,7 +44,7 @@ class Values:
         if empty and not apart:
             column = column.set(column == "", None)
         found = column.unique().drop_nulls()
-        lies = _line(found)
+        lies = _line(found, dates)
         order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
         found = found.gather(order)
         self.missing = column.null_count() > 0
@@ -69,10 +71,11 @@ class Values:
         self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
 
 
-def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
+def _line(values: pl.Series, dates: str | None = None) -> tuple[np.ndarray, float] | None:
     """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
 
-    Text counts as numbers, days or bands where every one is written as such.  Equal or too near values have no line.
+    Text counts as numbers, days or bands where every one is written as such, or as days in a given notation.  Equal or
+    too near values have no line.
     """
     if not len(values):
         return None
@@ -82,6 +85,8 @@ def _line(values: pl.Series) -> tuple[np.ndarray, float] | None:
     elif values.dtype == pl.String:
         texts = values.to_list()
         found = [float(t) if re.search(NUMBER, t) else None for t in texts]
+        if dates is not None:
+            found = [None if (at := noted(t, dates)) is None else float(at.toordinal() - 719163) for t in texts]
         if any(x is None for x in found):
             found = [_as_day(text) for text in texts]
         if any(x is None for x in found) and (bands := in_order(texts)) is not None:
@@ -188,6 +193,7 @@ class ColumnNotation:
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet
     step       of the grid to which ranges are widened, or None
+    dates      notation of texts that are dates, or None
     """
 
     kind: str
@@ -196,6 +202,7 @@ class ColumnNotation:
     hierarchy: Hierarchy | str | None = None
     sheet: bool = False
     step: float | str | None = None
+    dates: str | None = None
 
 
 def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPair:
@@ -211,7 +218,7 @@ def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPa
     if after.dtype == pl.String and len(after) and not apart:
         after = after.set(after == "", None)
     tokens = after.unique(maintain_order=True)
-    values = Values(before, tokens, how.kind == "ranges", how.sheet, apart)
+    values = Values(before, tokens, how.kind == "ranges", how.sheet, apart, how.dates)
     place = pl.Series(np.arange(len(tokens)))
     present = tokens.is_not_null()
     row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)

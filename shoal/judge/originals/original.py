@@ -264,8 +264,9 @@ def _column(before: pl.Series, after: pl.Series, said: StatedRelease, hierarchy:
     name = before.name
     empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
     blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
-    step = said.policy.range_step.get(name)
-    return column(before, after, ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step))
+    step, dates = said.policy.range_step.get(name), said.policy.dates.get(name)
+    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, dates)
+    return column(before, after, how)
 
 
 def _match(

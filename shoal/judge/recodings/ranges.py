@@ -10,38 +10,44 @@ import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.judge.finding import Finding, as_number, parsed, shown
+from shoal.judge.finding import Finding, as_number, noted, parsed, shown
 from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 
-def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str]) -> Finding:
-    """Whether every value and every end of a range in the columns widened lies on its grid."""
+def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], dates: Mapping[str, str]) -> Finding:
+    """Whether every value and every end of a range in the columns widened lies on its grid.
+
+    dates  the notation of each column of texts that are dates
+    """
     for name, step in steps.items():
+        grid = partial(on_grid, step=step, dates=dates.get(name))
         for text in shown(frame[name].unique()):
             try:
                 found = parse(text)
             except InputError:
                 found = SetOf(())
             ends = (found.low, found.high) if isinstance(found, RangeOf) else (found,)
-            if not all(e is None or e == "" or (isinstance(e, str) and on_grid(e, step)) for e in ends):
+            if not all(e is None or e == "" or (isinstance(e, str) and grid(e)) for e in ends):
                 return Finding("range steps", False, f"column {name!r} shows a value that is no multiple of its step")
     return Finding("range steps", True, f"every end published of {', '.join(map(repr, steps))} lies on its grid")
 
 
-def on_grid(text: str, step: float | str) -> bool:
-    """Whether a number or a date, as text, is a multiple of the step."""
-    if re.search(NUMBER, text):
+def on_grid(text: str, step: float | str, dates: str | None = None) -> bool:
+    """Whether a number or a date, as text, is a multiple of the step; dates: the notation of the column's."""
+    if dates is None and re.search(NUMBER, text):
         return not isinstance(step, str) and Fraction(text) % Fraction(str(step)) == 0
-    try:
-        at = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return False
+    at = noted(text, dates)
+    return at is not None and _day_on_grid(at, step)
+
+
+def _day_on_grid(at: datetime.datetime, step: float | str) -> bool:
     if at.time() != datetime.time():
         return False
     if isinstance(step, str):
@@ -49,23 +55,26 @@ def on_grid(text: str, step: float | str) -> bool:
     return (at.toordinal() - 719163) % int(step) == 0
 
 
-def above(text: str, step: float | str, day: float) -> float:
-    """The first place of the grid not below a number or a moment; day: as in ``moment``."""
-    if re.search(NUMBER, text):
+def above(text: str, step: float | str, day: float, dates: str | None) -> float:
+    """The first place of the grid not below a number or a moment; day, dates: as in ``moment``."""
+    at = None if dates is None and re.search(NUMBER, text) else noted(text, dates)
+    if at is None:
         whole = Fraction(str(step))
         return float(Fraction(text) + -Fraction(text) % whole)
-    at = datetime.datetime.fromisoformat(text)
-    while not on_grid(at.isoformat(), step):
+    while not _day_on_grid(at, step):
         at = datetime.datetime.combine(at.date() + datetime.timedelta(days=1), datetime.time())
     return (at.toordinal() - 719163) * day
 
 
-def moment(text: str, day: float) -> float | None:
-    """Where a date or a moment lies since 1970, a day being ``day`` long; None for another text."""
-    try:
-        since = datetime.datetime.fromisoformat(text) - datetime.datetime(1970, 1, 1)
-    except (ValueError, TypeError):
+def moment(text: str, day: float, dates: str | None) -> float | None:
+    """Where a date or a moment lies since 1970, a day being ``day`` long; None for another text.
+
+    dates  the notation of the column's dates, None where they are written as 2024-12-31
+    """
+    at = noted(text, dates)
+    if at is None or at.tzinfo is not None:
         return None
+    since = at - datetime.datetime(1970, 1, 1)
     return since / datetime.timedelta(days=1) * day
 
 
@@ -97,26 +106,26 @@ def _code(text: str | None, values: Any) -> int:
 
 
 def _ends(found: RangeOf, column: Any) -> tuple[float, float] | None:
-    values, step = column.values, column.how.step
+    values, step, dates = column.values, column.how.step, column.how.dates
     line = values.position
     ends = []
     for text in (found.low, found.high):
         at = _code(text, values)
-        number = as_number(text) if at < 0 and text is not None else None
+        number = as_number(text) if at < 0 and text is not None and dates is None else None
         if at < 0 and number is None and text is not None and step is not None:
-            number = moment(text, values.day)
+            number = moment(text, values.day, dates)
         if line is None or (at < 0 and number is None):
             return None
         ends.append(float(line[at]) if number is None else number - values.zero)
     if found.high is None:  # beyond every end of another range
-        ends[1] = max(ends[1], _beyond(values, step))
+        ends[1] = max(ends[1], _beyond(values, step, dates))
     return (ends[0], ends[1]) if ends[0] <= ends[1] else None
 
 
-def _beyond(values: Any, step: float | str | None) -> float:
+def _beyond(values: Any, step: float | str | None, dates: str | None) -> float:
     """The highest end that a range without a missing value can have."""
     known = values.size - values.missing
     highest = values.texts[known - 1] if known and values.position is not None else None
     if step is None or highest is None:
         return -math.inf
-    return above(highest, step, values.day) - values.zero
+    return above(highest, step, values.day, dates) - values.zero

@@ -60,6 +60,7 @@ class ColumnRecodings(NamedTuple):
     star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
     trees    per column its hierarchy, the name of a generated one, or NOT_GIVEN
     weights  per column, 1 where not given
+    dates    per column of texts that are dates, their notation
     """
 
     names: Sequence[str]
@@ -68,6 +69,7 @@ class ColumnRecodings(NamedTuple):
     blanks: frozenset[str]
     trees: Mapping[str, Any]
     weights: Mapping[str, float]
+    dates: Mapping[str, str]
 
 
 def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: ColumnRecodings) -> ShownFigures:
@@ -122,14 +124,14 @@ def _read(column: pl.Series, name: str, how: ColumnRecodings) -> _ShownCells:
     if how.publish == "hierarchy" and isinstance(tree, str) and tree in _SILENT:
         return _ShownCells(star, star, where, None)
     plain = [t for t in texts if t is not None and t != how.star]
-    losses = _losses(plain, how.publish, tree)
+    losses = _losses(plain, how.publish, tree, how.dates.get(name))
     losses[how.star] = (1.0, True)
     none = (1.0, True) if hidden else (0.0, False)
     each = [none if t is None else losses[t] for t in texts]
     return _ShownCells(star, np.array([c for _, c in each], bool)[where], where, np.array([x for x, _ in each], float))
 
 
-def _losses(texts: Sequence[str], publish: str, tree: Any) -> dict[str, tuple[float, bool]]:
+def _losses(texts: Sequence[str], publish: str, tree: Any, dates: str | None) -> dict[str, tuple[float, bool]]:
     """Per published text the loss of its cell, and whether it is coarser than a value."""
     if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == REGIONS:
         graph = AreaGraph(tree)
@@ -140,7 +142,7 @@ def _losses(texts: Sequence[str], publish: str, tree: Any) -> dict[str, tuple[fl
     if publish == "hierarchy" and tree is not None:
         return _measured(meanings_of_classes(texts, tree))
     if publish == "ranges":
-        return _measured(of_ranges(texts))
+        return _measured(of_ranges(texts, dates))
     return dict.fromkeys(texts, (0.0, False))
 
 

@@ -7,7 +7,7 @@ depth first over the members by falling multiplier.
 
 Where different values are asked of a group, the box must also hold rows of the values that the K rows lack, whatever
 their multipliers.  Each of these rows is in the ball too, so the box loses at least what the members lose together with
-the nearest row of as many missing values as are needed.
+the nearest row of as many missing values as are needed.  The same holds for further rows that shares ask for.
 """
 
 from __future__ import annotations
@@ -27,9 +27,22 @@ from shoal.kernels.tables.connected_sets import (
     take_area,
     taken_areas,
 )
-from shoal.kernels.tables.near_cells import AT_ONCE, _value, losses_with, pair_loss, part_of, places, write_down
+from shoal.kernels.tables.near_cells import (
+    AT_ONCE,
+    ENTROPY,
+    EQUAL,
+    ORDERED,
+    _value,
+    losses_with,
+    pair_loss,
+    part_of,
+    places,
+    write_down,
+)
 
 TINY = 1e-13
+WHOLE = 1e-6  # by which a number of rows may be off
+FURTHER = 2  # times K: further rows of a group that are looked for, at most
 
 
 class BoxSearch(NamedTuple):
@@ -86,13 +99,14 @@ def _search(rows, d, group, axes):
 
 
 class OtherValues(NamedTuple):
-    """Rows of other values than the anchor's, from which a group takes those that it lacks.
+    """Rows from which a group takes those that it lacks, of other values than the anchor's or, by shares, of any.
 
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
     start, axis, amount             what each asks of the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
     many int64[1]                   how many cells there are
-    values, least [distinct + 1]       nearest values and how near, for one box at a time
+    values, least [x]               nearest values or rows and how near, for one box at a time
+    weight float64[v]               of a row of each value, for one inequality at a time
     """
 
     cell: np.ndarray
@@ -104,18 +118,27 @@ class OtherValues(NamedTuple):
     many: np.ndarray
     values: np.ndarray
     least: np.ndarray
+    weight: np.ndarray
 
 
 @njit(**INNER)
-def _other_values(rows, d, distinct, search):
-    """Arrays for so many rows; none where no values are asked."""
-    if distinct < 2:
+def _other_values(cells, search):
+    """Arrays for all cells; none where nothing is asked of values."""
+    (rows, d), whole = cells.code.shape, np.int64
+    if not _completes(cells):
         rows = 0
-    whole = np.int64
+    size = max(cells.distinct + 1, FURTHER * cells.group)
     return OtherValues(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
-        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(distinct + 1, whole), np.empty(distinct + 1),
+        np.empty(rows * d), search.level, np.zeros(1, whole), np.empty(size, whole), np.empty(size),
+        np.empty(cells.shares.high.size),
     )  # fmt: skip
+
+
+@njit(**INNER)
+def _completes(cells):
+    """Whether a group may lack rows of some values that its box has to hold."""
+    return cells.distinct > 1 or cells.shares.high.size > 0
 
 
 class RowMultipliers(NamedTuple):
@@ -178,7 +201,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
-    other_values, taken = _other_values(m, d, cells.distinct, search), taken_areas(areas, group)
+    other_values, taken = _other_values(cells, search), taken_areas(areas, group)
     where = Where(offset, areas, taken)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
@@ -211,7 +234,7 @@ def _ball(cells, index, multipliers, a, anchored, ball, lost):
     """
     price, rank, column, group = multipliers.price, multipliers.rank, index.column, cells.group
     place, own, distance, scratch = anchored
-    many, looks = 0, distance.size
+    many, looks, completes = 0, distance.size, _completes(cells)
     for b in range(distance.size):
         begin, end = part_of(index, b, distance[b], price[a])
         looks += end - begin
@@ -222,7 +245,7 @@ def _ball(cells, index, multipliers, a, anchored, ball, lost):
                 c, limit = begin + x, price[a]
                 if here[x] >= limit or c == a:
                     continue
-                if cells.distinct == 1:
+                if not completes:
                     if rank[c] < rank[a]:
                         continue
                     limit = ((group - 1) * price[a] + price[c]) / group
@@ -241,7 +264,10 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
     """
     price, rank, count, group = multipliers.price, multipliers.rank, cells.count, cells.group
     distinct, alike, value = cells.distinct, cells.alike, cells.value
-    size, helpers, known = 0, 0, 0
+    size, helpers, known, shares = 0, 0, 0, cells.shares.high.size > 0
+    if shares and count[a] > 1:
+        other_values.cell[0], other_values.loss[0] = a, 0.0
+        helpers = 1
     if count[a] > 1 and alike > 1:
         search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
         search.copies[0] = min(count[a] - 1, group - 1, alike - 1)
@@ -249,12 +275,12 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
     order = np.argsort(rank[ball])
     for y in order:
         c = ball[y]
+        if shares or (distinct > 1 and value[c] != value[a]):
+            other_values.cell[helpers], other_values.loss[helpers] = c, lost[y]
+            helpers += 1
         if value[c] != value[a]:
-            if distinct > 1:
-                other_values.cell[helpers], other_values.loss[helpers] = c, lost[y]
-                helpers += 1
-                if known < distinct - 1 or lost[y] < other_values.least[distinct - 2]:
-                    known = _value(other_values.values, other_values.least, known, distinct - 1, value[c], lost[y])
+            if distinct > 1 and (known < distinct - 1 or lost[y] < other_values.least[distinct - 2]):
+                known = _value(other_values.values, other_values.least, known, distinct - 1, value[c], lost[y])
         elif alike == 1:
             continue
         if rank[c] > rank[a]:
@@ -325,14 +351,17 @@ def _held(cells, search, depth, a, value):
 @njit(**INNER)
 def _completed(cells, search, other_values, where, depth, a, box):
     """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
+    lost = box
+    if cells.shares.high.size > 0:
+        lost = _by_shares(cells, search, other_values, where, depth, a, box)
     missing = cells.distinct - 1
     for z in range(1, depth + 1):
         missing -= _held(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
-    if missing <= 0:
-        return box
+    if missing <= 0 or lost == np.inf:
+        return lost
     known, least = 0, other_values.least
     for y in range(other_values.many[0]):
-        if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= box):
+        if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= lost):
             break  # all others are as far, or what the box loses decides
         v = cells.value[other_values.cell[y]]
         if _held(cells, search, depth, a, v) == 0:
@@ -340,7 +369,147 @@ def _completed(cells, search, other_values, where, depth, a, box):
             loss += more_of_areas(where.areas, where.taken, cells, other_values.cell[y])
             if known < missing or loss < least[missing - 1]:
                 known = _value(other_values.values, least, known, missing, v, loss)
-    return max(box, least[missing - 1]) if known == missing else np.inf
+    return max(lost, least[missing - 1]) if known == missing else np.inf
+
+
+@njit(**INNER)
+def _by_shares(cells, search, other_values, where, depth, a, box):
+    """What a box with the members down to this depth, which lose ``box``, loses once it holds what shares ask.
+
+    Every inequality "the weights of its values, one for each row, sum to at most 0 in an eligible group" that the
+    members break asks for further rows of values whose weight is below 0.
+    """
+    shares, n, lost, values = cells.shares, depth + 1, box, cells.value
+    weight, number = other_values.weight, cells.shares.number
+    rows, common, most = 0, np.int64(-1), 0
+    for z in range(n):  # a value that is too common asks for rows of others
+        v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
+        held = _held(cells, search, depth, a, v)
+        more = np.int64(np.ceil((held - n * shares.high[v]) / shares.high[v] - WHOLE))
+        if more > rows:
+            rows, common = more, v
+        most = max(most, held)
+    if rows > 0:
+        weight[:] = -1.0
+        weight[common] = 1.0
+        lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
+    for v in shares.needed:
+        rows = np.int64(np.ceil(max(n, cells.group) * shares.low[v] - WHOLE)) - _held(cells, search, depth, a, v)
+        if rows > 0:
+            weight[:] = 1.0
+            weight[v] = -1.0
+            lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
+    rows = 0
+    if shares.kind == ENTROPY:
+        rows = _spread(cells, search, depth, a, most)
+        for v in range(weight.size):
+            weight[v] = -1.0 if _held(cells, search, depth, a, v) < most else 1.0
+    elif shares.kind == EQUAL:
+        below, missing = 1.0, float(n)  # the table's share of values that are too rare, and their rows
+        for z in range(n):
+            v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
+            held = _held(cells, search, depth, a, v)
+            if held >= n * shares.table[v]:
+                missing -= 1.0
+                below -= shares.table[v] / held
+        rows = np.int64(np.ceil((n * (below - number) - missing) / (1.0 + number - below) - WHOLE))
+        for v in range(weight.size if rows > 0 else 0):
+            weight[v] = -1.0 if _held(cells, search, depth, a, v) < n * shares.table[v] else 1.0
+    elif shares.kind == ORDERED:
+        rows = _in_order(cells, search, depth, a, weight)
+    if rows > 0:
+        lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
+    return lost
+
+
+@njit(**INNER)
+def _spread(cells, search, depth, a, most):
+    """Rows of less common values than the commonest, of which there are ``most``, until the entropy can suffice.
+
+    Spread as evenly as can be, they make most of it.
+    """
+    shares, n = cells.shares, depth + 1
+    held = np.zeros(shares.table.size, np.int64)
+    for z in range(n):
+        held[cells.value[a] if z == 0 else cells.value[search.cell[search.taken[z]]]] += 1
+    rows = 0
+    while rows < FURTHER * cells.group:
+        total, least = 0.0, np.int64(-1)
+        for v in range(held.size):
+            if held[v] > 0:
+                total += held[v] * np.log(held[v])
+            if shares.table[v] > 0 and (least < 0 or held[v] < held[least]):
+                least = v
+        if np.log(n + rows) - total / (n + rows) >= shares.number - TINY or held[least] >= most:
+            break
+        held[least] += 1
+        rows += 1
+    return rows
+
+
+@njit(**INNER)
+def _in_order(cells, search, depth, a, weight):
+    """Rows of weight below 0 that the ordered distance asks for, and the weights, out.
+
+    The distance is at least the sum of the differences of the cumulated shares, each with the sign that it has for the
+    members: a mean over the rows.
+    """
+    shares, n = cells.shares, depth + 1
+    weight[:] = 0.0
+    for z in range(n):
+        weight[cells.value[a] if z == 0 else cells.value[search.cell[search.taken[z]]]] += 1.0
+    run, before, apart, table = 0.0, 0.0, 0.0, 0.0
+    for v in range(weight.size):
+        upto = shares.table[v]
+        run += weight[v]
+        sign = 0.0
+        if upto > before:
+            sign = 1.0 if run >= n * upto else -1.0
+        apart += sign * (run - n * upto)
+        table += sign * upto
+        weight[v] = sign
+        before = upto
+    after, least = -table - shares.number, 0.0
+    for v in range(weight.size - 1, -1, -1):
+        after += weight[v]
+        weight[v] = after
+        least = min(least, after)
+    over = apart - n * shares.number
+    if over <= WHOLE:
+        return np.int64(0)
+    return np.int64(np.ceil(over / -least - WHOLE)) if least < 0.0 else np.int64(FURTHER * cells.group)
+
+
+@njit(**INNER)
+def _with_further(cells, search, other_values, where, depth, a, known, rows):
+    """What a box loses with so many further rows, one at a time, of values whose weight is below 0.
+
+    known  what it loses without them, and what is known that it loses
+    """
+    (box, lost), least, weight = known, other_values.least, other_values.weight
+    rows, found = min(rows, FURTHER * cells.group), 0
+    for y in range(other_values.many[0]):
+        if found == rows and (other_values.loss[y] >= least[rows - 1] or least[rows - 1] <= lost):
+            break
+        c = other_values.cell[y]
+        if weight[cells.value[c]] >= 0.0:
+            continue
+        free = cells.count[c] - (c == a)
+        for z in range(1, depth + 1):
+            free -= search.cell[search.taken[z]] == c
+        if free <= 0:
+            continue
+        loss = box + _more(other_values, y)
+        loss += more_of_areas(where.areas, where.taken, cells, c)
+        while free > 0 and (found < rows or loss < least[rows - 1]):
+            x = found if found < rows else rows - 1
+            found = min(found + 1, rows)
+            while x > 0 and least[x - 1] > loss:
+                least[x] = least[x - 1]
+                x -= 1
+            least[x] = loss
+            free -= 1
+    return max(lost, least[rows - 1]) if found == rows else np.inf
 
 
 @njit(**INNER)
@@ -488,8 +657,9 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
-    group, distinct, (a, own), (offset, areas, taken) = cells.group, cells.distinct, anchor, where
-    plain = cells.alike >= group and areas_column(areas) < 0  # else another set may have too many alike, other areas
+    group, completes, (a, own), (offset, areas, taken) = cells.group, _completes(cells), anchor, where
+    # Where shares are asked, another set may have too many alike; where areas are connected, other areas.
+    plain = cells.alike >= group and cells.shares.high.size == 0 and areas_column(areas) < 0
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -504,7 +674,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         return 0.0, n
     _asks(cells, search, a, size, offset, areas_column(areas))
     begin_areas(areas, taken, cells, a)
-    if distinct > 1:
+    if completes:
         _nearest_first(other_values)
         _asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
     while depth > 0:
@@ -523,7 +693,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
         if need == 1:
-            if distinct > 1:
+            if completes:
                 box = search.box[depth] + _more(search, y)
                 box += more_of_areas(areas, taken, cells, search.cell[y])
                 _take(search, depth, y)
@@ -555,7 +725,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             _put_back(search, depth)
             continue
         looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
-        if distinct > 1:
+        if completes:
             cost = max(cost, _completed(cells, search, other_values, where, depth, a, box))
         full, v = False, cells.value[search.cell[y]]
         if cells.alike < group:

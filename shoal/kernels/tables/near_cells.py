@@ -19,6 +19,26 @@ AT_ONCE = 2048  # cells whose losses stay in the nearest memory
 AT_FIRST = 64  # of the dearest cells, which mostly suffice
 
 
+NOTHING, ENTROPY, EQUAL, ORDERED = -1, 1, 3, 4  # as in ``eligible``
+
+
+class ValueShares(NamedTuple):
+    """What the shares of a sensitive column's v values are like in every group that is eligible.
+
+    high float64[v]  the largest share of each value;  low float64[v] the least;  none of either where nothing is asked
+    needed int64[x]  the values of which every group has a row
+    kind, number     a model that these do not say, with its parameter
+    table float64[v] share in the whole table (EQUAL), the same cumulated (ORDERED), 1 where the table has it (ENTROPY)
+    """
+
+    high: np.ndarray
+    low: np.ndarray
+    needed: np.ndarray
+    kind: int
+    number: float
+    table: np.ndarray
+
+
 class CellTable(NamedTuple):
     """A table of m cells and d columns, what two of its rows lose together, and what a group of them needs.
 
@@ -28,6 +48,7 @@ class CellTable(NamedTuple):
     value int64[m], distinct int64   at least this many different values are needed (1: no matter)
     group int64         K, rows that a group needs
     alike int64         every group has K rows with no value more often than this: K where no share is asked
+    shares              what is asked of the shares of the values
     """
 
     losses: np.ndarray
@@ -41,6 +62,7 @@ class CellTable(NamedTuple):
     distinct: int
     group: int
     alike: int
+    shares: ValueShares
 
 
 @njit(**INNER)

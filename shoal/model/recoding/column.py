@@ -95,8 +95,11 @@ class ColumnRecoding(ABC):
         return cls(size=size, weight=weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str]) -> Mapping[str, Members]:
-        """What the distinct texts of a column stand for, which are no stars; those left out may be anything."""
+    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+        """What the distinct texts of a column stand for, which are no stars; those left out may be anything.
+
+        dates  the notation of the column's dates, where it has one
+        """
         return {}
 
     @property

@@ -36,7 +36,7 @@ class ReleasedColumn:
     """
 
     def __init__(self, name: str, policy: Policy, values: Sequence[Text]) -> None:
-        self.name, self.star, self.publish = name, policy.star, policy.publish
+        self.name, self.star, self.publish, self.dates = name, policy.star, policy.publish, policy.dates.get(name)
         self.values = sorted({v for v in values if v is not None})
         tree = policy.hierarchies.get(name) if policy.publish == "hierarchy" else None
         self.tree = None if tree is None else Hierarchy.of(tree)
@@ -82,7 +82,7 @@ class ReleasedColumn:
         if self.tree is not None:
             return text in self.paths.get(value, (value,))
         if self.publish == "ranges":
-            return value in of_ranges([text])[text]
+            return value in of_ranges([text], self.dates)[text]
         return text == value
 
     def loss(self, text: Text) -> float:
@@ -100,7 +100,7 @@ class ReleasedColumn:
             return self._leaves.get(text, 0.0 if text in self.values else 1.0)
         if self.publish != "ranges":
             return 0.0
-        found = of_ranges([text])[text]
+        found = of_ranges([text], self.dates)[text]
         if found.low is not None and found.high is not None:
             low, high = self._span
             return min((found.high - found.low) / (high - low), 1.0) if high > low else 0.0
@@ -109,7 +109,7 @@ class ReleasedColumn:
     @cached_property
     def _span(self) -> tuple[float, float]:
         """Lowest and highest value."""
-        found = [(m.low, m.high) for m in of_ranges(self.values).values()]
+        found = [(m.low, m.high) for m in of_ranges(self.values, self.dates).values()]
         ends = [(low, high) for low, high in found if low is not None and high is not None]
         return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
 
@@ -131,8 +131,8 @@ class ReleasedColumn:
         return next((label for label in above if label in own), self.star)
 
     def _hull(self, text: str, value: str) -> str:
-        held, more = parse(text), of_ranges([value])[value]
-        one = of_ranges([text])[text]
+        held, more = parse(text), of_ranges([value], self.dates)[value]
+        one = of_ranges([text], self.dates)[text]
         if more.low is not None and one.low is not None and one.ruler == more.ruler and not one.open:
             low, high = (held.low, held.high) if isinstance(held, RangeOf) else (held, held)
             if not isinstance(low, str) or not isinstance(high, str) or one.high is None:

@@ -22,7 +22,7 @@ from shoal.engines.recognize import CODES, named_words, notes
 from shoal.engines.table import Counted
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
-from shoal.model.notation import Members, SetOf, parse, places
+from shoal.model.notation import Members, SetOf, of_days, parse, places
 from shoal.publishing.decode import Decoded, DecodedColumn
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
@@ -186,7 +186,7 @@ def shares_of(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
 
 def _spread(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
     """float64[cells, bins]: the share of each cell's span in each bin's; whole numbers and days reach to the next."""
-    wide = 1.0 if column.whole or column.ruler == "date" else 0.0
+    wide = 1.0 if column.whole or of_days(column.ruler) else 0.0
     low, high = column.ends[:, :1], column.ends[:, 1:2] + wide
     first, last = _edges(bins)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -292,7 +292,7 @@ def _spans(column: DecodedColumn, rows: np.ndarray, least: int, most: int) -> li
     if not ends.size:
         return []
     low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
-    exact = column.whole or column.ruler == "date"
+    exact = column.whole or of_days(column.ruler)
     step = round_step((high - low) / most)
     step = max(step, 1.0) if exact else step
     start = math.floor(low / step)
@@ -309,7 +309,7 @@ def round_step(least: float) -> float:
 
 
 def _named(low: float, high: float, column: DecodedColumn, exact: bool) -> str:
-    if column.ruler in ("date", "moment"):
+    if of_days(column.ruler) or column.ruler == "moment":
         return str(np.datetime64(math.floor(low), "D"))  # a step may begin before the year 1 or end after 9999
     if exact:
         return f"{low:.0f}" if high - low == 1 else f"{low:.0f} to {high - 1:.0f}"

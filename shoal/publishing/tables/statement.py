@@ -138,7 +138,8 @@ def published(release: Any, hidden: Collection[str]) -> ColumnRecodings:
         for name, tree in policy.hierarchies.items()
         if name in policy.grouped
     }
-    return ColumnRecodings(policy.grouped, policy.publish, policy.star, frozenset(hidden), trees, policy.weights)
+    held = (policy.publish, policy.star, frozenset(hidden), trees, policy.weights, policy.dates)
+    return ColumnRecodings(policy.grouped, *held)
 
 
 def certificate_file(

@@ -313,7 +313,7 @@ def judge_written(
         models=policy.of_rows,
         star=policy.star if policy.publish != "centers" else None,
         stars=shown,
-        expected=release._placement.expected.counts(text=text, blank=blank),
+        expected=release._placement.expected.counts(text=text, blank=blank, categories=True),
         orders=release._placement.orders,
         trees=trees_of(policy),
         graphs=graphs_of(policy),

@@ -46,7 +46,7 @@ def public_figures(
     form = "stars" if asked["publish"] == "hierarchy" else asked["publish"]
     reading: Any = SimpleNamespace(
         grouped=names, sensitive=tuple(asked["sensitive"]), star=asked["star"], publish=form, hierarchies={},
-        privacy=tuple(models),
+        privacy=tuple(models), dates=asked.get("dates", {}),
     )  # fmt: skip
     stars = certificate["stars"]
     release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))

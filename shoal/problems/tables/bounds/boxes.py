@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.clock import clock
+from shoal.model.privacy.base import CLOSE
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.groups import ancestors, least_rows
@@ -27,7 +28,7 @@ from shoal.problems.threads import cores, each, flag
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import RowMultipliers, Violated
     from shoal.kernels.tables.connected_sets import AreaColumn
-    from shoal.kernels.tables.near_cells import CellTable, CenterIndex
+    from shoal.kernels.tables.near_cells import CellTable, CenterIndex, ValueShares
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -38,6 +39,7 @@ BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # pairs times colum
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
 LARGE = 2000  # codes of a column above which its pairs have no table
+VALUES = 200  # of a sensitive column, above which their shares are not looked at
 FEW = 1500  # cells below which every pair is looked at
 CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
 PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
@@ -123,10 +125,13 @@ class Pairs:
             place += flat.size
         group = least_rows(h, need)
         distinct, alike, value = 1, group, np.zeros(h.cells, np.int64)
+        shares = _nothing_of_shares()
         for j in need.sensitive_columns:
-            if max(need.frequency[j], need.distinct[j]) > distinct:
-                distinct, alike = max(need.frequency[j], need.distinct[j]), -(-group // need.frequency[j])
-                value = np.unique(h.sensitive[:, j], return_inverse=True)[1].reshape(-1).astype(np.int64)
+            asked = max(need.frequency[j], need.distinct[j])
+            found = _shares(task, j) if asked > distinct or not shares.high.size else shares
+            if asked > distinct or (distinct == 1 and found.high.size and not shares.high.size):
+                distinct, alike, shares = asked, -(-group // need.frequency[j]), found
+                value = h.sensitive[:, j].astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
         by = np.argsort(-dear, kind="stable")
@@ -144,6 +149,7 @@ class Pairs:
             distinct=distinct,
             group=group,
             alike=alike,
+            shares=shares,
         )
         index, sort = center_index(cells, metric)
         cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
@@ -160,6 +166,41 @@ class Pairs:
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
+
+
+def _nothing_of_shares() -> ValueShares:
+    """Shares of a column of which nothing is asked."""
+    from shoal.kernels.tables.near_cells import NOTHING, ValueShares
+
+    return ValueShares(np.empty(0), np.empty(0), np.empty(0, np.int64), NOTHING, 0.0, np.empty(0))
+
+
+def _shares(task: Task, j: int) -> ValueShares:
+    """What every eligible group keeps of the shares of sensitive column j's values."""
+    from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, NOTHING, ORDERED, ValueShares
+
+    need, v = task.requirement, task.histogram.sensitive_sizes[j]
+    high, low, kind, number, table = np.full(v, 1 / need.frequency[j]), np.zeros(v), NOTHING, 0.0, np.zeros(v)
+    if v > VALUES:
+        return _nothing_of_shares()
+    for rule in need.rules:
+        if rule.columns != (j,):
+            continue
+        asked = rule.measure
+        if asked.kind == "band":
+            least, most = np.array(asked.table).reshape(-1, 2).T
+            low, high = np.maximum(low, least - CLOSE), np.minimum(high, most + CLOSE)
+        elif asked.kind == "equal":
+            kind, number, table = EQUAL, asked.number + CLOSE, np.array(asked.table)
+            low, high = np.maximum(low, table - number), np.minimum(high, table + number)
+        elif asked.kind == "ordered":
+            kind, number, table = ORDERED, asked.whole * (asked.number + CLOSE), np.array(asked.table)
+        elif asked.kind == "entropy":
+            kind, number, table = ENTROPY, asked.number - CLOSE, (np.array(rule.table) > 0).astype(float)
+    high, low = np.maximum(high, CLOSE), np.where(low > CLOSE, low, 0.0)
+    if kind == NOTHING and (high >= 1).all() and not low.any():
+        return _nothing_of_shares()
+    return ValueShares(high, low, np.flatnonzero(low), kind, number, table)
 
 
 def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn | None:
@@ -303,8 +344,9 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most
-WORK = {"fast": 4e8, "balanced": 2e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
-OF_COLUMN = 7e4  # look-ups that take as long as a column in a program
+WORK = {"fast": 4e8, "balanced": 1e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
+OF_COLUMN = 1e4  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
 PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
 PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these leave no time for sweeps
@@ -318,6 +360,8 @@ NODES = 20_000  # of the search of one anchor
 SAMPLED = 100  # anchors that tell what a sweep will take
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
+NEAR = 1e-3  # tolerance of the program, relative to the reach: what multipliers gain is a share of that
+NEAREST = 1e-9  # the smallest that the solver takes, about
 MOST = 400_000  # columns kept
 ASKED = 250  # anchors that tell what a factor would prove
 ASKING = 0.2  # share of the time in which they are asked
@@ -394,8 +438,9 @@ def columns_of_boxes(
     """
     if not sweeps:
         return None
-    looks = np.inf if task.effort.seconds is not None else WORK[task.effort.name]
-    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks)
+    name = task.effort.name
+    looks = np.inf if task.effort.seconds is not None else WORK[name]
+    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0))
     task.progress("bound", None)
     if found is None:
         return None
@@ -436,13 +481,12 @@ class BoxColumns:
         return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
 
     def multipliers(
-        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, seconds: float | None
+        self, count: np.ndarray, least: np.ndarray, most: np.ndarray, near: float, seconds: float | None
     ) -> np.ndarray | None:
         """The multipliers float64[m] of largest sum, from ``least`` to ``most`` each, that no column forbids.
 
-        count  int64[m] or float64[m] rows of each cell
-        None where the program took longer than the seconds.  The middle of the best ones, as an interior point method
-        gives it: corners swing from sweep to sweep.
+        count  int64[m] or float64[m] rows of each cell;  near  relative tolerance
+        None where the program took longer than the seconds.  About the best: a sweep proves what they are worth.
         """
         from scipy.sparse import csr_array
 
@@ -456,30 +500,40 @@ class BoxColumns:
         matrix = csr_array((ones, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
-        found = solve(-count, limits, least, most, whole=False, seconds=seconds, inside=True)
-        return np.clip(found.x, least, most) if found.finished and found.x is not None else None
+        found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
+        if found.x is None or not np.isfinite(found.x).all():
+            return None
+        return np.clip(found.x, least, most)  # also where the last steps gain too little to be called the best
 
 
 def raised(
-    p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float = np.inf
+    p: Pairs,
+    start: np.ndarray,
+    sweeps: int,
+    until: float | None,
+    looks: float = np.inf,
+    little: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
     int32[c, K], by how much of their loss this leaves unpaid.
 
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
+    little  share of what is proved: none follows where ``LAST`` sweeps bring less more, and the program promises less
     None where time or look-ups did not suffice for a sweep that proves more than ``start``.
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
-    free = (p.cells.count < group) | (p.cells.distinct > 1)  # K rows alike lose nothing
+    shares = p.cells.shares.high.size > 0
+    free = (p.cells.count < group) | (p.cells.distinct > 1) | shares  # K rows alike lose nothing
     best = np.where(free, start, 0.0)
-    signed = p.cells.alike < group
+    signed = p.cells.alike < group or shares
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
     columns, seconds = BoxColumns.none(group), np.inf if until is None else until - clock()
+    history, promised = [proved], np.inf
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
@@ -503,6 +557,9 @@ def raised(
             columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
+            history.append(proved)
+            if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
+                break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2
         # A program that leaves no time for the next sweep is of no use.
@@ -511,8 +568,11 @@ def raised(
         left = None if until is None else until - clock() - next_seconds
         room = reach * (np.abs(best) + mean)
         least = np.minimum(best, 0.0) - room if signed else np.zeros(best.size)
-        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), left)
-        if moved is None or float(count @ moved) - proved < ENOUGH * min(reach, 1.0) * proved:
+        near = max(NEAR * min(reach, 1.0), NEAREST)
+        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), near, left)
+        # Within a short reach the program promises little; further on, in proportion.
+        promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
+        if moved is None or promised < ENOUGH * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
     if shown is None or proved <= first:

@@ -117,6 +117,7 @@ MOST = 120  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = 9000  # and at least, with ten per row, of a small table: as many as 30,000 rows have
+FREE = 40_000  # the same without a lattice, whose cascade starts near: they take less time than the bounds there
 SLICE = 400  # neighborhoods between two looks at the clock
 ROUND = 1500  # neighborhoods per block before the table is dealt anew
 TURN = 0.1  # seconds for a block before the same: no group leaves its block, so a longer turn soon finds nothing
@@ -139,7 +140,8 @@ def improve(task: Task) -> Grouping:
 def steps_of(task: Task) -> int:
     """Neighborhoods that the effort allows; 0 for one in seconds."""
     rows, name = task.histogram.rows, task.effort.name
-    few = min(10 * rows, FEW) if name == "balanced" else 0  # a small table can afford more for each row
+    few = FREE if task.recoding.hierarchies is None else FEW
+    few = min(10 * rows, few) if name == "balanced" else 0  # a small table can afford more for each row
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
     if not task.requirement.closed:  # each question about a group is asked once for each model that counts persons
         slow /= 1 + len(task.requirement.rules) / 2

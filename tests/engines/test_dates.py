@@ -1,0 +1,202 @@
+"""Texts that are dates in a notation: ordered as dates, published as they are written, read back by all."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.engines import open as opening
+from shoal.engines.propose import propose, write_policy
+from shoal.errors import PolicyError
+from shoal.judge.finding import noted
+from shoal.judge.originals.covering import ColumnNotation, column
+from shoal.model.foreign import domain_of
+from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
+from tests.kept import kept, verify
+
+SECRET = b"sixteen bytes or more"
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["came", "town"], "k": 3, "publish": "ranges", "effort": "fast", "seed": 1, "secret": SECRET,
+}  # fmt: skip
+
+
+def table(notation: str | None, zeros: bool = True) -> pl.DataFrame:
+    """The same visits, their days as texts in a notation; None: as 2024-12-31."""
+    random = np.random.default_rng(3)
+    days = [datetime.date(2023, 1, 1) + datetime.timedelta(d) for d in random.integers(0, 700, 60).tolist()]
+    texts = [str(d) if notation is None else in_notation(d, notation, zeros) for d in days]
+    return pl.DataFrame({"came": texts, "town": random.choice(["Ulm", "Bonn"], 60)})
+
+
+def iso(text: str, notation: str) -> str:
+    """A published text with its dates as 2024-12-31, by the standard library."""
+    return re.sub(r"[^\[\], {}]+", lambda f: datetime.datetime.strptime(f[0], notation).date().isoformat(), text)
+
+
+def handed(frame: pl.DataFrame, kind: str, folder: Path, spark: Any = None) -> Any:
+    """The table as some kind of frame or file."""
+    if kind == "pandas":
+        return frame.to_pandas().astype({"came": "category"})
+    if kind in ("csv", "xlsx"):
+        path = folder / f"t.{kind}"
+        frame.write_csv(path) if kind == "csv" else frame.write_excel(path)
+        return path
+    if kind == "duckdb":
+        return pytest.importorskip("duckdb").from_arrow(frame.to_arrow())
+    if kind == "spark":
+        return spark.createDataFrame(frame.rows(), ", ".join(f"{n} string" for n in frame.columns))
+    return frame
+
+
+def rows(released: Any) -> list[tuple[str, str]]:
+    """What was published, without its order."""
+    if hasattr(released, "toPandas"):
+        released = released.toPandas()
+    if hasattr(released, "pl"):
+        released = released.pl()
+    frame = released if isinstance(released, pl.DataFrame) else pl.from_pandas(released.astype(str))
+    return sorted(frame.select("came", "town").cast(pl.String).rows())
+
+
+@pytest.mark.parametrize("notation", ["%d.%m.%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d"])
+@pytest.mark.parametrize("step", [None, 10, "month"])
+def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: Any, tmp_path: Path) -> None:
+    more = {} if step is None else {"range_step": {"came": step}}
+    plain = shoal.anonymize(table(None), **ASKED, **more)
+    table(notation).write_csv(tmp_path / "t.csv")
+    made = shoal.anonymize(tmp_path / "t.csv", dates={"came": notation}, **ASKED, **more)
+    assert made.certificate.cost == plain.certificate.cost
+    assert sorted((iso(c, notation), t) for c, t in rows(made.table)) == rows(plain.table)
+    made.write(tmp_path / "r.csv")
+    paper = tmp_path / "r.certificate.json"
+    for one in (paper, kept(paper)):
+        verdict = verify(tmp_path / "r.csv", one, tmp_path / "t.csv")
+        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "xlsx", "duckdb"])
+def test_every_kind_of_table_gives_one_release(kind: str, tmp_path: Path) -> None:
+    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table)
+    data = handed(table("%d.%m.%Y"), kind, tmp_path)
+    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table) == wanted
+
+
+def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LEAST", 0)
+    many = pl.concat([table("%d.%m.%Y")] * 30)
+    many.write_csv(tmp_path / "t.csv")
+    assert isinstance(opening.open_table(tmp_path / "t.csv", coded=["came", "town"]), opening.RepeatedTable)
+    asked = {**ASKED, "k": 40, "keep_order": True, "dates": {"came": "%d.%m.%Y"}}
+    assert shoal.anonymize(tmp_path / "t.csv", **asked).table.equals(shoal.anonymize(many, **asked).table)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_same_release(spark: Any, tmp_path: Path) -> None:
+    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table)
+    data = handed(table("%d.%m.%Y"), "spark", tmp_path, spark)
+    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table) == wanted
+
+
+def test_an_end_on_a_grid_is_written_as_the_values_are() -> None:
+    more = {"dates": {"came": "%d.%m.%Y"}, "range_step": {"came": "month"}}
+    assert " 01." in "".join(c for c, _ in rows(shoal.anonymize(table("%d.%m.%Y"), **ASKED, **more).table))
+    bare = "".join(c for c, _ in rows(shoal.anonymize(table("%d.%m.%Y", zeros=False), **ASKED, **more).table))
+    assert " 1." in bare
+    assert "01." not in bare
+
+
+def test_the_judge_reads_a_range_in_its_notation() -> None:
+    values = pl.Series("came", ["01.03.2024", "15.02.2024", "02.01.2025", None])
+    told = pl.Series("came", ["[15.02.2024, 01.03.2024]", "[01.03.2024, 02.01.2025]", "[01.02.2024, 20.02.2024]"])
+    found = column(values, told, ColumnNotation("ranges", "*", False, step="month", dates="%d.%m.%Y"))
+    assert ["".join(str(int(x)) for x in found.covered(i)) for i in range(3)] == ["1100", "0110", "1000"]
+    assert found.position is not None
+    assert np.diff(found.position)[:2].tolist() == [15, 307]
+    blind = column(values, told, ColumnNotation("ranges", "*", False, step="month"))
+    assert not any(blind.covered(i).any() for i in range(3))
+
+
+@pytest.mark.parametrize(
+    ("came", "notation", "said"),
+    [
+        (["1.2.2024", "31.2.2024", "x", ""], "%d.%m.%Y", "3 of 4 values are no such date"),
+        (["1.2.2024", "01.02.2024"], "%d.%m.%Y", "writes one day in two ways"),
+        ([datetime.date(2024, 1, 2)], "%d.%m.%Y", "the column holds Date and no texts"),
+        ([20240102], "%d.%m.%Y", "the column holds Int64 and no texts"),
+        (["1.2.2024"], "%d.%m.%y", "once each, with a mark between them"),
+        (["1.2.2024"], "%d%m%Y", "once each, with a mark between them"),
+        (["1.2.2024"], 5, "once each, with a mark between them"),
+    ],
+)
+def test_what_is_no_such_date_is_refused(came: list[Any], notation: Any, said: str) -> None:
+    with pytest.raises(PolicyError, match=re.escape(said)) as refused:
+        shoal.anonymize(pl.DataFrame({"came": came * 6}), quasi_identifiers=["came"], k=2, dates={"came": notation})
+    assert "31.2.2024" not in str(refused.value)
+
+
+def test_missing_dates_stay_missing_and_stand_last() -> None:
+    frame = pl.DataFrame({"came": ["5.1.2024", "4.2.2024", None, None] * 2, "town": ["Ulm"] * 8})
+    made = shoal.anonymize(frame, dates={"came": "%d.%m.%Y"}, **{**ASKED, "k": 8})
+    assert {c for c, _ in rows(made.table)} == {"[5.1.2024, missing]"}
+
+
+@given(st.dates(), st.sampled_from(NOTATIONS), st.booleans())
+def test_whoever_reads_a_date_finds_the_same_day(day: datetime.date, notation: str, zeros: bool) -> None:
+    assert is_notation(notation)
+    text = in_notation(day, notation, zeros)
+    assert day_of(text, notation) == (day - datetime.date(1970, 1, 1)).days
+    judged = noted(text, notation)
+    assert judged is not None
+    assert judged.date() == day
+    assert notation in notations_of([text])
+
+
+def test_init_names_the_notation_that_the_values_decide(tmp_path: Path) -> None:
+    pl.DataFrame(
+        {
+            "eu": [f"{1 + i % 28:02}/{1 + i % 12:02}/2024" for i in range(60)],
+            "us": [f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(60)],
+            "first": [f"01.{1 + i % 12:02}.20{i:02}" for i in range(60)],
+            "both": [f"{1 + i % 28}.{1 + i % 12}.2024" if i % 9 else f"{2024 - i}" for i in range(60)],
+        }
+    ).write_csv(tmp_path / "t.csv")
+    found = {c.name: c for c in propose(tmp_path / "t.csv")}
+    assert {n: c.dates for n, c in found.items()} == {"eu": "%d/%m/%Y", "us": "%m/%d/%Y", "first": None, "both": None}
+    assert found["eu"].measured
+    assert any("name %d.%m.%Y or %m.%d.%Y" in w for w in found["first"].warnings)
+    assert any("no notation reads all" in w for w in found["both"].warnings)
+    (tmp_path / "p.toml").write_text(write_policy("t.csv", [*found.values()], k=3, l=2))
+    asked = shoal.Policy.read(tmp_path / "p.toml")
+    assert asked.dates == {"eu": "%d/%m/%Y", "us": "%m/%d/%Y"}
+    assert shoal.roles(tmp_path / "t.csv").settings()["dates"] == asked.dates
+    assert shoal.roles(tmp_path / "t.csv").counts("us")[-1][0] == "12/24/2024"
+
+
+@pytest.mark.parametrize("notation", ["%d.%m.%Y", "%m/%d/%Y"])
+def test_a_release_is_decoded_drawn_and_attacked_by_its_dates(notation: str, tmp_path: Path) -> None:
+    made = shoal.anonymize(table(notation), dates={"came": notation}, **ASKED)
+    made.write(tmp_path / "r.csv")
+    found = shoal.decode(tmp_path / "r.csv").numeric()
+    assert found["came_low"].dtype == pl.Date
+    ends = [iso(text, notation) for text in pl.read_csv(tmp_path / "r.csv")["came"]]
+    assert [str(d) for d in found["came_low"]] == [text.strip("[]").split(", ")[0] for text in ends]
+    bins = made.public_figures()["columns"][0]["distribution"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", bins[0]["label"])
+    attacked = shoal.attack(tmp_path / "r.csv", original=table(notation))
+    assert not [n for n in attacked.notes if "not understood" in n]
+
+
+def test_a_tool_without_a_policy_is_read_by_the_notation_that_its_values_decide() -> None:
+    domain = domain_of(["12/1/2024", "2/13/2024", None])
+    assert domain.values == ("2/13/2024", "12/1/2024", None)
+    assert domain_of(["12/1/2024", "2/3/2024"]).ruler is None
+    assert domain_of(["12/1/2024", "2/3/2024"], dates="%m/%d/%Y").ruler == "%m/%d/%Y"
