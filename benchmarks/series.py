@@ -83,7 +83,7 @@ def placed(series: shoal.Series, number: int, table: pl.DataFrame, policy: shoal
 def broken(given: Sequence[ReleaseOfPeople], sensitive: str, l: int) -> str:
     """Of the people in several releases: for how many the attack's model has a value above 1/l, the highest, how many
     of these claims are right."""
-    found = compose(given, sensitive=sensitive, k=K, l=l, person="person")
+    found = compose(given, sensitive=sensitive, k=K, l=l, person="person", known_alone=True)
     assert found.known is not None
     right = "" if found.known.right is None else f", {100 * found.known.right:.0f} % right"
     return f"{100 * (found.known.above or 0) / max(found.people, 1):.2f} ({found.known.highest:.2f}{right})"

@@ -13,7 +13,7 @@ import polars as pl
 from shoal.engines.atomic import closed_to
 from shoal.engines.lazy import exchanged
 from shoal.engines.open import open_table
-from shoal.engines.source import Scope, ScopeSettings
+from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import look
 from shoal.errors import InputError, PolicyError
@@ -144,6 +144,8 @@ class Series(Shown):
             require(read.columns, named)
             _refuse(read, policy, person, held)
             carried = look(read, policy)
+            if held.about["mode"] == "again":
+                _refuse_beyond(scope.memory, read)
             added = _added(read, policy, person, held, scratch, without_waiting, progress)
             said = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
@@ -329,6 +331,18 @@ def _texts(read: Table, person: str | None, keyed: series_folder.Keyed) -> tuple
     return texts, None if person is None else _persons(texts[person], keyed)
 
 
+def _refuse_beyond(memory: str | None, read: Table) -> None:
+    """InputError for a table that mode "again" cannot hold in the memory that was allowed."""
+    if memory is None or (takes := read.rows * AGAIN_BYTES) <= size(memory):
+        return
+    raise InputError(
+        f"mode 'again' holds the whole table in memory, and {read.rows:,} rows take about {takes / 1e9:.1f} GB; "
+        f"⟨memory={memory!r}⟩ does not leave that. Allow as much, or start a series of mode 'increment', which can be "
+        "larger than memory and takes new people alone"
+    )
+
+
+AGAIN_BYTES = 2_500  # a row of mode "again", as measured with 400,000 rows of six columns
 _EMPTY = "the table has a header and no rows, so there is nothing to publish"
 _PERSON = "shoal person"  # the column of keyed hashes while a part is made
 
@@ -363,6 +377,7 @@ def _new_elsewhere(
     """
     data, persons, many = read.without([]), None, None
     if person is not None:
+        progress("looking people up", None)
         names, rows = read.counts([person])
         many = int(rows.sum())
         texts = names.to_series().cast(pl.String)

@@ -21,6 +21,7 @@ Shares no code with what makes releases.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -95,12 +96,15 @@ def compose(
     k: int = 2,
     l: float | None = None,
     person: str | None = None,
+    known_alone: bool = False,
 ) -> Composition:
     """Figures of releases set against each other.
 
     sensitive  column of every release and every original; None: only who shares groups with whom
     person     column of every original that says who a row is about; None: the originals are one table, row by row
     l          the frequency form: no value is to be likelier than 1/l
+    known_alone  whether only the adversary who knows everybody's groups is asked for, where every release has an
+               original; the other one costs more
 
     Of a release without an original it is assumed that it holds everybody of the other originals whom it covers;
     columns that these lack cover anybody.  Where no release has one, the rows themselves are set side by side.
@@ -120,7 +124,8 @@ def compose(
         alone = _alongside(releases, seen, sensitive is not None)
         heights = tuple(r.table.height for r in releases)
         return Composition(0, heights, k, l, sensitive, None, None, ("none",) * len(releases), 0, alone)
-    return _with_originals(releases, seen, given, values, _people(given, person), (sensitive, k, l))
+    rows = _people(given, person)
+    return _with_originals(releases, seen, given, values, rows, (sensitive, k, l), known_alone)
 
 
 def _with_originals(
@@ -130,6 +135,7 @@ def _with_originals(
     values: _Values,
     rows: np.ndarray,
     asked: tuple[str | None, int, float | None],
+    known_alone: bool,
 ) -> Composition:
     """The figures where at least one original is at hand.
 
@@ -168,7 +174,7 @@ def _with_originals(
         kept = ~unplaced
         one = [_one_each(s.size.size) for s in seen]
         known = _learned(stand[:, kept], both[kept], truth[kept], one, seen, k, l, sensitive is not None, known=True)
-    if sensitive is not None:
+    if sensitive is not None and not (known_alone and known):
         unknown = _learned(tuples, both, truth, fits, seen, k, l, True, known=False)
     return Composition(
         people=int(both.sum()), rows=tuple(r.table.height for r in releases), k=k, l=l, sensitive=sensitive,
@@ -594,7 +600,7 @@ def fitted(
     O(rounds (pairs of profile and group) values).
     """
     profiles, width = people.size, counts[0].shape[1]
-    if profiles * width * (len(faces) + 2) > _LARGEST:
+    if profiles * width * (2 * len(faces) + 2) > _LARGEST:
         raise InputError(
             f"{profiles:,} kinds of people with {width:,} sensitive values are more than can be set together"
         )
@@ -613,20 +619,22 @@ def fitted(
         alone = faces[r] @ (factor[r] * single[r][:, None])
         return np.where(there[r][:, None], np.where(full, alone, faces[r] @ factor[r]) if own[r].size else alone, 1.0)
 
-    def jointly() -> np.ndarray:
-        out: np.ndarray = _product(weight)
-        if own[0].size:
-            out = out + np.where(full, shared @ _product([f[o] for f, o in zip(factor, own, strict=True)]), 0.0)
-        return out
+    def twins_joint() -> np.ndarray | float:
+        if not own[0].size:
+            return 0.0
+        together: np.ndarray = shared @ _product([f[o] for f, o in zip(factor, own, strict=True)])
+        return np.where(full, together, 0.0)
 
     weight = [weighed(r) for r in range(len(faces))]
-    joint = jointly()
+    joint = _product(weight) + twins_joint()
     posterior = np.zeros((profiles, width))
     least = 10.0 ** (-_DIGITS / len(faces))
     for _ in range(_STEPS):
+        later = [*itertools.accumulate(reversed(weight[1:]), np.multiply, initial=np.ones((1, 1)))][::-1]
+        before = np.ones((1, 1))
         for r, (face, here) in enumerate(zip(faces, there, strict=True)):
             each = (people / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
-            elsewhere = _product([w for i, w in enumerate(weight) if i != r])
+            elsewhere = before * later[r]
             load = face.T @ (here[:, None] * each * elsewhere)
             if own[r].size:
                 beside = _product([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r])
@@ -637,7 +645,8 @@ def fitted(
             fit = np.where((counts[r] > 0) & (load > 0), counts[r] / np.maximum(load, 1e-300), 0.0)
             factor[r] = _scaled(fit, least)
             weight[r] = weighed(r)
-            joint = jointly()
+            before = before * weight[r]
+            joint = before * later[r] + twins_joint()
         whole = joint.sum(axis=1, keepdims=True)
         now = np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
         change = np.abs(now - posterior).max(initial=0)

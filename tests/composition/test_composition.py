@@ -60,6 +60,15 @@ def test_a_release_beside_itself_tells_nothing_more() -> None:
     assert found.known.fewer_than_k == 0
 
 
+def test_only_the_adversary_who_knows_the_groups_can_be_asked_for() -> None:
+    table = people([20, 21, 30, 31], "abca")
+    given = [release(table, groups) for groups in ([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1])]
+    both = compose(given, sensitive="disease", k=2, l=2, person="id")
+    alone = compose(given, sensitive="disease", k=2, l=2, person="id", known_alone=True)
+    assert both.unknown is not None
+    assert (alone.known, alone.unknown) == (both.known, None)
+
+
 def test_only_people_in_both_count() -> None:
     table = people([20, 21, 30, 31, 40, 41], "ababab")
     first, second = table[:4], table[2:]

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from fractions import Fraction
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.publishing.series import again, seating
 from shoal.publishing.series_folder import Keyed, Ledger
 from tests.series.common import Row, frame, policy
-from tests.series.intruder import Lives, TooMany, lives_of, never_above, whole_tables
+from tests.series.intruder import Lives, TooMany, lives_of, never_above, tried_again, whole_tables
 
 
 def ledger_of(series: shoal.Series, number: int) -> Ledger:
@@ -236,3 +238,55 @@ def test_nobody_who_was_published_waits_and_the_first_part_publishes_all(tmp_pat
     moved: list[Row] = [(p, str(9 - i), str(i), v) for i, (p, _, _, v) in enumerate(MONTH)]
     part = series.add(frame([*moved, ("g", "70", "7", "flu"), ("h", "80", "8", "gout")]), person="id")
     assert (part.waiting, part.rows) == (2, 6)
+
+
+@given(st.lists(st.integers(0, 6), max_size=6), st.integers(2, 4))
+def test_as_many_newcomers_as_can_be_have_hands_of_their_own(counts, l):
+    value = [v for v, many in zip("abcdef", counts, strict=False) for _ in range(many)]
+
+    def eligible(rows):
+        most = max(Counter(value[i] for i in rows).values(), default=0)
+        return not rows or (len(rows) >= l and most * l <= len(rows))
+
+    people = SimpleNamespace(value=value, l=l, eligible=eligible)
+    rest, hard = again._eligible([*range(len(value))], people)
+    assert sorted(rest + hard) == [*range(len(value))]
+    assert eligible(rest)
+    caps = [sum(min(c, cap) for c in counts) for cap in range(7)]
+    assert len(rest) == max(n for cap, n in enumerate(caps) if n >= l * cap)
+
+
+def test_newcomers_stand_beside_who_stays_only_where_all_who_stay_lack_them():
+    value = ["a", "b", "a", "b", "c", "c"]  # a and b stay, and all others are new and alike
+    people = SimpleNamespace(value=value, l=3, persons=value, dealt=lambda rows: [])
+    kept = {0: ("a", "b", "c"), 1: ("a", "b", "c")}
+    lacking = again._lacking(people, kept)
+    assert lacking == {("a", "b", "c"): {"a": 0, "b": 0, "c": 1}}
+    assert again._hands(people, kept, lacking, [0, 2, 3, 4, 5]) == []  # b stays elsewhere
+    (hand,) = again._hands(people, kept, lacking, range(6))
+    assert {hand.rows["a"], hand.rows["b"]} == {0, 1}
+    two = {0: ("a", "b")}
+    (hand,) = again._hands(people, two, again._lacking(people, two), [0, 3])
+    assert hand.rows == {"a": 0, "b": 3}
+
+
+def test_a_class_knows_its_size_and_its_finest_tuple(monkeypatch):
+    """What comes and goes is counted; here each class of some parts is counted anew."""
+    published, seen = seating.Seating.published, []
+
+    def counted(self):
+        for one in self.classes.values():
+            rows = [i for hand in one.hands for i in hand.rows.values()]
+            assert self.size[one.number] == sum(hand.size for hand in one.hands)
+            for j, column in enumerate(self.people.columns):
+                held = Counter(self.people.tuple[i][j] for i in rows)
+                assert one.held[j] == held
+                text = column.texts[self.text[one.number, j]]
+                assert all(column.column.fits(text, column.values[v]) for v in held)
+                seen.append(len(held))
+        return published(self)
+
+    monkeypatch.setattr(seating.Seating, "published", counted)
+    for seed in range(12):
+        tried_again(seed)
+    assert max(seen) > 1

@@ -116,3 +116,14 @@ def test_a_database_at_the_command_line(tmp_path):
     facts = run("series", "add", "s", "cases.duckdb", *more, cwd=tmp_path).facts
     assert (facts["rows"], facts["people"]) == (60, 60)
     assert run("verify", "s", "--json", cwd=tmp_path).facts["holds"]
+
+
+def test_a_month_too_large_for_mode_again_is_refused_at_once(tmp_path, monkeypatch):
+    pytest.importorskip("duckdb")
+    monkeypatch.setattr("shoal.series.AGAIN_BYTES", 2_000_000)
+    series = shoal.Series.start(tmp_path / "s", policy(), mode="again")
+    data, settings = handed(cases(1).drop("note"), "parquet in duckdb", tmp_path)
+    with pytest.raises(shoal.InputError, match=r"60 rows take about 0\.1 GB.*Allow as much, or start .*'increment'"):
+        series.add(data, person="id", **(settings | {"memory": "100MB"}))
+    assert series.parts == 0
+    assert series.add(data, person="id", **(settings | {"memory": "120MB"})).rows == 60

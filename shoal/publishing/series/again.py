@@ -7,8 +7,9 @@ stays keeps the signature and need not keep the hand or the class, so each part 
 1. a search groups the table as if there were no past; its classes, and those of the part before, offer their tuples;
 2. each tuple in turn, the finest first, takes in hands: of people who stay and have one signature, of newcomers beside
    them, of newcomers alone;
-3. who stays and found no hand is seated with a newcomer of the value that is missing, with somebody of the same
-   signature, or with a made-up row; newcomers left over form classes of their own;
+3. who stays and found no hand, gathered first where more than two values are possible, is seated with a newcomer of
+   the value that is missing, with somebody of the same signature, or with a made-up row; newcomers left over form
+   classes of their own;
 4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost;
 5. newcomers who would lose too much wait for the next part, where more newcomers may stand beside them.
 
@@ -74,6 +75,7 @@ def add(
     seating = Seating(people)
     fresh = _seated(people, seating, ledger, keyed, search, policy, shown)
     seating.tighten()
+    seating.merge(least=3)
     fresh = seating.fill(fresh)
     seating.merge()
     held = [] if counterfeits else _hold_back(fresh, people, seating)
@@ -93,8 +95,7 @@ def add(
     elif hard:
         if not seating.classes:
             search(frame)  # says what cannot be met
-        for i in sorted(hard, key=lambda i: people.value[i]):
-            seating.squeeze(i)
+        seating.squeeze(sorted(hard, key=lambda i: people.value[i]))
     may = {i for i, p in enumerate(people.persons) if i not in people.known and ledger.waiting.get(p, 0) < wait}
     waiting = seating.defer(may, wait_above) if ledger.number else []
     seating.improve()
@@ -150,36 +151,69 @@ def _seat(
     O(classes x (tuples of the table in the class's rarest column + people there without a hand)).
     """
     cover = _Cover(people)
+    lacking = _lacking(people, kept)
     names = [*tuples]
     offered = np.array([[c.number(t) for c, t in zip(people.columns, of, strict=True)] for of in names], np.int64)
     loss = sum((c.loss[offered[:, j]] for j, c in enumerate(people.columns)), np.zeros(len(names)))
     for at in np.lexsort((-np.array([*tuples.values()]), loss)).tolist():
         rows = cover.inside(offered[at])
-        hands = _hands(people, kept, rows.tolist()) if rows.size >= people.k else []
+        hands = _hands(people, kept, lacking, rows.tolist()) if rows.size >= people.k else []
         if hands and sum(hand.size for hand in hands) >= people.k:
             seating.found(hands, names[at])
-            cover.taken([i for hand in hands for i in hand.rows.values()])
+            for hand in hands:
+                cover.taken([*hand.rows.values()])
+                beside = [v for v, i in hand.rows.items() if i not in kept]
+                if len(beside) < hand.size:
+                    lacking[hand.signature].subtract(beside)
     return cover.left()
 
 
-def _hands(people: HashedRows, kept: Mapping[int, Signature], rows: Sequence[int]) -> list[Hand]:
-    """The hands that people of a class can make: of who stays, of newcomers beside them, of newcomers alone."""
+def _lacking(people: HashedRows, kept: Mapping[int, Signature]) -> dict[Signature, Counter[str]]:
+    """How many newcomers of each value may stand beside those who stay, by signature.
+
+    As many as the fewest hands lack that all can make: more would be people whose seats are made up later.  Of a
+    signature of two values any number, as a star less is worth more there than a made-up row.
+    """
+    held: dict[Signature, Counter[str]] = defaultdict(Counter)
+    for i, signature in kept.items():
+        held[signature][people.value[i]] += 1
+    most = {signature: max(counts.values()) for signature, counts in held.items()}
+    return {
+        s: Counter({v: most[s] - counts[v] if len(s) > 2 else len(people.persons) for v in s})
+        for s, counts in held.items()
+    }
+
+
+def _hands(
+    people: HashedRows,
+    kept: Mapping[int, Signature],
+    lacking: Mapping[Signature, Mapping[str, int]],
+    rows: Sequence[int],
+) -> list[Hand]:
+    """The hands that people of a class can make: of who stays, of newcomers beside them, of newcomers alone.
+
+    lacking  how many newcomers of each value may still stand beside people of a signature
+    """
     seats: dict[Signature, Seats] = defaultdict(lambda: defaultdict(list))
     fresh: Seats = defaultdict(list)
     for i in rows:
         signature = kept.get(i)
         (fresh if signature is None else seats[signature])[people.value[i]].append(i)
     hands = []
-    for beside in ({}, fresh):
-        for signature, some in seats.items():
-            while any(some.get(v) for v in signature) and all(some.get(v) or beside.get(v) for v in signature):
-                hands.append(Hand(signature, {v: (some if some.get(v) else beside)[v].pop() for v in signature}))
-    l = people.l
-    most = sum(map(len, fresh.values())) // l
-    while most and sum(min(len(some), most) for some in fresh.values()) < l * most:
-        most -= 1
+    for signature, some in seats.items():
+        while all(some.get(v) for v in signature):
+            hands.append(Hand(signature, {v: some[v].pop() for v in signature}))
+    for signature, some in seats.items():
+        left = Counter(lacking[signature])
+        while any(some.get(v) for v in signature):
+            beside = [v for v in signature if not some.get(v)]
+            if not all(fresh.get(v) and left[v] > 0 for v in beside):
+                break
+            left.subtract(beside)
+            hands.append(Hand(signature, {v: (some if some.get(v) else fresh)[v].pop() for v in signature}))
+    most = _most_hands({v: len(some) for v, some in fresh.items()}, people.l)
     common = sorted(fresh.values(), key=len, reverse=True)
-    dealt = [i for some in common for i in some[:most]][: l * most]  # in hands of l, which are the easiest to keep
+    dealt = [i for some in common for i in some[:most]][: people.l * most]  # in hands of l, the easiest to keep
     return hands + people.dealt(dealt)
 
 
@@ -267,23 +301,23 @@ def _hold_back(fresh: list[int], people: HashedRows, seating: Seating) -> list[i
 
 
 def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int]]:
-    """The most newcomers that can be hands of their own, and the others: too many of one value, or too few in all."""
-    counts = Counter(people.value[i] for i in fresh)
-    if not counts:
-        return [], []
-    value, most = counts.most_common(1)[0]
-    allowed = min(most, (len(fresh) - most) // (people.l - 1))
-    rest, hard, seen = [], [], 0
+    """The most newcomers that can be hands of their own, and the others: too many of some values, or too few in all."""
+    most = _most_hands(Counter(people.value[i] for i in fresh), people.l)
+    rest: list[int] = []
+    hard: list[int] = []
+    seen: Counter[str] = Counter()
     for i in fresh:
-        if people.value[i] == value:
-            seen += 1
-            if seen > allowed:
-                hard.append(i)
-                continue
-        rest.append(i)
-    if not people.eligible(rest):
-        return [], fresh
-    return rest, hard
+        seen[people.value[i]] += 1
+        (rest if seen[people.value[i]] <= most else hard).append(i)
+    return (rest, hard) if people.eligible(rest) else ([], fresh)
+
+
+def _most_hands(counts: Mapping[str, int], l: int) -> int:
+    """The most hands of l or more different values that people can make who have each value so often."""
+    most = sum(counts.values()) // l
+    while most and sum(min(many, most) for many in counts.values()) < l * most:
+        most -= 1
+    return most
 
 
 def _new_classes(

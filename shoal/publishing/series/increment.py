@@ -152,7 +152,7 @@ class ReleasedColumn:
 class Widening:
     """A column's texts and values by number: what a text becomes when a value joins it, kept once it was looked up.
 
-    texts, loss  of every text by its number;  values: of the table at hand
+    texts, loss  of every text by its number;  star: the number of a star;  values: of the table at hand
     """
 
     def __init__(self, column: ReleasedColumn, values: Sequence[Text]) -> None:
@@ -164,6 +164,7 @@ class Widening:
         self.loss = np.zeros(16)
         self._wide = np.full((16, max(len(self.values), 1)), -1, np.int64)
         self._own: dict[int, int] = {}
+        self.star = self.number(column.star)
 
     def numbers(self, values: Sequence[Text]) -> np.ndarray:
         """int64 of values of the table."""

@@ -7,9 +7,10 @@ loss of its tuple (mean over the columns, from 0, a value, to 1, a star).
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -103,10 +104,11 @@ class HashedRows:
 
 @dataclass(eq=False)
 class _Class:
-    """Hands published alike, and its number in the arrays of a seating."""
+    """Hands published alike, in an order, and its number in the arrays of a seating."""
 
     number: int
-    hands: list[Hand] = field(default_factory=list)
+    hands: dict[Hand, None]
+    held: list[Counter[int]]  # for each column: value -> people who have it
 
 
 class Seating:
@@ -131,38 +133,57 @@ class Seating:
             for name in ("text", "size", "loss", "alive"):
                 held = getattr(self, name)
                 setattr(self, name, np.concatenate([held, np.zeros_like(held)]))
-        one = _Class(self.used, list(hands))
+        one = _Class(self.used, dict.fromkeys(hands), [Counter() for _ in self.people.columns])
+        self._count(one, [i for hand in hands for i in hand.rows.values()])
         self.used += 1
         self.classes[one.number] = one
         self.alive[one.number] = True
+        self.size[one.number] = sum(hand.size for hand in hands)
         if texts is None:
-            at = self._closure(hands, None)
+            at = self._closure(one, None)
         else:
             at = np.array([c.number(t) for c, t in zip(self.people.columns, texts, strict=True)])
         self._set(one, at)
         return one
 
+    def _count(self, one: _Class, rows: Sequence[int], sign: int = 1) -> None:
+        """People come into a class, or leave it."""
+        for j, held in enumerate(one.held):
+            for i in rows:
+                v = self.people.tuple[i][j]
+                held[v] += sign
+                if not held[v]:
+                    del held[v]
+
     def _set(self, one: _Class, texts: np.ndarray) -> None:
         self.text[one.number] = texts
-        self.size[one.number] = sum(h.size for h in one.hands)
         self.loss[one.number] = self._lost(texts)
 
     def _lost(self, texts: np.ndarray) -> float:
         return sum(float(c.loss[t]) for c, t in zip(self.people.columns, texts, strict=True)) / len(texts)
 
-    def _closure(self, hands: Iterable[Hand], now: np.ndarray | None) -> np.ndarray:
-        """The finest tuple that takes in all people of hands; now: their tuple, kept where there are none."""
-        rows = [i for h in hands for i in h.rows.values()]
+    def _closure(self, one: _Class, now: np.ndarray | None) -> np.ndarray:
+        """The finest tuple that takes in all people of a class; now: its tuple, kept where there are none."""
+        return self._finest([sorted(held) for held in one.held], now)
+
+    def _finest(self, held: Sequence[Iterable[int]], now: np.ndarray | None) -> np.ndarray:
+        """The finest tuple that takes in values; now: what stands for a column of none."""
         out = np.zeros(len(self.people.columns), np.int64) if now is None else now.copy()
-        if not rows:
-            return out
-        for j, column in enumerate(self.people.columns):
-            values = np.unique(self.people.code[rows, j]).tolist()
-            at = column.own(values[0])
+        for j, (column, values) in enumerate(zip(self.people.columns, held, strict=True)):
+            at = -1
             for v in values:
-                at = column.joined_one(at, v)
-            out[j] = at
+                at = column.own(v) if at < 0 else column.joined_one(at, v)
+                if at == column.star:
+                    break
+            if at >= 0:
+                out[j] = at
         return out
+
+    def _own(self, one: _Class, hand: Hand) -> np.ndarray:
+        """The finest tuple that takes in the people of a hand."""
+        tuples = [self.people.tuple[i] for i in hand.rows.values()]
+        held = [sorted(set(of)) for of in zip(*tuples, strict=True)] if tuples else [()] * len(self.people.columns)
+        return self._finest(held, self.text[one.number])
 
     def _with(self, texts: np.ndarray, rows: Sequence[int]) -> np.ndarray:
         """A tuple that takes in more rows."""
@@ -175,13 +196,13 @@ class Seating:
     def _least(self, one: _Class, hand: Hand) -> float:
         """Loss of a row of a hand, whichever class it is in, or more."""
         if hand.least is None:
-            hand.least = self._lost(self._closure([hand], self.text[one.number]))
+            hand.least = self._lost(self._own(one, hand))
         return hand.least
 
     def tighten(self) -> None:
         """Every class gets the finest tuple that takes its people in."""
         for one in self.classes.values():
-            self._set(one, self._closure(one.hands, self.text[one.number]))
+            self._set(one, self._closure(one, self.text[one.number]))
 
     def _close(self, one: _Class) -> None:
         del self.classes[one.number]
@@ -191,7 +212,7 @@ class Seating:
         """Tuple and hands of every class."""
         for one in self.classes.values():
             at = self.text[one.number]
-            yield tuple(c.texts[t] for c, t in zip(self.people.columns, at, strict=True)), one.hands
+            yield tuple(c.texts[t] for c, t in zip(self.people.columns, at, strict=True)), [*one.hands]
 
     # prices
 
@@ -266,19 +287,23 @@ class Seating:
                 for r, c in zip(rows, columns, strict=True):
                     if cost[r, c] < MADE_UP:
                         one, hand = some[c]
-                        hand.joined({value: waiting[r]})
-                        self._set(one, self._with(self.text[one.number], [waiting[r]]))
+                        self._join(one, hand, {value: waiting[r]})
                         taken.add(r)
                 waiting = [i for r, i in enumerate(waiting) if r not in taken]
             left += waiting
         return left
 
-    def merge(self) -> None:
-        """Two hands of one signature with gaps become one where their people are of different values."""
+    def merge(self, least: int = 2) -> None:
+        """Two hands of one signature with gaps become one where their people are of different values.
+
+        least  number of values that a signature has
+        """
         by_signature: dict[Signature, list[tuple[_Class, Hand]]] = defaultdict(list)
         for one, hand in self._gaps():
             by_signature[hand.signature].append((one, hand))
         for signature, some in by_signature.items():
+            if len(signature) < least:
+                continue
             if len(signature) == 2:
                 self._match(signature, some)
                 continue
@@ -319,8 +344,7 @@ class Seating:
 
     def _take_in(self, one: _Class, hand: Hand, other: _Class, gone: Hand) -> None:
         """The people of a hand go over into another of the same signature."""
-        hand.joined(gone.rows)
-        self._set(one, self._with(self.text[one.number], [*gone.rows.values()]))
+        self._join(one, hand, gone.rows)
         self._leave(other, gone)
 
     # newcomers
@@ -349,44 +373,69 @@ class Seating:
                 counts, total = after, rest
                 rows = {v: groups[v].pop() for v in values}
                 taken |= set(rows.values())
-                there.hands.append(Hand(tuple(sorted(rows)), rows))
-                self.size[there.number] += l
+                self._enter(there.number, Hand(tuple(sorted(rows)), rows))
         return [i for i in fresh if i not in taken]
 
-    def squeeze(self, i: int) -> None:
-        """Somebody for whom nobody is left to stand beside: in a hand of newcomers, else beside made-up rows."""
-        value, people = self.people.value[i], self.people
-        open_to = {
-            one.number: hand
-            for one in self.classes.values()
-            for hand in one.hands
-            if not hand.gaps and value not in hand.rows and not people.known & set(hand.rows.values())
-        }
-        signatures = [h.signature for c in self.classes.values() for h in c.hands if value in h.signature]
-        others = [v for v in dict.fromkeys([*people.value, *people.words]) if v != value][: people.l - 1]
-        alone = Hand(min(signatures, key=lambda s: (len(s), s), default=tuple(sorted([value, *others]))), {value: i})
-        offers = self._offers([i], 1)
-        best = min(open_to, key=lambda c: offers[c], default=None)
-        if best is not None and offers[best] < MADE_UP * alone.gaps + float(self._offers([i], alone.size).min()):
-            hand = open_to[best]
-            hand.joined({value: i})
-            self._set(self.classes[best], self._with(self.text[best], [i]))
-            return
-        self._enter(int(np.argmin(self._offers([i], alone.size))), alone)
+    def squeeze(self, hard: Iterable[int]) -> None:
+        """People for whom nobody is left to stand beside: in hands of newcomers, else beside made-up rows.
+
+        hard  in the order of their values
+        """
+        people = self.people
+        open_to: list[tuple[int, Hand]] = []
+        shortest: dict[str, Signature] = {}
+        for one in self.classes.values():
+            for hand in one.hands:
+                if not hand.gaps and people.known.isdisjoint(hand.rows.values()):
+                    open_to.append((one.number, hand))
+                for v in hand.signature:
+                    shortest[v] = min(shortest.get(v, hand.signature), hand.signature, key=lambda s: (len(s), s))
+        every = [*dict.fromkeys([*people.value, *people.words])]
+        for value, some in itertools.groupby(hard, lambda i: people.value[i]):
+            others = itertools.islice((v for v in every if v != value), people.l - 1)
+            signature = shortest.get(value) or tuple(sorted([value, *others]))
+            room: dict[int, list[Hand]] = defaultdict(list)
+            for number, hand in open_to:
+                if value not in hand.rows:
+                    room[number].append(hand)
+            for i in some:
+                alone = Hand(signature, {value: i})
+                offers, price = self._offers([i], 1), self._offers([i], alone.size)
+                best = min(room, key=lambda c: offers[c], default=None)
+                if best is None or offers[best] >= MADE_UP * alone.gaps + float(price.min()):
+                    self._enter(int(np.argmin(price)), alone)
+                    continue
+                self._join(self.classes[best], room[best].pop(), {value: i})
+                if not room[best]:
+                    del room[best]
 
     # moves
 
     def _leave(self, one: _Class, hand: Hand) -> None:
-        one.hands.remove(hand)
+        del one.hands[hand]
+        self._count(one, [*hand.rows.values()], -1)
+        self.size[one.number] -= hand.size
         if one.hands:
-            self._set(one, self._closure(one.hands, self.text[one.number]))
+            self._set(one, self._closure(one, self.text[one.number]))
         else:
             self._close(one)
 
     def _enter(self, number: int, hand: Hand) -> None:
         one = self.classes[number]
-        one.hands.append(hand)
-        self._set(one, self._with(self.text[number], [*hand.rows.values()]))
+        one.hands[hand] = None
+        self.size[number] += hand.size
+        self._took(one, [*hand.rows.values()])
+
+    def _join(self, one: _Class, hand: Hand, rows: dict[str, int]) -> None:
+        """People come into a hand of a class."""
+        before = hand.size
+        hand.joined(rows)
+        self.size[one.number] += hand.size - before
+        self._took(one, [*rows.values()])
+
+    def _took(self, one: _Class, rows: Sequence[int]) -> None:
+        self._count(one, rows)
+        self._set(one, self._with(self.text[one.number], rows))
 
     def _best(self, one: _Class, hand: Hand) -> tuple[float, int]:
         """The cheapest other class for a hand, and its price; infinite where there is no other."""
@@ -415,7 +464,7 @@ class Seating:
         for hand in list(one.hands):
             if self.size[one.number] - hand.size < self.people.k or not self._odd(one, hand):
                 continue
-            rest = self._closure([h for h in one.hands if h is not hand], self.text[one.number])
+            rest = self._without(one, hand)
             size, loss = self.size[one.number], self.loss[one.number]
             gain = size * loss - (size - hand.size) * self._lost(rest)
             price, best = self._best(one, hand)
@@ -425,13 +474,20 @@ class Seating:
                 moved += 1
         return moved
 
+    def _without(self, one: _Class, hand: Hand) -> np.ndarray:
+        """The finest tuple of a class without a hand."""
+        rows = [*hand.rows.values()]
+        self._count(one, rows, -1)
+        found = self._closure(one, self.text[one.number])
+        self._count(one, rows)
+        return found
+
     def _odd(self, one: _Class, hand: Hand) -> bool:
         """Whether a hand could lose less elsewhere, or the class without it."""
         if self._least(one, hand) < self.loss[one.number] - _EPS:
             return True
-        mine = self.people.code[[*hand.rows.values()]]
-        others = self.people.code[[i for h in one.hands if h is not hand for i in h.rows.values()]]
-        return bool((~(mine[:, None, :] == others[None, :, :]).any(axis=1)).any())
+        columns = zip(*(self.people.tuple[i] for i in hand.rows.values()), strict=True)  # none of a hand of nobody
+        return any(held[v] == of.count(v) for held, of in zip(one.held, columns, strict=False) for v in of)
 
     def _dissolve(self, one: _Class, *, forced: bool) -> int:
         """All hands of a class go to others where that loses less; how many went."""
@@ -457,7 +513,7 @@ class Seating:
             if self.loss[one.number] > _EPS and self.size[one.number] > self.people.k:
                 for hand in one.hands:
                     if hand.rows and self._least(one, hand) < self.loss[one.number] - _EPS:
-                        own = self._closure([hand], self.text[one.number])
+                        own = self._own(one, hand)
                         by_text[tuple(own.tolist())].append((one, hand))
         moved = 0
         for text, some in by_text.items():
@@ -509,8 +565,7 @@ class Seating:
         for one in self.classes.values():
             while self.size[one.number] < self.people.k:
                 least = min((h.signature for h in one.hands), key=lambda s: (len(s), s))
-                one.hands.append(Hand(least, {}))
-                self._set(one, self.text[one.number])
+                self._enter(one.number, Hand(least, {}))
 
     def drop_small(self) -> list[int]:
         """Take out what stays too small; its people."""
