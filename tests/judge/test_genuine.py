@@ -29,7 +29,8 @@ def test_every_release_verifies(kind: Any, count: int) -> None:
             came.append(kind.tried(seed, Path(folder)))
 
     drawn()
-    assert set(came) == {"refused", "verified"}
+    assert "verified" in came
+    assert set(came) <= {"refused", "verified"}  # 25 draws may hold none that is refused
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
