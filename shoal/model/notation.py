@@ -357,7 +357,8 @@ def meanings(
     if publish == "hierarchy" and hierarchy is not None:
         found = meanings_of_classes(shown, hierarchy)
     elif RECODINGS[publish].file:
-        found = RECODINGS[publish].load().meanings(shown, dates)
+        read = RECODINGS[publish].load().meanings
+        found = read(shown) if dates is None else read(shown, dates)
     else:
         found = {t: Members(named=frozenset([t])) for t in shown}
     known = {**found, star: Members(everything=True)}

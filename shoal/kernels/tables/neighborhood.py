@@ -23,6 +23,8 @@ from shoal.kernels.tables.near_groups import (
 )
 
 TINY = 1e-10  # of the sums compared
+DRAWS = 200  # of rows, until one loses anything
+NOTHING = 1e-12  # a loss that is none: sums of weights leave as much
 AT_ONCE = 12  # near groups looked for, one to all of which are taken apart with the first
 
 
@@ -338,25 +340,38 @@ def _put_back(near, work, taken, made):
             work.head[label] = x
 
 
+@njit(**LEAN_INNER)
+def _dear(slots, rows, work):
+    """Of three random rows the one that loses most; where these lose nothing, further ones until one loses anything.
+
+    A slot may cost something by itself, as a set of one value does: what a row loses is what its group costs above it.
+    """
+    random, best, most = work.random, 0, -np.inf
+    for y in range(DRAWS):
+        x = int(draw(random) * work.group.size)
+        lost = work.price[work.group[x]] - joined(slots, rows.leaf[x], rows.leaf[x], np.inf)
+        if lost > most:
+            best, most = x, lost
+        if y >= 2 and most > NOTHING:
+            break
+    return best, most
+
+
 @njit(**LEAN)
 def _improve(slots, rows, need, steps, work, big):
     """Neighborhoods of random groups taken apart and grouped anew, as ``improve`` says; their change of the loss.
 
     need int64  rows of the least group;  work ``SearchWorkspace``;  big ``Near`` with room for ``most`` rows
     """
-    n, most, random = work.group.size, big.group.size, work.random
+    most, random = big.group.size, work.random
     for _ in range(8):
         draw(random)
     _chained(slots, rows, work)
     gained = 0.0
     for _ in range(steps):
-        x0 = int(draw(random) * n)
-        for _ in range(2):  # of three rows the one that loses most
-            other = int(draw(random) * n)
-            if work.price[work.group[other]] > work.price[work.group[x0]]:
-                x0 = other
+        x0, lost = _dear(slots, rows, work)
         g0 = work.group[x0]
-        if work.size[g0] > most - need or work.price[g0] <= 0.0:
+        if work.size[g0] > most - need or lost <= NOTHING:
             continue
         found = _nearest(slots, rows, work, x0, most - need)
         if found == 0:
