@@ -263,6 +263,18 @@ def test_blocks_of_one_group_and_of_equal_groups():
     assert sorted(b.size for b in deal(rows, np.arange(12) // 3, 4, [1])) == [3, 3, 3, 3]
 
 
+def test_a_search_begins_where_something_is_lost():
+    """Ten rows of 2,010 lose anything, paired by chance; neighborhoods that begin anywhere hardly meet them."""
+    alone = np.arange(1000, 1100, 10)
+    task = Task(Histogram.from_rows(np.concatenate([np.repeat(np.arange(200), 10), np.arange(200, 210)])[:, None]),
+                Requirement(2), Recoding((Ranges.of(np.concatenate([np.arange(200.0), alone])),), "ncp"))  # fmt: skip
+    rows = Rows.of(task)
+    code = task.histogram.quasi[rows.cell, 0]
+    group = np.where(code < 200, code, 200 + (code - 200) % 5)  # five apart
+    found, _ = module.search(task, rows, np.unique(group, return_inverse=True)[1].reshape(-1), steps=150)
+    assert lost(task, rows.partition(found)) == pytest.approx(10 * 10 / 1090)
+
+
 def test_shares_that_five_rows_cannot_have_are_searched_in_groups_of_six():
     """Four values, a third of a group at most.  Grown to five rows, groups always fail, and rows are only exchanged.
 
