@@ -64,7 +64,7 @@ FOREIGN = {
     "t.csv": [
         (b"PAR1\x15\x04SECRET", "is a Parquet file, and is read as CSV by its name; end its name in .parquet"),
         (b"PK\x03\x04SECRET", "is an Excel file or a ZIP archive"),
-        (gzip.compress(b"a,b\n1,SECRET\n", mtime=0), "is packed with gzip, and is read as CSV by its name; end its name in"),
+        (gzip.compress(b"a,b\n1,SECRET\n", mtime=0), "is packed with gzip, and is read as CSV by its name; end its"),
         (bz2.compress(b"a,b\n1,SECRET\n"), "is packed with bzip2"),
         (b"<!DOCTYPE html>\n<p>SECRET</p>\n", "is a web page"),
     ],

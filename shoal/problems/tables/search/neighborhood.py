@@ -118,7 +118,7 @@ MOST = 120  # rows taken apart at once, or four groups of the least size
 WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = (50, 40_000)  # and at least, so many per row up to so many, of a small table whose rows are narrow
-LONG, LONGEST = 2, 200_000  # and of a larger one of narrow rows so many per row, up to so many
+LONG, LONGEST = 2, 200_000  # and of a larger one of narrow rows, without a lattice to start from, so many per row
 FEW_RULED = (10, 9_000)  # the same where further models are asked, whose questions take ten times as long
 NARROW = 8  # slots of a row up to which they are; a step takes time by them
 WARM = 5  # steps per row from which on a search of shares begins warm: it may become dearer by chance
@@ -148,7 +148,9 @@ def steps_of(task: Task) -> int:
     rows, name = task.histogram.rows, task.effort.name
     areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join looks for a connected set
     width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
-    each, most = FEW_RULED if task.requirement.rules else (FEW[0], min(max(FEW[1], LONG * rows), LONGEST))
+    each, most = FEW_RULED if task.requirement.rules else FEW
+    if not task.requirement.rules and task.recoding.hierarchies is None:
+        most = min(max(most, LONG * rows), LONGEST)
     few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(FEW_RULED[0] * rows, FEW_RULED[1]))
     few = few if name == "balanced" else 0
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
