@@ -349,7 +349,7 @@ def used_places(task, kinds, places, costs, found, partition):
 
 
 def sixty() -> Histogram:
-    random = np.random.default_rng(5)
+    random = np.random.default_rng(6)
     return Histogram.from_rows(random.integers(0, 4, (60, 3)), random.integers(0, 5, 60))
 
 
@@ -360,7 +360,7 @@ def test_sixty_rows_are_proved_at_the_default_effort():
     assert "linear program" not in found.certificate.details["bounds"]  # it would prove less, in more time
     with mock.patch.object(small, "CELLS", 0):
         before = tables.group(sixty(), [KAnonymity(5), DistinctLDiversity(3)], seed=0).certificate
-    assert before.ratio > 1.03
+    assert before.ratio > 1.05
 
 
 def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():

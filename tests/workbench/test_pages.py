@@ -494,6 +494,9 @@ def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
         field(user, "Layer of the map, if it has several").set_value("counties")
         button(user, "Merge the areas").click()
         await see(user, "4 areas become 2 regions")
+        told = " ".join(user.notify.messages)
+        assert "districts" in told
+        assert "counties" in told
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
