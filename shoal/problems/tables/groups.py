@@ -6,6 +6,7 @@ row, cuts groups small, and places rows that have no group yet.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -141,6 +142,8 @@ AREA_SLOTS = ("areas", "further areas")
 SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 PLACING = 0.5  # share of an effort in seconds until which every group is, since the task began
+NEXT = 0.9  # of a number of pieces that are not eligible, how many are tried next where further models are asked
+MANY = 2  # times as many pieces could be there as lying near each other gives: rows are dealt in turn as well
 TURN, TURNS = 256, 32  # rows at least that are placed between two looks at the clock, and such turns at most
 
 
@@ -296,36 +299,68 @@ class Rows:
         order = np.argsort(key, kind="stable")  # equals by their cells, which rise
         inside, label, cell = inside[order], label[order], cell[order]
         rows = np.bincount(label)
-        start = np.cumsum(rows) - rows
-        rank = np.arange(label.size) - start[label]
-        pieces = rows // self.k
-        if self.frequency.size == 1:
+        pieces = np.maximum(rows // self.k, 1)
+        if self.need.rules:
+            piece, pieces = self._eligible_pieces(label, cell, pieces, self._along, NEXT)
+            many = rows // self.k
+            again = np.flatnonzero(MANY * pieces < many)
+            if again.size:
+                here = np.isin(label, again)
+                other = np.searchsorted(again, label[here])
+                turns, turned = self._eligible_pieces(other, cell[here], many[again], self._in_turn, NEXT)
+                more = turned > pieces[again]
+                piece[np.flatnonzero(here)[more[other]]] = turns[more[other]]
+                pieces[again] = np.maximum(pieces[again], turned)
+        elif self.frequency.size > 1:
+            piece, pieces = self._eligible_pieces(label, cell, pieces, self._in_turn, 1 / 2)
+        elif self.frequency.size == 1:
             ones = np.ones(label.size, np.int64)
             pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
-        pieces = np.maximum(pieces, 1)
-        places = pieces
-        if self.frequency.size == 1 and self.distinct[0] <= self.frequency[0] and not self.need.rules:
-            whole = rows // self.frequency[0]
-            unions = whole // -(-self.k // self.frequency[0])
-            places, pieces = np.where(unions > pieces, whole, places), np.maximum(unions, pieces)
-        while True:
+            places = pieces
+            if self.distinct[0] <= self.frequency[0]:
+                unions = rows // self.frequency[0] // -(-self.k // self.frequency[0])
+                places = np.where(unions > pieces, rows // self.frequency[0], places)
+                pieces = np.maximum(unions, pieces)
+            piece = self._in_turn(label, cell, places) * pieces[label] // places[label]
+        else:
+            rank = np.arange(label.size) - (np.cumsum(rows) - rows)[label]
+            piece = rank * pieces[label] // rows[label]
+        out[inside] = (np.cumsum(pieces) - pieces)[label] + piece
+        return out
+
+    def _eligible_pieces(
+        self,
+        label: np.ndarray,
+        cell: np.ndarray,
+        most: np.ndarray,
+        deal: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+        following: float,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(piece of each row in its group, pieces of each group): ``most``, or fewer until all of a group are eligible.
+
+        deal  gives the piece of each row, (label, cell, pieces), label rising from 0;  following  of a number of
+              pieces that were not, which share is tried next.  A group that is eligible is one piece at the latest.
+        """
+        piece, made = np.zeros(label.size, np.int64), most.copy()
+        here, waiting, pieces = np.arange(label.size), np.arange(most.size), most
+        while waiting.size:
+            dealt = deal(label, cell, pieces)
             first = np.cumsum(pieces) - pieces
-            if self.need.rules:
-                out[inside] = first[label] + self._along(label, cell, pieces)
-            elif self.frequency.size == 1:
-                out[inside] = first[label] + rank % places[label] * pieces[label] // places[label]
-            elif self.frequency.size:
-                out[inside] = first[label] + rank % pieces[label]
-            else:
-                out[inside] = first[label] + rank * pieces[label] // rows[label]
-            if self.frequency.size < 2 and not self.need.rules:
-                return out
-            good = np.logical_and.reduceat(self.eligible(out, int(pieces.sum())), first)
-            bad = ~good & (pieces > 1)
-            if not bad.any():
-                return out
-            fewer = np.minimum(pieces - 1, pieces * 4 // 5) if self.need.rules else pieces // 2
-            pieces = np.where(bad, fewer, pieces)
+            number = first[label] + dealt
+            ones = np.ones(label.size, np.int64)
+            good = good_groups(self.histogram, self.need, cell, number, ones, int(pieces.sum()))
+            done = np.logical_and.reduceat(good, first) | (pieces == 1)
+            made[waiting[done]] = pieces[done]
+            ready = done[label]
+            piece[here[ready]] = dealt[ready]
+            label, cell, here = (np.cumsum(~done) - 1)[label[~ready]], cell[~ready], here[~ready]
+            waiting, pieces = waiting[~done], np.maximum((following * pieces[~done]).astype(np.int64), 1)
+        return piece, made
+
+    def _in_turn(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+        """The piece of each row where the rows of each group are dealt to its pieces in turn, sorted by values."""
+        rows = np.bincount(label)
+        return np.asarray((np.arange(label.size) - (np.cumsum(rows) - rows)[label]) % pieces[label])
 
     def _along(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
         """The piece of each row where the rows of each value are spread evenly over the pieces in their order.
