@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
-from shoal.attacks.reading import Figure, People, Reading, read
+from shoal.attacks.reading import Figure, People, Reading, numbered, read
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
@@ -19,7 +19,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
-from shoal.paths import certificate_path
+from shoal.paths import PAGE, certificate_path, internal_path
 from shoal.watching import watched
 
 ERRORS = (0.0, 0.05, 0.15)
@@ -95,7 +95,6 @@ class Attack:
         state this, and only the owner can read new files. Returns the path of the page.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.paths import PAGE, internal_path
         from shoal.report.exploring import attack_page
         from shoal.report.parts import as_json
 
@@ -237,8 +236,6 @@ def _found(reading: Reading, original: People | None, register: People | None, s
 def without(register: People, original: People) -> People:
     """The people of a register who are not in the original: of equal tuples as many are left as the original lacks."""
     import numpy as np
-
-    from shoal.attacks.reading import numbered
 
     shared = [n for n in register.sensitive if n in original.sensitive]
     whole = [np.column_stack([t.codes, *(t.sensitive[n] for n in shared)]) for t in (register, original)]

@@ -21,7 +21,7 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
-from shoal.paths import certified_name, is_json, is_page, release_name
+from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, release_name
 
 if TYPE_CHECKING:
     from shoal.engines.atomic import Wanted
@@ -107,7 +107,6 @@ def anonymize(
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server
-    from shoal.paths import PAGE
     from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.documents import Documents
 
@@ -153,7 +152,6 @@ def _unless_unchanged(
 ) -> bool:  # fmt: skip
     """Whether outputs may be overwritten; ends the command where ``--if-changed`` finds that nothing changed."""
     from shoal.cli.unchanged import repeated
-    from shoal.paths import PAGE, TABLE
 
     alone = [] if place.folder or place.lake else [(place.path, TABLE)]
     return repeated(
@@ -201,8 +199,6 @@ class Destination(NamedTuple):
 
     def wanted(self) -> list[Wanted]:
         """The table among the files that are checked before any work."""
-        from shoal.paths import TABLE
-
         return [] if self.server or self.lake or self.folder else [(self.path, TABLE)]
 
     def refuse_taken(self, force: bool) -> None:
@@ -415,7 +411,6 @@ def demo(
 
     from shoal.engines.atomic import check_outputs
     from shoal.engines.store import fair_survey, write_table
-    from shoal.paths import JSON, PAGE, TABLE
     from shoal.pipeline import prepare
 
     people = fair_survey()

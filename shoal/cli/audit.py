@@ -15,10 +15,10 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
 from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, asks, flag, with_options
-from shoal.errors import PolicyError, is_number
+from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import several
 from shoal.model.settings import Measured as Judged
-from shoal.paths import is_arx
+from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
 
 
 class AuditOptions(NamedTuple):
@@ -235,7 +235,6 @@ def attack(
     from shoal.attacks.attack import attack as attacked
     from shoal.attacks.attack import line_of
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import PAGE, internal_path
 
     read = [p for p in (release, known.original, known.register, *known.earlier, columns.certificate) if p is not None]
     if fail_above is not None and not 0 <= fail_above <= 1:
@@ -277,7 +276,6 @@ def init(
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.propose import foremost, looked_at, publishing, words, write_policy
-    from shoal.paths import POLICY, named_after
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
@@ -330,9 +328,7 @@ def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as
 
     from shoal.engines.arx import hierarchy_files, policy_text, read_project
     from shoal.engines.atomic import check_outputs, publish_text
-    from shoal.errors import ShoalError
     from shoal.model.hierarchy import Hierarchy, decoded
-    from shoal.paths import POLICY, TABLE
 
     found = read_project(project)
     if k is not None and found.k:

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import Mention, Sentence, ShoalError
+from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
 from shoal.model.settings import entry_of
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
@@ -83,7 +83,6 @@ def _option(named: Mention) -> str:
 def present(*paths: Path, folders: bool = False) -> None:
     """InputError unless these are files (or folders), with the nearest name in the folder."""
     from shoal.engines.source import plain
-    from shoal.errors import InputError
 
     for path in paths:
         if path.is_file():
@@ -329,8 +328,6 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
 
 def exploration(path: Path | None, report: Path | None) -> Any:
     """What explore found before, for a report; None where none is named."""
-    from shoal.errors import PolicyError
-
     if path is None:
         return None
     if report is None:
@@ -357,8 +354,6 @@ def listed(text: str | None) -> list[str] | None:
 
 def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str) -> dict[str, Any]:
     """column=value options as a mapping."""
-    from shoal.errors import PolicyError
-
     out: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.rpartition("=")
@@ -408,7 +403,6 @@ def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
     from shoal.engines.lakes import is_target
     from shoal.engines.source import is_remote
-    from shoal.errors import InputError
 
     elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
     present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)

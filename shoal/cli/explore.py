@@ -15,7 +15,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
 from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
 from shoal.model.settings import RECODINGS, SETTINGS
-from shoal.paths import is_picture
+from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
 POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
 
@@ -60,7 +60,6 @@ def explore(
     """Try a grid of k, l, and ways to publish. Prints loss, groups, and risk of each, and the best points."""
     from shoal.engines.atomic import check_outputs
     from shoal.model.policy import Policy
-    from shoal.paths import PAGE
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy, said.get("population")], overwrite=force)
@@ -164,7 +163,6 @@ def compare(
 ) -> None:
     """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import PAGE
     from shoal.utility.compare import compare as held
 
     beside = [p for p in (tried.held_out, tried.population) if p]
@@ -219,7 +217,6 @@ def reproduce(
 
     from shoal.engines.atomic import Piece, check_outputs, publish_together
     from shoal.errors import InputError, PolicyError
-    from shoal.paths import PICTURE, TABLE
 
     if name is None:
         raise PolicyError(f"no experiment is named; there is {' and '.join(EXPERIMENTS)}: shoal reproduce names")

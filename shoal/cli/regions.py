@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import listed
+from shoal.cli.common import answer, certificate_place, listed, papers, put, reported, seconds, working
 from shoal.cli.options import (
     EFFORT,
     FORCE,
@@ -144,7 +144,6 @@ class RegionFiles(NamedTuple):
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
         from shoal.engines.vector import check_outlines
@@ -173,8 +172,6 @@ class RegionFiles(NamedTuple):
         self, made: Crosswalk, by_level: list[Crosswalk], curve: Callable[[], Drawing], kept: OutputFiles
     ) -> dict[str, Any]:
         """Write what was asked for; where the crosswalk and its certificate went."""
-        from shoal.cli.common import put
-
         also = {} if self.hierarchy is None else {"hierarchy": self.hierarchy}
         also |= {f"outlines{i + 1 if i else ''}": p for i, p in self.of_levels(len(by_level), self.dissolved)}
         maps = self.of_levels(len(by_level), self.map_to, self.png)
@@ -357,7 +354,6 @@ def regions(
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     import numpy as np
 
-    from shoal.cli.common import answer, reported, seconds, working
     from shoal.problems.regions import nested
     from shoal.publishing.crosswalks.answers import release
     from shoal.publishing.crosswalks.areas import levels_drawn

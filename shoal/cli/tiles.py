@@ -24,7 +24,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.model.conditions import TILE_CONDITIONS
-from shoal.paths import GEOJSON, ending
+from shoal.paths import GEOJSON, JSON, MAP, PAGE, TABLE, TILES, ending, is_map
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,6 @@ class TileFiles(NamedTuple):
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
-        from shoal.paths import JSON, MAP, PAGE, TABLE, TILES
 
         proof = certificate_place(
             next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
@@ -178,7 +177,6 @@ def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, 
     """The points, the columns of their coordinates, and what these are."""
     from shoal.engines.store import read_table
     from shoal.errors import PolicyError
-    from shoal.paths import is_map
     from shoal.problems.tiles import kind_of
 
     if not is_map(points) and (where.x is None or where.y is None):

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines import frames
-from shoal.engines.csv import examine, read_csv, sniff
+from shoal.engines.csv import examine, one_character, other_separator, read_csv, sniff
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
 from shoal.engines.source import (
@@ -33,6 +33,7 @@ from shoal.engines.source import (
     is_remote,
     is_server,
     is_several,
+    locate,
     parts_of,
     parts_of_one,
     without_secrets,
@@ -40,7 +41,7 @@ from shoal.engines.source import (
 from shoal.engines.table import Counted, Home, Origin, Placed, Replacement, Table, look, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
-from shoal.paths import is_map
+from shoal.paths import is_map, kind_of
 
 
 class Engine(NamedTuple):
@@ -191,9 +192,7 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
-    from shoal.engines.source import locate
-    from shoal.engines.store import one_character, read_table
-    from shoal.paths import kind_of
+    from shoal.engines.store import read_table
 
     if is_remote(path):
         from shoal.engines import spark
@@ -218,8 +217,6 @@ def _opened(
 
 def _require(table: Table, path: Any, separator: str | None, needed: Sequence[str]) -> None:
     """PolicyError for the first column that is not there; it names the separator that would give it."""
-    from shoal.engines.csv import one_character, other_separator
-    from shoal.engines.source import locate
     from shoal.engines.store import separator_of
 
     absent = [name for name in needed if name not in table.columns]

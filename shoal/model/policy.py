@@ -476,8 +476,6 @@ def choices() -> dict[str, Any]:
         >>> choices()["settings"]["missing"]["words"]
         ['category', 'apart', 'filled']
     """
-    from shoal.model.privacy import MODELS
-
     models = {
         name: {
             "name": MODELS[short.model].name,

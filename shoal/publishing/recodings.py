@@ -24,7 +24,7 @@ from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.covering import reader
 from shoal.model.certificate import tight
-from shoal.model.hierarchy import GENERATED, REGIONS
+from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition, narrowest
 from shoal.model.notation import day_of, in_notation
 from shoal.model.policy import Policy
@@ -189,8 +189,6 @@ def recodings(
         weight = float(asked.weights.get(column.name, 1.0))
         ceiling = asked.max_level.get(column.name)
         if asked.publish == "hierarchy" and column.name in asked.hierarchies:
-            from shoal.model.hierarchy import Hierarchy
-
             source = asked.hierarchies[column.name]
             given = not (isinstance(source, str) and source in GENERATED)  # how high others grow follows from the table
             if not given:

@@ -26,8 +26,8 @@ from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
 from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
-from shoal.paths import certificate_of, record_path
-from shoal.pipeline import prepare
+from shoal.paths import PAGE, certificate_of, record_path
+from shoal.pipeline import anonymize, prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
 from shoal.publishing.opening import sources_of
 from shoal.publishing.verifying.recheck import read_record
@@ -157,7 +157,6 @@ class Exploration:
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.paths import PAGE
         from shoal.report.exploring import page
         from shoal.report.parts import as_json
 
@@ -284,8 +283,6 @@ def _looked_at(table: Table, asked: Policy) -> Any:
 
 def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[GridPoint, int]:
     """The point of one request, and the rows of the table, as far as known; asked: k and l."""
-    from shoal.pipeline import anonymize
-
     clock = time.perf_counter()
     try:
         release = anonymize(frame, request)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -303,8 +303,6 @@ def _centers(
         return Finding("centers", False, "a center is no record of the original")
     if any(name not in hierarchies for name in said.policy.hierarchies):
         return Finding("centers", True, "every center is a record of the original; radius not checked", CONSISTENT)
-    from dataclasses import replace
-
     anything = [replace(c, low=np.zeros_like(c.low), high=np.full_like(c.high, c.values - 1)) for c in columns]
     if said.cost is None:
         text = "every center is a record of the original; how far rows are from theirs is in the record"

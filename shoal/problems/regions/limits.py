@@ -477,8 +477,6 @@ def join_light(
     """
     from scipy.spatial import cKDTree
 
-    from shoal.problems.regions.task import eligible_rows
-
     where = _on_the_globe(places) if geographic else places
     zone = np.zeros(g.n, np.int64) if boundaries is None else boundaries
     added: list[tuple[int, int]] = []

@@ -22,8 +22,8 @@ from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import column, idle
 from shoal.problems.tables.exact.pattern_cuts import KNOWN
 from shoal.problems.tables.groups import Rows
-from shoal.problems.tables.losses import WIDEST, Lattice
-from shoal.problems.tables.methods.pattern_cover import pattern_cover
+from shoal.problems.tables.losses import WIDEST, Costs, Lattice
+from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cost
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
 from shoal.problems.tables.search.close_classes import anneal_and_search, close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
@@ -65,8 +65,6 @@ def decide_small(task: Task, start: Partition) -> Proof:
     from shoal.problems.tables.exact.pattern_model import row_classes_of
     from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
     from shoal.problems.tables.exact.two_anonymity import seconds_left
-    from shoal.problems.tables.losses import Costs
-    from shoal.problems.tables.methods.pattern_cover import whole_cost
 
     try:
         costs = Costs.of(task.histogram, task.recoding)

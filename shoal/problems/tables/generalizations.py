@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_array, csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from shoal.model.histogram import Histogram, Partition, merged, mixed_radix
@@ -178,8 +178,6 @@ def least_forms(
     held = _program(forms, histogram, k)
     if held is None:
         return None
-    from scipy.sparse import coo_array
-
     from shoal.problems.programs import LinearConstraints, solve  # takes as long to import as many a table takes
 
     codes, count, f = histogram.quasi.astype(np.int64), histogram.count, len(held.levels)

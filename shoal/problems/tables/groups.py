@@ -14,6 +14,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
+from shoal.kernels.tables.eligible import good as rules_hold
 from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
@@ -31,8 +32,6 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
 
     sizes  number of codes of every sensitive column of the table
     """
-    from shoal.kernels.tables.eligible import Rules
-
     if not need.rules:
         return None
     asked = list(need.sensitive_columns)
@@ -81,8 +80,6 @@ def good_groups(
             different = np.bincount(owner, minlength=groups)
         good &= (need.frequency[j] * top <= rows) & (different >= need.distinct[j])
     if need.rules and good.any():
-        from shoal.kernels.tables.eligible import good as rules_hold
-
         kept = np.flatnonzero(good[group])
         order = kept[np.argsort(group[kept], kind="stable")]
         start = np.searchsorted(group[order], np.arange(groups + 1))

@@ -23,7 +23,7 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.large import hash_of
-from shoal.judge.tables.privacy import wildcards
+from shoal.judge.tables.privacy import judge, wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition
 from shoal.model.certificate import read_json
@@ -252,8 +252,6 @@ def audit_table(
     outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
 ) -> Audit:
     """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
-    from shoal.judge.tables.privacy import judge
-
     trees = trees_of(policy)
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]

@@ -12,8 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import polars as pl
 
-from shoal.engines.atomic import SHARED
-from shoal.engines.source import FilesOfTable
+from shoal.engines.atomic import SHARED, check_outputs, publish_page
+from shoal.engines.source import FilesOfTable, is_server
 from shoal.engines.table import Expected, Stored, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
@@ -22,7 +22,7 @@ from shoal.judge.originals.population import Census, Covered, add_population, ou
 from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, largest_share
-from shoal.model.cards import in_one_line
+from shoal.model.cards import card, in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.notation import Members
@@ -388,7 +388,6 @@ class Release(Generic[Frame]):
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
         from shoal.engines import lakes
-        from shoal.engines.source import is_server
         from shoal.publishing.documents import Documents
         from shoal.publishing.tables.writing import write_lake, write_release, write_server
 
@@ -440,7 +439,6 @@ class Release(Generic[Frame]):
         After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
         file of the same name that ends in .json. Returns the path of the page.
         """
-        from shoal.engines.atomic import check_outputs, publish_page
         from shoal.paths import PAGE, internal_path
         from shoal.report.page import page
         from shoal.report.parts import as_json
@@ -502,8 +500,6 @@ class Release(Generic[Frame]):
         return "\n".join(statement.summary(self))
 
     def _repr_html_(self) -> str:
-        from shoal.model.cards import card
-
         return card("Release", statement.summary(self)[1:])
 
     def privacy(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.certify import certified
-from shoal.problems.tables.groups import joining, rules_of
+from shoal.problems.tables.groups import encode, joining, rules_of
 from shoal.problems.tables.three_phase import in_stars, plain_stars, residue, split
 
 MOST_STEPS = 4_000_000_000
@@ -215,7 +215,6 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
 def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
     """The cheapest groups of k to 2k - 1 rows that lie one after the other in an order of the cells, int[m]."""
     from shoal.kernels.tables.hilbert import least_cuts
-    from shoal.problems.tables.groups import encode
 
     slots, leaf = encode(recoding, histogram)
     rows = np.repeat(order, histogram.count[order])
