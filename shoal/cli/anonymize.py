@@ -69,7 +69,7 @@ class After(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.anonymize`` takes it."""
+        """These options as keywords of ``shoal.anonymize``."""
         given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
@@ -177,7 +177,7 @@ class Destination(NamedTuple):
 
     @classmethod
     def of(cls, files: ReleaseFiles, data: Any, glob: bool, in_memory: bool) -> Destination:
-        """As the options say; PolicyError for options that belong to another destination."""
+        """The destination that the options name; PolicyError for options that belong to another one."""
         from shoal.engines import lakes
         from shoal.publishing.tables.writing import is_folder
 

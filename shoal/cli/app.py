@@ -79,7 +79,7 @@ class Command(TyperCommand):
             self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As the parser has it; an option given twice is refused, for the last alone would count, without a word."""
+        """The parser's own method, which also refuses an option given twice: only the last would count."""
         if not ctx.resilient_parsing:
             order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
             for option in dict.fromkeys(order):

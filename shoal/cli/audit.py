@@ -39,7 +39,7 @@ class Earlier(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.audit`` takes it."""
+        """These options as keywords of ``shoal.audit``."""
         given = {"earlier": self.earlier, "original": self.original, "earlier_originals": self.with_original}
         return {name: value for name, value in given.items() if value}
 

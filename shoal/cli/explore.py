@@ -1,6 +1,7 @@
 """Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` holds releases of a
 table side by side, ``shoal reproduce`` computes a figure or table of a paper again, ``shoal workbench`` opens the
-browser."""
+browser.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class RequestGrid(NamedTuple):
     range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
 
     def asked(self) -> dict[str, Any]:
-        """The same as ``shoal.explore`` takes it."""
+        """These options as keywords of ``shoal.explore``."""
         return {
             "k": _numbers(self.k, "--k"), "l": _numbers(self.l, "--l"), "publish": listed(self.publish),
             "method": listed(self.method), "range_step": value_of(SETTINGS["range_step"], self.range_step),
@@ -134,7 +135,7 @@ class ColumnsOfTable(NamedTuple):
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
 
     def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.compare`` takes it."""
+        """These options as keywords of ``shoal.compare``."""
         trees = pairs(self.hierarchy, "--hierarchy") or None
         names = {"quasi_identifiers": self.quasi, "sensitive": self.sensitive}
         return {**{name: listed(given) or [] for name, given in names.items()}, "hierarchies": trees}

@@ -102,7 +102,7 @@ class Distance(NamedTuple):
     )
 
     def read(self) -> FeatureColumns:
-        """The same as values."""
+        """The columns that these options name, with how values are read and compared."""
         from shoal.cli.common import listed, pairs
         from shoal.engines.features import FeatureColumns
         from shoal.errors import PolicyError

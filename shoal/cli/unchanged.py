@@ -1,7 +1,8 @@
 """``--if-changed``: a run that finds its outputs made of the same inputs by the same request ends at once.
 
 What an earlier run asked, read and wrote stands in its private record, as digests with a salt of the record's own: the
-certificate, which is public, has none of it.  An output is an earlier run's only where that record says so."""
+certificate, which is public, has none of it.  An output is an earlier run's only where that record says so.
+"""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def _put_back(target: Path, old: Path | None, new: int) -> None:
 
 
 def _copy_kept(target: Path, made: list[Path]) -> Path | None:
-    """Another name for the file that is about to be replaced; a copy where the file system knows no links."""
+    """The file that is about to be replaced under a second name: a link, or a copy if the file system has no links."""
     if not target.exists() or target.is_dir():
         return None
     kept = _temporary(target)

@@ -131,7 +131,7 @@ class _Relation(LazyTable):
     """A relation; see ``Table``."""
 
     def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]]:
-        """As many at a time as fit beside DuckDB: the table is read anew for each lot."""
+        """Hashes of rows in lots: as many at a time as fit beside DuckDB, which reads the table once for each lot."""
         rows = self.rows if self.origin.records is None else self.origin.records
         lots = -(-8 * _HASHES * rows // _limit(self.native)) or 1
 

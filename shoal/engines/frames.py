@@ -142,7 +142,7 @@ class FrameTable:
         return frame.lazy() if self.lazy else frame
 
     def alike(self, frame: pl.DataFrame) -> Any:
-        """As ``bring``, with the index of a pandas frame: row i of both is the same row."""
+        """``bring`` a frame whose row i is row i of this table: a pandas frame gets this table's index."""
         found = self.bring(frame)
         return found.set_axis(self.frame.to_native().index) if self.frame.implementation.is_pandas() else found
 
@@ -259,7 +259,7 @@ class FrameTable:
         names: list[str],
         shuffle_key: ShuffleKey,
     ) -> Placed:
-        """The same where nothing is carried along: rows of a cell are then alike, and none has to be looked at.
+        """``place`` without columns that are published unchanged: rows of a cell are alike, so none is looked at.
 
         The order is one of published tuples alone, so it tells nothing of who is behind them.
         """

@@ -91,7 +91,7 @@ def _left(text: Any, digits: int) -> Any:
 
 
 def _first(text: Any, digits: int) -> Any:
-    """The same elsewhere."""
+    """The first digits of a text, in other databases."""
     return _function("substr", "string", "string", "int32", "int32")(text, 1, digits)
 
 

@@ -239,7 +239,7 @@ class LazyTable:
         return self.dialect.number(first, {name: self.kinds.get(name, nw.String()) for name in names})
 
     def _number_of_cells(self, names: Sequence[str], first: int) -> Any:
-        """The same number of rows of ``_compared``."""
+        """``_number`` of the rows of ``_compared``."""
         return self._number(names, first)
 
     def without(self, names: Sequence[str]) -> Any:
@@ -341,7 +341,7 @@ class LazyTable:
         return nw.concat([found, split.select(*kept)])
 
     def _once(self, counted: Counted, plan: _Plan, left: Sequence[str], shown: Sequence[str]) -> Any:
-        """The same rows, each read once: those of split cells have no group yet, but all that ``Late`` asks of them."""
+        """The rows of ``_grouped``, each read once: rows of split cells have no group yet, but what ``Late`` needs."""
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         whole, cells = (nw.from_native(held) for held in (plan.whole, plan.cells))
         cells = cells.with_columns(
@@ -449,7 +449,7 @@ class LazyTable:
         return self.dialect.bring(self.native, frame)
 
     def alike(self, frame: pl.DataFrame) -> Any:
-        """The same: rows of an engine have no names."""
+        """``bring``: the rows of an engine have no index."""
         return self.bring(frame)
 
     def singled(self, columns: Sequence[str]) -> Singled:

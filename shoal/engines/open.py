@@ -297,7 +297,7 @@ def _counted(source: Source, separator: str, head: bytes) -> tuple[pl.DataFrame,
 
 
 class RepeatedTable(FrameTable):
-    """Such a file as a table; whoever asks for its rows by themselves makes it read them."""
+    """A CSV held as its different rows with their counts; it is read again if its rows are asked for one by one."""
 
     def __init__(self, tuples: pl.DataFrame, rows: np.ndarray, whole: Callable[[], pl.DataFrame]) -> None:
         self.lazy = False

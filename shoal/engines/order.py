@@ -70,7 +70,7 @@ class ShuffleKey:
 
     @classmethod
     def given(cls, secret: bytes | str | Path | None) -> ShuffleKey:
-        """The same from a secret or the path of a file that holds it."""
+        """The key of a secret, or of the file at a path that holds one."""
         return cls.of(read_secret(secret) if isinstance(secret, (str, Path)) else secret)
 
     @property
@@ -189,7 +189,7 @@ class Late:
         return 8 * rows * (8 + columns)
 
     def through(self, frames: Iterator[pl.DataFrame], folder: Path) -> Iterator[pl.DataFrame]:
-        """The same rows, at least one frame; those to be placed last, from a file in a folder."""
+        """Rows that all have a group, in at least one frame; those that had none come last, from a file in a folder."""
         import pyarrow as pa
         import pyarrow.ipc
 
@@ -346,7 +346,7 @@ def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
 
 
 def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
-    """The same rows in frames of about ``most`` bytes."""
+    """Rows of many small frames in frames of about ``most`` bytes."""
     some: list[pl.DataFrame] = []
     size = 0
     for frame in frames:
@@ -360,7 +360,7 @@ def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFram
 
 
 def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
+    """Frames read ahead: a thread reads the next one while one is written, so two are in memory at a time."""
     with ThreadPoolExecutor(1) as thread:
         try:
             coming = thread.submit(next, frames, None)
@@ -431,7 +431,7 @@ def compared_sql(first: int | str, columns: Mapping[str, Any], sql: Sql) -> list
 
 
 def payload_sql(columns: Mapping[str, Any], sql: Sql) -> str:
-    """The same payload as an expression of an engine over columns of the given narwhals types."""
+    """The payload of ``row_hashes`` as an engine's expression over columns of the given narwhals types."""
     fields = []
     for name, kind in columns.items():
         shown = _text_sql(sql.name(name), kind, sql)

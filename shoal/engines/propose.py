@@ -282,7 +282,7 @@ def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded
 
 
 def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], rows: int) -> list[Proposal]:
-    """The same; columns that would be carried along leave where together they single out more than 5 % of the rows.
+    """Proposals in which the columns published unchanged do not single out more than 5 % of the rows together.
 
     Those of the fewest values stay: each is taken while it does not single out more beside the ones taken before.
     O(n log n) per column.

@@ -18,7 +18,8 @@ areas meet gives no such stretch; a river wider than the tolerance is never cros
 
 Areas without a neighbor, and islands: sets of several areas apart from the largest.
 
-Outlines of regions measured and put together where borders do not meet exactly; needs the extra ``geo``."""
+Outlines of regions measured and put together where borders do not meet exactly; needs the extra ``geo``.
+"""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ class Scope(NamedTuple):
 
     @classmethod
     def among(cls, settings: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
-        """Those among other settings, and the others."""
+        """The scope that some settings state, and the other settings."""
         own = {name: value for name, value in settings.items() if name in cls._fields}
         return cls(**own), {name: value for name, value in settings.items() if name not in own}
 
@@ -486,7 +486,7 @@ class Searched(NamedTuple):
         return self.cells * HELD + largest * (CELL - HELD)
 
     def words(self) -> str:
-        """The same in a clause."""
+        """The memory that it takes, as a clause of a sentence."""
         at_once = f"({CELL // 1000} KB a cell)"
         if self.shards:
             rest = "the workers search them" if self.away else f"{CELL / 1000:.0f} KB a cell of the shard searched"

@@ -437,7 +437,7 @@ def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Ite
 
 
 def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-    """The same in the frames that DuckDB hands out; at least one."""
+    """Rows of a DuckDB relation in the frames that DuckDB hands out; at least one."""
     total = 0
     try:
         reader = native.to_arrow_reader(BATCH)

@@ -213,7 +213,7 @@ def singled_elsewhere(
     few: Callable[[int], Any] | None = None,
     hashed: Callable[[Sequence[str]], Iterable[np.ndarray]] | None = None,
 ) -> Singled:
-    """The same counted inside an engine, in one query: only numbers and a sample of values come back.
+    """How columns single rows out, counted inside an engine: only numbers and a sample of values come back.
 
     few     gives so many rows as values, where the frame has them in another form
     hashed  gives 64-bit hashes of some columns in lots, all that are alike in one: where most values differ they are
@@ -303,7 +303,7 @@ def notes(counted: Counted) -> tuple[str, ...]:
 
 
 def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """The same of the sensitive columns of a frame."""
+    """Notes on the sensitive columns of a frame: values that look alike, and missing ones."""
     found: list[str] = []
     for column in (frame[name] for name in names):
         if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):

@@ -125,7 +125,7 @@ class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     """
 
     def _load_index(self) -> dict[Any, str]:
-        """As numba has it; an index that names types which have moved since, in modules of other sources, is none."""
+        """Numba's index of compiled code; empty if it names types that other modules define since it was written."""
         try:
             return super()._load_index()  # type: ignore[no-any-return]
         except (ImportError, AttributeError):

@@ -1,4 +1,4 @@
-"""How sets and ranges of values are written, and read back exactly, whatever the values hold.
+"""How sets and ranges of values are written and read back exactly, and which values a published cell may hide.
 
 ::
 
@@ -12,9 +12,9 @@ it is empty, is the word ``missing``, has a blank at either end, or holds one of
 character.  In a column of sets or ranges a single value is published bare, but quoted where it begins like a quoted
 text, or begins and ends like a set or a range (``[70-80)`` does not).
 
-What a published cell stands for: the values it may hide, read from its text and the way it was recoded.
-
-Texts that are bands of numbers, such as ``[70-80)``, ``65-69`` or ``85+``, and the order in which they lie."""
+``Members`` are the values that a published cell may hide, read from its text and the way it was recoded.  Texts can
+also be bands of numbers, such as ``[70-80)``, ``65-69``, or ``85+``; ``in_order`` gives the order in which they lie.
+"""
 
 from __future__ import annotations
 

@@ -421,9 +421,9 @@ class Policy:
             raise
 
     def seeded(self, seed: int) -> Policy:
-        """The same with that seed, where none was given, so that it goes on record and can be asked for again.
+        """This policy, with a seed if it has none, so that the seed goes on record and can be asked for again.
 
-        A seed decides which cells share a group and nothing about rows: these are placed and ordered by the lot alone.
+        A seed decides which cells share a group and nothing about rows: the shuffle key alone places and orders these.
         """
         return self if self.seed is not None else replace(self, seed=seed)
 

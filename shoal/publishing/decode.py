@@ -101,7 +101,7 @@ class Decoded:
 
     @classmethod
     def of(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
-        """From a published table and what was asked; ``stars`` per column tells a starred number from a missing one."""
+        """A published table, decoded by its policy; ``stars`` of a column tells a starred number from a missing one."""
         if policy.publish == "centers":
             raise PolicyError(
                 "a release of centers shows one record for each cluster and does not state what a cell can be; "
@@ -111,7 +111,7 @@ class Decoded:
 
     @classmethod
     def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
-        """The same for every release; a center stands for itself."""
+        """A release of any kind, decoded; a center stands for itself."""
         opened = open_table(data, separator=separator)
         frame = opened.polars(opened.columns)
         found = {}

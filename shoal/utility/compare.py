@@ -353,7 +353,7 @@ def _original(
 
 
 def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that can be read; one that a table generates is generated from its own values."""
+    """The hierarchies that can be read; a generated one is left out, because each table generates its own."""
     return {n: h for n, h in given.items() if not isinstance(h, str) or h not in GENERATED}
 
 

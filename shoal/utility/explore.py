@@ -332,7 +332,7 @@ def _least(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
 
 
 def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[GridPoint, ...]:
-    """The same points, each with the largest bound of those that ask no more, for what meets it meets them too.
+    """Points with the largest bound of all that ask no more: what meets a point's request meets theirs too.
 
     methods  asked of each point: bounds hold for the releases that a method may give
     """
@@ -346,7 +346,7 @@ def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[Gr
 
 
 def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
-    """The same points, those marked that no other beats: no more risk, no less diversity, no more loss, one better."""
+    """Points, with a mark on those that none beats: no more risk, no less diversity, no more loss, and one better."""
 
     def beats(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]

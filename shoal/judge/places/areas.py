@@ -164,7 +164,7 @@ def judge_regions(
 
 
 def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Finding]:
-    """As many areas in each region as it states."""
+    """Whether each region has as many areas as it states."""
     good = sizes == weights["region_areas"]
     said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
     return [Finding("areas", good, said)]
@@ -203,7 +203,7 @@ def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
 
 
 def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:
-    """As many levels of regions as were asked for."""
+    """Whether there are as many levels of regions as were asked for."""
     there = sum(name.removeprefix("region").isdigit() for name in frame.columns) + 1
     levels = 1 + len(asked.get("levels") or ())
     return Finding("levels", there == levels, f"{there} levels of regions, {levels} asked for")
@@ -355,7 +355,7 @@ def _walked(
 
 
 def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
-    """As many regions over a soft boundary as are certified."""
+    """Whether as many regions cross a soft boundary as are certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
     if stated.public:

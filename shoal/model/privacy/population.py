@@ -166,7 +166,7 @@ class OfPersons(Model):
 
     @property
     def enforced(self) -> str | None:
-        """As of rows: what is not monotone in persons alone is enforced by merging, and checked group by group."""
+        """How the same model of rows is enforced; what is not monotone in persons alone is enforced by merging."""
         return self.asked.enforced
 
     @property

@@ -209,7 +209,7 @@ class ColumnRecoding(ABC):
         return np.zeros(0)
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """The same before the weight, row by row, as fractions, by what ``read`` makes of a float; None: unknown."""
+        """Losses of pairs without the weight, row by row, as fractions that ``read`` makes of floats; None: unknown."""
         return None
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -101,7 +101,7 @@ class Levels(ColumnRecoding):
         return self.ceiling, self.node[self.ceiling].astype(np.int64)
 
     def classes(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
-        """Those of the hierarchy."""
+        """The class of each code at a level of the hierarchy."""
         return np.asarray(self.node[level, code])
 
     def lifted(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:

@@ -193,7 +193,7 @@ class Ranges(ColumnRecoding):
 
     @classmethod
     def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
-        """As ``shoal.model.notation`` reads them, sets as well."""
+        """What each text stands for, read by ``shoal.model.notation``; a column of ranges may show sets."""
         return of_ranges(texts, dates)
 
     @property

@@ -171,7 +171,7 @@ class Regions(ColumnRecoding):
         return out
 
     def order(self) -> np.ndarray:
-        """That of the tree."""
+        """The order of the values by the hierarchy."""
         return self.tree.order()
 
     def steps(self) -> np.ndarray:

@@ -119,7 +119,7 @@ class Diversity:
         return np.sort(order[rank < np.repeat(stay, count)])
 
     def part(self, rows: np.ndarray) -> Diversity:
-        """The same condition on some of the points."""
+        """This condition on some of the points."""
         return replace(self, codes=self.codes[rows])
 
     def refuse_infeasible(self, left_out: int = 0) -> None:
@@ -150,7 +150,7 @@ class Diversity:
         return sorted({r, *(l * -(-r // l) for l in self.frequency)})
 
     def only(self, column: int) -> Diversity:
-        """The same condition on one column alone."""
+        """This condition on one column alone."""
         return Diversity(self.codes[:, [column]], (self.frequency[column],), (self.distinct[column],))
 
 

@@ -19,7 +19,8 @@ The lower bounds are prices that no cluster undercuts.  A price per point is fea
 at least what its members' prices add up to; then no clustering costs less than all prices together, and with m points
 left out none less than all but the m largest.  Not in the paper: there the prices (alpha) come from one primal-dual
 run.  Here they start at the cheapest share any ball offers, which without set-up costs is tau, and are raised one after
-another as far as the clusters around allow; then some fall so that more can rise, along subgradients."""
+another as far as the clusters around allow; then some fall so that more can rise, along subgradients.
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 A k-d tree answers on an embedding whose distances never exceed the true ones (and equal them for numbers, and for
 categories of few values); the kernels then compute the true distances, and a list is asked for again, longer, until
 nothing outside it can be nearer.  Equal records are one place in the tree.  Only a matrix or a function given by the
-user is ever held as a full matrix, and only up to 20,000 points.
-``coded`` holds the records as the kernels compare them."""
+user is ever held as a full matrix, and only up to 20,000 points.  ``coded`` holds the records as the kernels compare
+them.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Counts are checked once, labels certified once; every bound has its argument.  Du, Eppstein, Goodrich, Lueker 2009 use
 max(k, largest item) only; the others are stated and proved here.  All are evaluated over the distinct sizes in whole
-numbers, of any length."""
+numbers, of any length.
+"""
 
 from __future__ import annotations
 

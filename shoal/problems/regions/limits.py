@@ -15,7 +15,8 @@ nothing else, so every method obeys it and every bound holds.
 Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
 that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is
 taken out before anything is solved, which every method obeys and every bound survives, and goes to a region beside it
-at the end: the one with most areas next to it, then the lightest."""
+at the end: the one with most areas next to it, then the lightest.
+"""
 
 from __future__ import annotations
 
@@ -564,7 +565,7 @@ def attached(
 
 
 def with_labels(found: Regions, label: np.ndarray, water: np.ndarray) -> Regions:
-    """The same regions with water put into them; sizes, cost and counts follow."""
+    """Regions with water attached; their sizes, cost, and counts follow."""
     more = int((label >= 0).sum() - (found.labels >= 0).sum())
     certificate, details = found.certificate, dict(found.certificate.details)
     details |= {

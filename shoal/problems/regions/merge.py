@@ -1,10 +1,9 @@
-"""The front door of the regions problem: arrays in, regions with a certificate out.
+"""The calls for regions: arrays in, regions with a certificate out.
 
-Regions of regions: the same question at rising thresholds, each level merging the regions of the one below.
-
-How compact or alike regions can be at every count: the trade of an objective against the number of regions.
-
-Regions beside what they replace: components too light alone, and groups by the first characters of an id."""
+``merge`` answers one request.  ``nested`` answers it at rising thresholds, each level merging the regions of the level
+below.  ``choices`` shows what an objective costs at every number of regions.  ``against_prefixes`` compares regions
+with what they replace, groups by the first characters of an id.
+"""
 
 from __future__ import annotations
 

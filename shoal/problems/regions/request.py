@@ -1,6 +1,8 @@
-"""What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort.
+"""What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort, conditions.
 
-What regions keep to beside their thresholds: keywords as a caller gives them, and as they are once checked."""
+``Conditions`` are what regions keep besides their thresholds, as a caller gives them; ``RegionTerms`` are the same once
+they are checked.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ class Request:
     unit: str
 
     def of(self, held: FixedAreas) -> Request:
-        """The same of units of areas."""
+        """This request, asked of units of areas that are fixed together."""
         limits = self.limits
         if limits is not None:
             one_each = held.first(list(range(len(self.features))))  # a largest diameter goes with single areas alone

@@ -25,7 +25,8 @@ spanning tree of degree 3.  The trees are searched for, not constructed after th
 
 Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990) every vertex takes as its parent an
 earlier neighbor, no vertex more than two children (the root three); a bipartite matching decides whether that can be
-done.  In sparser graphs exchanges of edges get there."""
+done.  In sparser graphs exchanges of edges get there.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 ``grown`` adds regions that no search met: the neighbors of those that a linear program likes, again and again.  A
 region has neighbors, by one area more, one less, or one exchanged.  The program over the regions so far prices areas;
 neighbors that cost less than their areas' prices come into it, until there are none.  What a partition of least worth
-needs is then most often among them, which a search that moves from partition to partition need not meet."""
+needs is then most often among them, which a search that moves from partition to partition need not meet.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +151,7 @@ class _SetProgram:
             self.highs.add_columns(cost, np.full(cost.size, np.inf), [np.append(members, self.n) for members in sets])
 
     def prices(self, worth: float) -> _Prices | None:
-        """Those of its answer, if it has one, beside a partition of this worth."""
+        """The prices of the program's answer, beside a partition of this worth; None if it has no answer."""
         if not self.highs.solved():
             return None
         dual, slack = self.highs.duals, max(_NEAR, worth - self.highs.getInfo().objective_function_value)
@@ -271,7 +272,7 @@ class ConnectedSets:
         return chosen, float(cost[chosen].sum())
 
     def number(self, regions: int) -> None:
-        """So many sets and no other number, from here on."""
+        """Require from here on that exactly so many sets are chosen."""
         ones = np.ones(len(self.sets))
         self.rows += [(ones, regions + 0.5), (-ones, 0.5 - regions)]
 

@@ -1,11 +1,9 @@
-"""What an algorithm for regions receives and what it hands back.
+"""The nouns of the regions problem: the graph of areas, what a method receives and returns, and regions for callers.
 
-What a partition costs, by each objective.
-
-The graph of areas: compressed rows, what is left after boundaries and light components, and how it hangs
-together.
-
-Regions as they are handed out, and the hierarchies they give."""
+``Contiguity`` is the graph in compressed rows, and ``structure`` tells how it hangs together.  ``Districting`` is what
+a method receives; ``value`` and the functions around it are the objectives.  ``Regions`` and ``Nested`` are the
+answers, and ``crosswalk`` and ``of_regions`` write them down.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +88,7 @@ def components(g: Contiguity) -> tuple[int, np.ndarray]:
 
 
 def _components_of_few(g: Contiguity) -> tuple[int, np.ndarray]:
-    """The same by Python alone."""
+    """``components`` of a small graph, in Python alone."""
     begin, head, label, count = g.indptr.tolist(), g.indices.tolist(), [-1] * g.n, 0
     for root in range(g.n):
         if label[root] >= 0:
@@ -264,7 +262,7 @@ class Districting:
         return len(self.features)
 
     def on(self, g: Contiguity, nodes: np.ndarray) -> Districting:
-        """The same on some of the areas, without a partition to begin with."""
+        """This task on some of the areas, without a partition to begin with."""
         geo, alike = (np.ascontiguousarray(m[nodes]) if len(m) else m for m in (self.geo, self.alike))
         features = np.ascontiguousarray(self.features[nodes])
         return replace(self, graph=g, features=features, geo=geo, alike=alike, start=None)
@@ -350,7 +348,7 @@ def heaviest(task: Districting, label: np.ndarray) -> np.ndarray:
 
 
 def relabelled(label: np.ndarray) -> np.ndarray:
-    """The same parts numbered by their first area; negative labels become -1."""
+    """Parts numbered by their first area; negative labels become -1."""
     held = np.flatnonzero(label >= 0)
     out = np.full(len(label), -1, np.int64)
     if len(held):

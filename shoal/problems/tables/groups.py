@@ -191,7 +191,7 @@ class Rows:
         )
 
     def of_cells(self, histogram: Histogram, cells: np.ndarray) -> Rows:
-        """The same request of a histogram of some of the cells, int64[m']."""
+        """This request for some of the cells: ``histogram`` is of those numbered in ``cells``, int64[m']."""
         return replace(self, histogram=histogram, sensitive=self.sensitive[cells], leaf=self.leaf[cells])
 
     @cached_property
@@ -518,7 +518,7 @@ def _area_sets(networks: list[Slot]) -> AreaSets | None:
 
 
 def of_thread(slots: Slots) -> Slots:
-    """The same slots with room of their own, for a thread beside others."""
+    """Slots with working memory of their own, so that a thread can use them beside others."""
     areas = slots.areas
     return slots if areas is None else slots._replace(areas=areas._replace(scratch=np.zeros_like(areas.scratch)))
 

@@ -108,7 +108,9 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
 
 
 def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
-    """Those of some named partitions that hold once they are merged, merged; once the time is over, the first alone.
+    """Named partitions, merged until they hold; those that cannot hold are left out.
+
+    Once the time is over, the first alone is tried.
 
     Raises InfeasibleError where none holds.
     """

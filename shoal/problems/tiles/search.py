@@ -11,7 +11,8 @@ Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about th
 rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
 
 Tiles under limits meet more than a weight: different values, no frequent one, a longest side; records may be left out.
-The best guillotine partition is exact, for places on few distinct coordinates."""
+The best guillotine partition is exact, for places on few distinct coordinates.
+"""
 
 from __future__ import annotations
 

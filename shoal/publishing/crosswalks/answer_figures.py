@@ -111,7 +111,7 @@ def figures(made: Any) -> dict[str, Any]:
 
 
 def public_figures(made: Any) -> dict[str, Any]:
-    """The same from what is written and its certificate file alone, so that they tell nothing of the source."""
+    """Figures from what is written and its certificate file alone, so that they tell nothing of the source."""
     written = {name: held for name, held in made.written.items() if name != "record"}
     content = certificate.content(made.record(None, None), made.certificate, (), True, True)
     content = json.loads(json.dumps(content, default=str))

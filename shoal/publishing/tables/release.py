@@ -166,7 +166,7 @@ class Placement:
         return {**self.own, **{c.name: c.texts() for c in self.expected.sensitive}}
 
     def separator(self, path: Path) -> str:
-        """As in the table that came, if a new file is not of another kind."""
+        """The separator of a new file: that of the original, unless the name of the file asks for another."""
         from shoal.paths import usual_separator
 
         usual = usual_separator(path)
@@ -244,7 +244,7 @@ class Release(Generic[Frame]):
         return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))
 
     def with_table(self, table: Any) -> Release[Any]:
-        """The same release with another table; ``check`` tests whether that table keeps the promise."""
+        """This release with another table; ``check`` tests whether that table keeps the promise."""
         made = replace(self._placement, rows=ReleasedRows(table, placed=False))
         return replace(self, _placement=made, _judged=Judged(), seconds=dict(self.seconds))
 

@@ -1,4 +1,6 @@
-"""The class program of a small table as a matrix: which rows of which row class are published as which pattern.
+"""The class program of a small table as a matrix, and the bound that prices of its rows prove.
+
+A solution says how many rows of which row class are published as which pattern.
 
 Columns  x  rows of a row class published as a pattern, for every class that fits it
          z  whether a pattern is used: it then holds k rows, otherwise none
@@ -7,15 +9,14 @@ Columns  x  rows of a row class published as a pattern, for every class that fit
 With whole z, a and w the rest is a flow from row classes through pairs (pattern, value) to patterns, whole by itself:
 only these are declared integer.  Every line but "each row is published" belongs to one pattern.
 
-What prices of the rows prove: a bound, and what every class adds to it that is used all the same.
-
 Let u be a price for each row of a class, of either sign.  A solution costs the sum of u over all rows and, for every
 class that it uses, the sum of (loss - u) over the class's rows.  So with the least of these sums for every pattern, a
 bound is the sum of u plus those least sums that are negative; and a solution that uses a pattern, or a row of a class
 in it, costs at least that bound plus the least sum over the pattern's classes, or over those with such a row.
 
 The least sums are found by taking rows in order: the first of as many values as are asked, then the cheapest others up
-to the rows asked and while they are negative, of each value at most as many as may be (an exchange argument)."""
+to the rows asked and while they are negative, of each value at most as many as may be (an exchange argument).
+"""
 
 from __future__ import annotations
 
@@ -119,7 +120,7 @@ class PatternModel:
         return int(self.pattern.max(initial=-1)) + 1
 
     def with_lines(self, lines: csr_array, low: np.ndarray) -> PatternModel:
-        """And lines @ y >= low."""
+        """This model with more conditions, ``lines @ y >= low``."""
         return replace(
             self,
             lines=csr_array(vstack([self.lines, lines])),

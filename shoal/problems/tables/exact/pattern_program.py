@@ -7,8 +7,8 @@ the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity"
 First the linear program: the lines of a pattern are added once a solution uses it.  Then the whole numbers over the
 patterns that it and the partition in hand use.  What then lies between bound and cost says which patterns and places
 can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
-
-The integer program over some columns of a class program, by HiGHS."""
+HiGHS solves these programs.
+"""
 
 from __future__ import annotations
 
