@@ -388,7 +388,7 @@ def _shown(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], n
 
 def _recode(
     read: _Read, cells: _CountedTable, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
-) -> Release[Any]:  # fmt: skip
+) -> Release[Any]:
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
 
     The figures of the table as it came are filled in later.
@@ -443,7 +443,7 @@ def _recode(
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
         source=TableOrigin(read.source, read.separator, read.table.origin.parts),
         population=GivenPopulation(read.census, people),
-    )  # fmt: skip
+    )
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
 
 

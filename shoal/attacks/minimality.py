@@ -180,9 +180,7 @@ def weigh(hidden: Hidden, k: int, l: float, alike: float = math.inf) -> Weighed:
     have, people, _, share = hidden
     plain = have.sum(axis=1).round().astype(np.int64)
     left = people - plain
-    out = Weighed(
-        np.zeros(len(people)), np.ones(len(people)), share.copy(), share.copy(), np.zeros(len(people), bool)
-    )  # fmt: skip
+    out = Weighed(np.zeros(len(people)), np.ones(len(people)), share.copy(), share.copy(), np.zeros(len(people), bool))
     for n, m in np.unique(np.column_stack([left, plain]), axis=0).tolist():
         if not 1 <= n <= MANY or n + m < max(k, 2):
             continue
@@ -309,7 +307,7 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     """Beliefs about a sensitive value of everybody in a register of exactly the people of the release.
 
     None where nothing is hidden, or the pairs of a tuple and a class are too many to look at.
-    O(tuples coarse classes / 8) in bit operations, and what ``forced.weigh`` takes.
+    O(tuples coarse classes / 8) in bit operations, and what ``weigh`` takes.
     """
     hidden = reading.points[2]
     tuples, people, number = register.tuples

@@ -35,8 +35,8 @@ from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
 
 if TYPE_CHECKING:
+    from shoal.engines.adjacency import Disconnected
     from shoal.engines.geography import Geography
-    from shoal.engines.shapes import Disconnected
     from shoal.problems.regions import Nested, Regions
     from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 
@@ -377,9 +377,7 @@ def regions(
     except InfeasibleError as error:  # why may lie in how the files were read
         raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
-    made = release(
-        nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()
-    )  # fmt: skip
+    made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict())
     compared = _light_and_compared(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []

@@ -300,7 +300,7 @@ class FrameTable:
             [(new[n] if n in new else _any_polars(self.frame.get_column(n))).alias(n) for n in names], shuffle_key
         )
 
-    def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any = None) -> Any:
+    def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any) -> Any:
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():

@@ -18,21 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.shapes import (
-    Disconnected,
-    Shape,
-    adjacency,
-    around,
-    available,
-    center,
-    disconnected,
-    features,
-    listed,
-    neighbors,
-    partners,
-    restored,
-    spelled,
-)
+from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neighbors
+from shoal.engines.shapes import Shape, around, available, center, features, listed, partners, restored, spelled
 from shoal.engines.vector import Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several

@@ -149,7 +149,7 @@ def _words() -> dict[str, Words]:
             lambda text: _left(text.hexdigest("sha256"), DIGITS),
             lambda text: text.hexdigest("sha256"),
         ),
-    }  # fmt: skip
+    }
 
 
 def _trino(name: str, text: Any) -> Any:

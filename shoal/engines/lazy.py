@@ -360,9 +360,7 @@ class LazyTable:
         """The names that the table's columns have in ``_once``: those that do not leave stand in columns beside."""
         return {name: name if name in left else f"{self.own}of_{i}" for i, name in enumerate(self.columns)}
 
-    def _late(
-        self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]
-    ) -> Late | None:  # fmt: skip
+    def _late(self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]) -> Late | None:
         """What places the rows of split cells after all have passed; None where the engine does it.
 
         An engine numbers them by a second look at all columns of the table, which takes as long as the first.
@@ -377,9 +375,7 @@ class LazyTable:
             f"{self.own}group", f"{self.own}at", names, shuffle_key.place, cell, rows, group, tag, self._numbers
         )
 
-    def _at(
-        self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str
-    ) -> Any:  # fmt: skip
+    def _at(self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str) -> Any:
         """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""
         group, tag, at, hashed = (f"{self.own}{word}" for word in ("group", "tag", "at", "shown"))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag, *more).to_native()

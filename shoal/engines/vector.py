@@ -109,7 +109,7 @@ def areas_of(
     return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
-def read_points(path: Path, layer: str | None = None) -> pl.DataFrame:
+def read_points(path: Path, layer: str | None) -> pl.DataFrame:
     """A map of points as a table: the properties, then longitude and latitude; x and y where its system is a plane.
 
     layer  which is read of a file with several

@@ -27,7 +27,7 @@ SUBRANGES = 80
 SEED = 0  # of the random order
 
 
-def read_counts(name: str, data: Path | None = None) -> np.ndarray:
+def read_counts(name: str, data: Path | None) -> np.ndarray:
     """Positive counts of one list, from the package ``names`` or from ``data``'s CSV."""
     packaged, table = LISTS[name]
     if data is not None:

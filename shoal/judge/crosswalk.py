@@ -182,7 +182,7 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
 
 
 def judge_groups(
-    kind: str, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None = None
+    kind: str, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None
 ) -> list[Finding]:
     """Labels or intervals: a row per value, its group, the group's name and its records.
 

@@ -90,7 +90,7 @@ def codes(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     return number[: len(before)], number[len(before) :]
 
 
-def pair_codes(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def pair_codes(before: pl.Series, after: pl.Series, sheet: bool) -> tuple[np.ndarray, np.ndarray]:
     """``codes`` of ``pair``, without the detour over text where both sides have one type."""
     kind = before.dtype
     if kind == after.dtype and (kind.is_integer() or kind.is_float() or kind == pl.Boolean) and not sheet:

@@ -48,10 +48,10 @@ from shoal.model.privacy import (
     OfPersons,
     Requirement,
     Rule,
+    refuse_unenforced,
 )
 from shoal.model.privacy.base import CLOSE
 from shoal.model.privacy.population import counts_rows
-from shoal.model.privacy.requirement import refuse_unenforced
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Population, refuse_infeasible, uncovered
 from shoal.problems.tables.separate import part_of

@@ -86,7 +86,7 @@ def draw(
 
 
 def draw_choices(
-    path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None = None
+    path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None
 ) -> None:
     """Cost and mean distance against r, a line per epsilon, with the bound under each cost.
 

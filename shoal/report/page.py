@@ -38,7 +38,7 @@ from shoal.report.sections import asked, assumptions, attacks, left, stated, unc
 
 
 def page(figures: Mapping[str, Any]) -> str:
-    """The whole page.  figures: what ``publishing.figures`` gives; they stand in the page as JSON too."""
+    """The whole page.  figures: what ``publishing.tables.figures`` gives; they stand in the page as JSON too."""
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
@@ -404,10 +404,9 @@ def _curve(details: Mapping[str, Any]) -> Markup:
     names = list(details["levels"])
     at = points.index(next(p for p in points if p["levels"] == details["levels"]))
     lines = [
-        ("this release" if i == at else "", *(p["levels"][n] for n in names),
-         p["stars"], p["width"], p["loss"])
+        ("this release" if i == at else "", *(p["levels"][n] for n in names), p["stars"], p["width"], p["loss"])
         for i, p in enumerate(points)
-    ]  # fmt: skip
+    ]
     head = ("", *names, "stars", "width", "loss")
     said = "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
     return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines.propose import KEPT, LARGEST, dangerous
+from shoal.engines.dangerous import KEPT, LARGEST, dangerous
 from tests.commands import run
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=9)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from shoal.engines import geography as geo
-from shoal.engines.shapes import center, features, neighbors
+from shoal.engines.adjacency import neighbors
+from shoal.engines.shapes import center, features
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from tests.data import real
 

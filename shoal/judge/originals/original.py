@@ -401,5 +401,4 @@ def _bound(
     slack = 1e-9 * max(own, 1e-3)
     if bound <= own + slack:
         return Finding("bound", own <= cost + slack, f"at least {own:.9g} found, {bound:.9g} certified")
-    return Finding("bound", own <= cost + slack, f"{own:.9g} found by a simpler bound, {bound:.9g} certified",
-                   STATED)  # fmt: skip
+    return Finding("bound", own <= cost + slack, f"{own:.9g} found by a simpler bound, {bound:.9g} certified", STATED)

@@ -38,9 +38,7 @@ class Laid(NamedTuple):
     around: bool
 
 
-def judge_tiles(
-    frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None = None
-) -> list[Finding]:
+def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None) -> list[Finding]:
     """A row per place: its tile, the tile's bounds (missing where it has none) and records.
 
     source  the table of points; with it, every tile's records, persons and sensitive values are counted again

@@ -360,7 +360,7 @@ def _is_plain(file: Path, head: bytes) -> bool:
     return True
 
 
-def read_rows(path: Path, separator: str | None = None) -> pl.DataFrame:
+def read_rows(path: Path, separator: str | None) -> pl.DataFrame:
     """Every row of a released file or folder, in memory."""
     if not path.is_dir():
         return read_release(path, separator)

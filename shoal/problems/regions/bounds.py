@@ -84,7 +84,7 @@ def how_many(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
     return (weights // need).min(axis=-1)
 
 
-def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
+def count_bound(task: Districting, *, steps: int) -> CountBound:
     """Counting and separators: quick at any size.
 
     steps  of the annealing over separators; 0 leaves it out

@@ -501,7 +501,7 @@ def against_prefixes(
     prefix: int,
     found: Regions,
     options: Mapping[str, Any],
-    method: str = "auto",
+    method: str,
 ) -> list[dict[str, Any]]:
     """Truncation of the ids to ``prefix`` characters, the paper's tree and the answer, side by side.
 

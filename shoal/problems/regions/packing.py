@@ -337,7 +337,7 @@ class _Master:
         np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
         return at, order // 3
 
-    def add_cuts(self, most: int = CUTS) -> int:
+    def add_cuts(self, most: int) -> int:
         """The most violated subset-row cuts; returns how many were added."""
         live = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
         member = np.zeros((len(live), self.n))

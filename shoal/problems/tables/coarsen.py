@@ -191,9 +191,7 @@ class _Walk:
         self.seen: dict[tuple[int, ...], LevelChoice] = {}
         self.lowest: dict[tuple[int, ...], float] = {}
         seconds = task.effort.seconds
-        self.until = None if seconds is None else clock() + SHARE * (
-            task.started + seconds - clock()
-        )  # fmt: skip
+        self.until = None if seconds is None else clock() + SHARE * (task.started + seconds - clock())
 
     @property
     def best(self) -> LevelChoice:

@@ -248,8 +248,8 @@ def audit_table(
     policy: Policy,
     threshold: float,
     models: Sequence[PrivacyModel],
-    units: Sequence[str] = (),
-    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
+    units: Sequence[str],
+    outside: Callable[[pl.DataFrame, Audit], Audit] | None,
 ) -> Audit:
     """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
     trees = trees_of(policy)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.propose import Danger, dangerous
+from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
 from shoal.engines.unassigned import notes

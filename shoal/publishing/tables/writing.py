@@ -169,9 +169,7 @@ class _Writing:
     clock: float = field(default_factory=time.perf_counter)
 
     @classmethod
-    def of(
-        cls, release: Any, path: Path, bound: bool, parts: str | None, held: Whole | None, tell: Tell
-    ) -> _Writing:  # fmt: skip
+    def of(cls, release: Any, path: Path, bound: bool, parts: str | None, held: Whole | None, tell: Tell) -> _Writing:
         """parts: "" for a file; of a folder what is in it, None: the kind of file that was read."""
         read = release._placement.source.parts
         ending = (ending_of(read) if read is not None else "parquet") if parts is None else parts
