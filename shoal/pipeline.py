@@ -375,7 +375,7 @@ def _solve(
 
 
 def _shown(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Of which cells the levels may be published; None: of all."""
+    """Which cells may be published at some levels, given these; None: all."""
     if not fixed.starred:
         return None
     quasi = cells.counted.histogram.quasi

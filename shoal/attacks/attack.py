@@ -168,9 +168,8 @@ def attack(
     quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
     if not quasi:
         raise PolicyError(
-            "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the "
-            "columns others "
-            "may know)"
+            "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the columns "
+            "others may know)"
         )
     own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
@@ -288,7 +287,7 @@ class _Claims:
 
 
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Claims:
-    """From a release in memory, or from a certificate that is named or lies beside a path."""
+    """The claims of a release in memory, or of a certificate that is named or lies next to a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
         return _Claims(release.table, release.policy, release.facts.stars)
     path = certificate

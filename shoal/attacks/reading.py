@@ -344,7 +344,7 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
 
 
 def _sorted(values: set[str | None]) -> list[str | None]:
-    """In one order in every run, a missing value last."""
+    """Values in the order of their text, a missing one last: the same in every run."""
     return sorted(values, key=lambda v: (v is None, v or ""))
 
 

@@ -166,7 +166,7 @@ def matching(pattern: str) -> list[Path]:
 
 
 def _digest(path: Path, salt: bytes) -> str:
-    """Of a file's bytes, or of all files in a folder with their names; InputError where there is none."""
+    """A keyed hash of a file, or of all files in a folder with their names; InputError if there is none."""
     total = hmac.new(salt, digestmod=hashlib.sha256)
     inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     for one in inside:

@@ -208,7 +208,7 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
 
 
 def _sorted(given: Iterable[Any], value: Callable[[Any], Any] = lambda held: held) -> list[Any]:
-    """By their values where these are of one kind, else by the values' text."""
+    """Items in the order of their values if these are of one type, otherwise of their values' text."""
     held = list(given)
     try:
         return sorted(held, key=value)

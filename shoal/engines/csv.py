@@ -69,7 +69,7 @@ class FileStructure(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """Whole records.
+    """A piece of a CSV that ends with a record, and where its marks stand.
 
     body, array  their bytes
     places       int64[m]  where separators and line feeds stand outside quotes, rising

@@ -26,7 +26,7 @@ NEAR = 1 << 17  # keys that are counted in a table rather than sorted
 
 
 class Danger(NamedTuple):
-    """Some columns together.
+    """How far some columns single people out together.
 
     distinction  different tuples over the rows: 1 means that every row is alone
     separation   share of the pairs of rows that differ in one of the columns at least

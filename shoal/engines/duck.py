@@ -73,7 +73,7 @@ class _DuckDB:
     def in_order(
         self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
     ) -> Iterator[pl.DataFrame]:
-        """Not by ``ordered``: DuckDB sorts all rows whole, which takes several times as long as to copy them."""
+        """The rows in order, laid here: DuckDB would sort whole rows, which takes several times as long."""
         return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def aside(self, native: Any) -> int:

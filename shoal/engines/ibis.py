@@ -119,7 +119,7 @@ _HEX = Exact(
 
 @cache
 def _words() -> dict[str, Words]:
-    """By the names that Ibis has for databases; built when a table of Ibis is there, for it is another's package."""
+    """How each database hashes, by Ibis's name for it; a function, so that Ibis is imported only for its own tables."""
     return {
         "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
         "postgres": Words(

@@ -533,7 +533,7 @@ class Numbered(NamedTuple):
 
 
 def _refuse_alike(native: Any) -> None:
-    """No such engine tells names apart that differ by case alone; one of two such columns would be read twice.
+    """InputError for names that differ by case alone: these engines would read one of the two columns twice.
 
     A column named ``*`` would stand for all of them, and DuckDB drops spaces around a name where it groups.
     """

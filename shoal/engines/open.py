@@ -308,7 +308,7 @@ class RepeatedTable(FrameTable):
 
     @cached_property
     def frame(self) -> Any:  # type: ignore[override]
-        """All rows."""
+        """All rows, read from the file again."""
         return nw.from_native(self._whole(), eager_only=True)
 
     def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:

@@ -54,7 +54,7 @@ class ShuffleKey:
 
     @classmethod
     def of(cls, secret: bytes | None, context: bytes = b"") -> ShuffleKey:
-        """From the caller's secret (at least 16 bytes) or fresh randomness.
+        """The key of a caller's secret (at least 16 bytes), or of fresh randomness.
 
         context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
                  two of them cannot be laid side by side row by row

@@ -91,9 +91,9 @@ def spoiled(name: str, kind: str, error: Exception) -> InputError:
 
 
 def plain(path: Path) -> os.stat_result:
-    """Of a file of this very name; InputError when there is none, or it is a folder, a device or a pipe.
+    """The facts of a file by its literal name; InputError for none, or for a folder, a device, or a pipe.
 
-    A name is literal: ``*``, ``?`` and brackets stand for themselves.
+    ``*``, ``?`` and brackets in a name stand for themselves.
     """
     try:
         found = os.stat(path)
@@ -329,7 +329,7 @@ def _keys(path: Path, root: Path) -> tuple[str, ...]:
 
 
 def _refuse_twice(paths: Iterable[Path]) -> None:
-    """By the file and not by its name, which some systems write in capitals as well."""
+    """InputError for a file named twice: by its number, since some systems also find it by another name."""
     seen: set[str | tuple[int, int]] = set()
     for path in paths:
         marks: set[str | tuple[int, int]] = {os.path.realpath(path)}
@@ -397,7 +397,7 @@ class Scope(NamedTuple):
         return cls(**own), {name: value for name, value in settings.items() if name not in own}
 
     def as_asked(self, data: Any, engine: str | None, asked: Any) -> tuple[Scope, str | None]:
-        """With what a policy says of reading where the call says nothing; a frame has been read already.
+        """The scope and engine, with what a policy says of reading if the call says nothing; a frame is read already.
 
         asked  a ``Policy``
         """

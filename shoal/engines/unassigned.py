@@ -125,8 +125,8 @@ def _refusal(refused: Mapping[str, str], protect: str) -> str:
     return (
         f"{'a column has' if one else f'{len(refused)} columns have'} no role, and published as "
         f"{'it is, it' if one else 'they are, they'} would point at people ({shown}{more}). Name "
-        f"{'it' if one else 'each'} in "
-        f"⟨identifiers=[...]⟩ to leave it out, {protect}or in ⟨insensitive=[...]⟩ to publish it knowingly"
+        f"{'it' if one else 'each'} in ⟨identifiers=[...]⟩ to leave it out, {protect}or in ⟨insensitive=[...]⟩ to "
+        "publish it knowingly"
     )
 
 

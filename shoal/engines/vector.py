@@ -92,8 +92,7 @@ def areas_of(
         one_each = (c for c in found.properties[0] if len({spelled(p.get(c)) for p in found.properties}) == each)
         raise InputError(
             f"the features of {name} have no property 'id', and {id!r}, their first, does not tell them apart: "
-            f"{more:,} repeat another's; name the one that does with "
-            f"⟨{option}={next(one_each, 'NAME')!r}⟩"
+            f"{more:,} repeat another's; name the one that does with ⟨{option}={next(one_each, 'NAME')!r}⟩"
         )
     if more:
         words = f"{several(more, 'feature')} of {name} with another's id: pieces of that area"

@@ -156,7 +156,7 @@ def number_of(stated: Mapping[str, Any], name: str) -> int:
 
 
 def one_row_each(named: Sequence[Any], stated: Mapping[str, Any], what: str) -> Finding:
-    """Nothing stands in two rows, and there are as many rows as certified."""
+    """Whether each row names something else, and there are as many rows as certified."""
     rows = number_of(stated, "rows")
     twice = len(named) - len(set(named))
     if twice:

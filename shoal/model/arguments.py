@@ -246,7 +246,7 @@ class Effort:
 
     @classmethod
     def of(cls, effort: str | float | Effort) -> Effort:
-        """From a name or a number of seconds; PolicyError for anything else."""
+        """The effort of a name or a number of seconds; PolicyError for anything else."""
         if isinstance(effort, Effort):
             return effort
         if isinstance(effort, str) and effort in EFFORTS:

@@ -1,4 +1,7 @@
-"""What notebooks show: an answer as a small table of HTML, readable on light and dark pages."""
+"""How answers show themselves to people: numbers and proofs in words, a line for ``repr``, a card in a notebook.
+
+Cards are small tables of HTML, readable on light and dark pages.
+"""
 
 from __future__ import annotations
 

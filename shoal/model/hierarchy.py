@@ -427,7 +427,7 @@ class Hierarchy:
 
     @cached_property
     def _regions(self) -> list[dict[str, Area]]:
-        """Of every area its region, at the levels above the areas and below the root."""
+        """The region of every area, at each level above the areas and below the root."""
         names, weights, first, second = self.steps
         return nested_regions(names, weights, list(zip(first, second, strict=True)))
 

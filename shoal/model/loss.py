@@ -130,7 +130,7 @@ def discernibility(view: View) -> int:
 
 
 def average_class_size(view: View) -> float:
-    """Rows per class."""
+    """The mean number of rows of a class."""
     return view.histogram.rows / max(view.classes.size, 1)
 
 

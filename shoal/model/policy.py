@@ -363,7 +363,7 @@ class Policy:
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
-        """From a Policy or a mapping, and keyword arguments that override it, each its own: k=3 leaves l as it was.
+        """The policy of a Policy or a mapping, in which keyword arguments replace single settings: k=3 keeps l.
 
         Raises PolicyError with a suggestion for anything unknown.
         """

@@ -166,9 +166,8 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError("⟨publish='centers'⟩ gathers all rows together; ⟨missing='apart'⟩ goes with the other ways")
     if asked.missing == "apart" and asked.coarsen is not None:
         raise PolicyError(
-            "coarsen puts a column at one level for all rows, and ⟨missing='apart'⟩ groups rows in two parts, "
-            "each with "
-            "levels of its own; leave one of them out"
+            "coarsen puts a column at one level for all rows, and ⟨missing='apart'⟩ groups rows in two parts, each "
+            "with levels of its own; leave one of them out"
         )
 
 

@@ -282,7 +282,7 @@ def _by_persons(histogram: Histogram, requirement: Requirement) -> list[Shortfal
 
 
 def _by_values(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    """Of the columns whose most frequent value is too frequent, or else of those with too few values."""
+    """Shortfalls of columns whose most frequent value is too frequent, or else of those with too few values."""
     rows, frequent, few = histogram.rows, [], []
     for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
         held = np.bincount(

@@ -130,7 +130,7 @@ def _compressed(parts: Sequence[np.ndarray], many: int) -> tuple[np.ndarray, np.
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What came out.
+    """What HiGHS found of a program.
 
     x         float64[n], or None where nothing was found
     bound     no solution costs less

@@ -54,7 +54,6 @@ from shoal.model.privacy.base import CLOSE
 from shoal.model.privacy.population import counts_rows
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Population, refuse_infeasible, uncovered
-from shoal.problems.tables.separate import part_of
 from shoal.publishing.recodings import Labels, column_texts
 from shoal.publishing.tables.limits import trees_of
 
@@ -175,7 +174,7 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
         gone = np.array([text is None for text in column.texts()], bool)
         lacking |= gone[counted.histogram.quasi[:, j]]
     for part, words in ((lacking, "with a missing quasi-identifier"), (~lacking, "without one")):
-        held = part_of(counted.histogram, np.flatnonzero(part))
+        held = counted.histogram.part(np.flatnonzero(part))
         try:
             refuse_infeasible(held, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
         except InfeasibleError as error:

@@ -141,7 +141,10 @@ def _of_days(
     first: Callable[[int | datetime.date], Any], a_day: int, zero: int,
     read: Callable[[str], datetime.datetime], write: Callable[[datetime.date], str],
 ) -> _Ruler:  # fmt: skip
-    """first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line."""
+    """A ruler of days.
+
+    first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line
+    """
 
     def above(text: str) -> int:
         moment = read(text)
@@ -251,8 +254,7 @@ def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
     if ceiling is not None and ceiling > height:
         raise PolicyError(
             f"⟨max_level[{name!r}] = {ceiling}⟩: the column is published at levels 0 to {height}, where {height} is "
-            "the "
-            "star"
+            "the star"
         )
 
 

@@ -333,7 +333,7 @@ ROLES = {
 
 
 def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
-    """The whole page.
+    """The report of an answer as a page.
 
     figures   what ``publishing.crosswalks.answer_figures`` gives; they stand in the page as JSON too
     pictures  (what it shows, SVG or the data of an image, "" where none could be drawn) in order

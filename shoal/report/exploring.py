@@ -107,7 +107,7 @@ def _round_end(most: float) -> float:
 
 
 def page(explored: Mapping[str, Any]) -> str:
-    """The whole page.  explored: ``Exploration.as_dict()``."""
+    """An exploration as a page.  explored: ``Exploration.as_dict()``"""
     return rendered("explore.html", **explored, picture=picture(explored["points"]), asked_words=_asked(explored))
 
 
@@ -139,7 +139,7 @@ def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def comparison_page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """The whole page.
+    """A comparison as a page.
 
     found       ``Comparison.as_dict()``
     head, rows  its main figures, a row for each release
@@ -192,7 +192,7 @@ TITLES = {
 
 
 def attack_page(found: Mapping[str, Any]) -> str:
-    """The whole page, worst first.  found: ``Attack.as_dict()``"""
+    """The figures of attacks as a page, worst first.  found: ``Attack.as_dict()``"""
     findings = sorted(found["findings"], key=_how_bad)
     gains = [f for f in findings if f["gain"]]
     rest = [f for f in findings if not f["gain"]]

@@ -38,7 +38,7 @@ from shoal.report.sections import asked, assumptions, attacks, left, stated, unc
 
 
 def page(figures: Mapping[str, Any]) -> str:
-    """The whole page.  figures: what ``publishing.tables.figures`` gives; they stand in the page as JSON too."""
+    """The report of a release as a page.  figures: those of ``publishing.tables.figures``, in the page as JSON too"""
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
@@ -261,7 +261,7 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
 
 
 def _share(changed: int | None, rows: int) -> str:
-    """Of all rows; where labels do not say what they stand for, nobody can know."""
+    """The share of changed rows in words; unknown if labels do not say what they stand for."""
     return "not shown" if changed is None else share(changed, rows)
 
 

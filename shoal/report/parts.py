@@ -519,7 +519,7 @@ def _linked(text: str, found: tuple[str, str]) -> Markup:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter, but for the name of a page, and a full stop."""
+    """A text as a sentence: with a capital letter, unless it begins with the name of a page, and a full stop."""
     begins = text[:5] if text.startswith("docs/") else text[:1].upper() + text[1:5]
     return begins + text[5:] + ("" if text.endswith((".", "!", "?")) else ".")
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.attacks.reading import coded
 from shoal.engines.codes import as_text
 from shoal.engines.open import open_table
 from shoal.engines.table import require
@@ -39,13 +40,6 @@ class ReadRelease(NamedTuple):
     trees: Mapping[str, Any]
 
 
-def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
-    """int64[rows]: the place of every text among the values; -1 for others."""
-    pool = pl.DataFrame({"x": pl.Series(list(values), dtype=pl.String), "i": np.arange(len(values))})
-    joined = texts.alias("x").to_frame().join(pool, on="x", how="left", nulls_equal=True, maintain_order="left")
-    return joined["i"].fill_null(-1).to_numpy().astype(np.int64)
-
-
 class Queries(NamedTuple):
     """Counts over two columns: (column, column, low, high, low, high) and the truth of each."""
 
@@ -54,7 +48,7 @@ class Queries(NamedTuple):
 
 
 def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -> Queries:
-    """Random ones, each with a truth of at least 1 % of the rows."""
+    """Random queries, each with a truth of at least 1 % of the rows."""
     rng = np.random.default_rng(seed)
     rows = codes[0].size
     least = max(10, rows // 100)
@@ -81,7 +75,7 @@ def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -
 
 
 def query_error(read: ReadRelease, queries: Queries) -> dict[str, Any]:
-    """Of |estimate - truth| / truth the median and the 90 % quantile."""
+    """The median and the 90 % quantile of |estimate - truth| / truth."""
     errors = []
     for (a, b, *ends), truth in zip(queries.asked, queries.truth, strict=True):
         share = read.spreads[a].share(ends[0], ends[1])[read.cells[a]]

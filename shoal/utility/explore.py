@@ -101,7 +101,7 @@ class Exploration:
 
     @classmethod
     def read(cls, path: str | Path) -> Exploration:
-        """From the JSON that stands beside a page of ``report``, or that ``shoal explore --json`` prints.
+        """The exploration in the JSON next to a page of ``report``, or in what ``shoal explore --json`` prints.
 
         Raises InputError for anything else.
         """

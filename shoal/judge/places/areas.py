@@ -171,7 +171,7 @@ def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Fi
 
 
 def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int]) -> list[Finding]:
-    """No region below a threshold beside the first, which is judged as the sizes of groups are."""
+    """Whether no region is below a further threshold; the first one is judged with the sizes of groups."""
     found = []
     for own, name, k in zip(weights[1:], names[1:], least[1:], strict=True):
         under = sum(w < k for w in own)

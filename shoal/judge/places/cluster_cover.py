@@ -356,7 +356,7 @@ def _centers(
     t: np.ndarray,
     k: np.ndarray,
 ) -> list[Finding]:
-    """Where records were promised for centers: each is one of the table's."""
+    """Whether each center is a record of the table, if records were promised."""
     if stated.parameters["center"] != "record":
         return [Finding("centers", True, "are no records; that they are means or medoids is not repeated", STATED)]
     same = np.ones(t.size, bool)
@@ -369,7 +369,7 @@ def _centers(
 
 
 def _attained(clusters: StatedClusters, stated: StatedCrosswalk, k: np.ndarray, away: np.ndarray) -> Finding:
-    """Some record is as far away as each cluster's distance says."""
+    """Whether each cluster has a record as far away as its distance states."""
     most = np.full(len(clusters.records), -1.0)
     np.maximum.at(most, k, away)
     over = 1 + 1e-9 if stated.parameters["center"] == "record" else OVER

@@ -178,7 +178,7 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
 
 
 def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
-    """At least r each, as many and as large as certified, and who is left out."""
+    """Whether each cluster has r records, and clusters and records left out are as many as certified."""
     asked, facts = stated.parameters, stated.facts
     r, sizes = number_of(asked, "r"), clusters.records.tolist()
     under = sum(size < r for size in sizes)
@@ -279,7 +279,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
 
 
 def _width(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
-    """No cluster is wider than asked, as far as its radius tells; or it is said that one is."""
+    """Whether no cluster is wider than asked, as far as its radius tells, or the certificate says that one is."""
     most, details = float(stated.parameters["max_diameter"]), stated.details
     wide, met = float(details["diameter"]), details["cap_met"]
     far = float(clusters.distance.max(initial=0.0))

@@ -165,7 +165,7 @@ def _alike(values: np.ndarray, near: float) -> np.ndarray:
 
 
 def _radius(points: np.ndarray) -> float:
-    """Of the smallest circle around points: the circle of at most three of them, the farthest outside taken in."""
+    """The radius of the smallest circle around points: that of at most three, the farthest outside taken in."""
     held = points[:1]
     middle, radius = held[0], 0.0
     for _ in range(len(points)):

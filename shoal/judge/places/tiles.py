@@ -224,7 +224,7 @@ def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.
 
 
 def _disjoint(laid: Laid) -> Finding:
-    """No two tiles of one side of the boundary share more than a side: each against those that begin below its end."""
+    """Whether tiles of one side of the boundary share sides at most: each against those that begin below its end."""
     boxes, low, width, over = laid.boxes, laid.west, laid.width, 0
     groups: dict[Any, list[int]] = {}
     for i, side in enumerate(laid.sides):

@@ -94,7 +94,7 @@ def by_procedure_one(ask: CellularAsk) -> CellularAnswer:
 
 
 def by_three_step(ask: CellularAsk) -> CellularAnswer:
-    """At least r each: priced, shared, made disjoint."""
+    """The three steps for clusters of at least r points: priced, shared, made disjoint."""
     p = ask.problem
     if p.setup.any() or p.diversity is not None:
         raise PolicyError("method 'three_step' takes r alone, no set-up costs and no condition; use 'search'")

@@ -1,4 +1,4 @@
-"""More than r points: clusters whose sensitive values are diverse as well.
+"""Clusters whose sensitive values are diverse, not only r points or more.
 
 All models here are monotone, a union of eligible clusters is eligible, so merging ends at the latest with everything
 in one cluster.  Cores are eligible from the start; joining and re-centering can only break the frequency form, which
@@ -50,7 +50,7 @@ class Diversity:
 
     @classmethod
     def of(cls, n: int, asked: Conditions) -> Diversity | None:
-        """From the arguments of ``gather``; None when nothing is asked."""
+        """The condition that the arguments of ``gather`` ask; None if they ask nothing."""
         keywords("setting of clusters", asked, Conditions)
         sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
         eligible = asked.get("eligible")

@@ -235,7 +235,7 @@ class Space:
         return along(self._embedded)
 
     def part(self, rows: np.ndarray) -> Space:
-        """Some of the points, in the order given, int64[m]."""
+        """The space of some of the points, int64[m], in the order given."""
         if self.metric.distances is None:
             return Space(self.metric, [c[rows] for c in self.columns], self.names)
         if np.array_equal(rows, np.arange(self.n)):

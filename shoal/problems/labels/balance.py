@@ -396,7 +396,7 @@ class Sweep:
 
     @property
     def optimal(self) -> np.ndarray:
-        """Where the cost is proved the least possible."""
+        """The k at which the cost is proved to be the least possible."""
         return self.costs == self.lower_bounds
 
 

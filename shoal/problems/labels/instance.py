@@ -187,7 +187,7 @@ SHIFTS = 4000  # and while it takes at most this many shifts of such a number
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No feasible packing has a largest bin below ``value``; ``argument`` says why."""
+    """A lower bound on the largest bin of every feasible packing, with the argument that proves it."""
 
     value: int
     argument: str

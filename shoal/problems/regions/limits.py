@@ -66,7 +66,7 @@ class RegionLimits(NamedTuple):
     diameter: float
 
     def of(self, nodes: np.ndarray) -> RegionLimits:
-        """Of some areas."""
+        """These limits for some of the areas."""
         points = self.points[nodes] if len(self.points) else self.points
         return self._replace(values=np.ascontiguousarray(self.values[nodes]), points=points)
 
@@ -326,7 +326,9 @@ def placed(task: Districting, label: np.ndarray) -> tuple[Districting, np.ndarra
 
 
 class FixedAreas(NamedTuple):
-    """unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
+    """The graph after areas fixed together became units, and excluded areas left.
+
+    unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
     edges  int64[m, 2]  pairs of units
     """
 

@@ -183,7 +183,7 @@ class _Race:
         self.group: np.ndarray
 
     def whole(self, group: np.ndarray) -> Partition:
-        """Of all rows."""
+        """The task of all rows."""
         partition = self.rows.partition(group)
         return partition if self.thin is None else self.thin.back(partition)
 

@@ -150,7 +150,7 @@ class LevelChoice:
         return self.over, self.loss
 
     def as_dict(self, histogram: Histogram) -> dict[str, Any]:
-        """For a certificate."""
+        """Plain values, for a certificate."""
         levels = dict(zip(histogram.quasi_names, self.levels, strict=True))
         return {"levels": levels, "stars": self.stars, "width": round(self.width, 12), "loss": self.loss}
 

@@ -33,7 +33,7 @@ from shoal.clock import clock
 from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Histogram, Partition, dense, narrowest
+from shoal.model.histogram import Partition, dense, narrowest
 from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
@@ -185,20 +185,7 @@ def _task(task: Task, cells: np.ndarray, number: int) -> Task:
     """The search for some cells alone, which workers can be sent; of seconds it has its share."""
     seconds = task.effort.seconds
     own = task.effort if seconds is None else Effort("seconds", seconds * cells.size / task.histogram.cells)
-    return Task(_of(task.histogram, cells), task.requirement, task.recoding, own, task.seed + number, part=True)
-
-
-def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
-    """Some cells of a histogram, their codes as they were."""
-    return Histogram(
-        quasi=histogram.quasi[cells],
-        sensitive=histogram.sensitive[cells],
-        count=histogram.count[cells],
-        quasi_names=histogram.quasi_names,
-        sensitive_names=histogram.sensitive_names,
-        quasi_sizes=histogram.quasi_sizes,
-        sensitive_sizes=histogram.sensitive_sizes,
-    )
+    return Task(task.histogram.part(cells), task.requirement, task.recoding, own, task.seed + number, part=True)
 
 
 def cut(task: Task, shards: int) -> list[np.ndarray]:
@@ -305,7 +292,7 @@ def composed(
             left = until - clock()
             if left <= 0:
                 continue
-            mine = Task(_of(h, part), task.requirement, task.recoding, Effort("fast"), task.seed)
+            mine = Task(h.part(part), task.requirement, task.recoding, Effort("fast"), task.seed)
             own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None:
             continue

@@ -87,9 +87,7 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
     taken, group = np.zeros(histogram.cells, np.int64), histogram.types[0] + classes
     each = []
     for cells in np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1]):
-        part = replace(
-            histogram, quasi=histogram.quasi[cells], sensitive=histogram.sensitive[cells], count=histogram.count[cells]
-        )
+        part = histogram.part(cells)
         taken[cells], facts = residue(part, need)
         each.append({**facts, "suppressed": suppressed(part, taken[cells])})
     cells = np.arange(histogram.cells)

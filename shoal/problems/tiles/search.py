@@ -377,7 +377,7 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[TilePart
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at
 NEIGHBORS = 64
-NOTHING = PlaceContents(
+NO_CONTENTS = PlaceContents(
     np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
     np.zeros(0), np.zeros(0, np.bool_),
 )  # fmt: skip
@@ -523,7 +523,7 @@ def _sides(places: Places, asked: TileTerms) -> Any:
 def _held(places: Places) -> PlaceContents:
     if places.held is not None:
         return places.held
-    return NOTHING._replace(start=np.zeros(places.x.size + 1, np.int64))
+    return NO_CONTENTS._replace(start=np.zeros(places.x.size + 1, np.int64))
 
 
 def _every_rectangle(places: Places, k: int, objective: str, asked: TileTerms) -> TilePartition:

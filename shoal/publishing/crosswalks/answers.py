@@ -115,7 +115,7 @@ def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) ->
 
 
 def _noted(made: Crosswalk) -> Crosswalk:
-    """With what is to be said of the sensitive values and the places behind it."""
+    """A crosswalk with warnings about its sensitive values and places."""
     given, table = made.parameters.get("sensitive") or (), made.sources.table
     if table is None:
         return made

@@ -379,7 +379,7 @@ class _Outlined:
 
     @cached_property
     def measures(self) -> list[dict[str, float]]:
-        """Of each region, as far as its polygons and the extra ``geo`` tell, and where its weight has its center."""
+        """Measures of each region's polygons, if the extra ``geo`` is there, and the center of its weight."""
         from shoal.engines.shapes import available, measures
 
         found = [measures(shape, self.degrees) if available() and shape else {} for shape in self.shapes]

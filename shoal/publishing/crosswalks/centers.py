@@ -38,7 +38,7 @@ class Center:
 
 @dataclass(frozen=True, eq=False)
 class Centers:
-    """All clusters.
+    """Clusters as they are published.
 
     records    int64[m]
     radius     as words, column by column

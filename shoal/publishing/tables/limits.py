@@ -101,7 +101,7 @@ class Exposed(NamedTuple):
     groups: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values, ready for JSON."""
         return {"columns": dict(self.columns), "groups": self.groups}
 
 

@@ -65,9 +65,8 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
         raise PolicyError.unknown("kind of parts", parts, ENDINGS)
     if not large:
         raise PolicyError(
-            "a folder of parts is written with ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩; for one file end the "
-            "output's name "
-            "in .csv or .parquet"
+            "a folder of parts is written with ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩; for one file end the output's "
+            "name in .csv or .parquet"
         )
     if is_table_name(path):
         raise PolicyError(f"⟨parts={parts!r}⟩ writes a folder, and {path.name!r} ends as a file does; name a folder")

@@ -30,7 +30,7 @@ from shoal.publishing.verifying.recheck import Record
 
 
 def persons(record: Record) -> Finding:
-    """Who stands behind the rows is not in the release; the certificate says what was counted."""
+    """Whether what the certificate counts of persons is enough; the release does not show who is behind its rows."""
     found = record.raw.get("persons")
     asked = max((getattr(m, "k", 1) for m in record.policy.privacy if m.speaks != "population"), default=1)
     entry = found if isinstance(found, dict) else {}

@@ -151,7 +151,7 @@ class _Layout:
 
 
 def _layout(count: np.ndarray) -> _Layout | None:
-    """None when there are too many states."""
+    """Where each kind lies in a state; None if there are too many states."""
     states = math.prod(int(c) + 1 for c in count)
     width = [int(c).bit_length() + 1 for c in count]
     if states > STATES or sum(width) > 62:

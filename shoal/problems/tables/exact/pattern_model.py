@@ -48,7 +48,7 @@ class RowClasses:
 
 
 def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
-    """O(m log m)."""
+    """The row classes of a table: rows alike in quasi-identifiers and sensitive values that count.  O(m log m)."""
     of_type, _ = histogram.types
     columns = list(need.sensitive_columns)
     value = histogram.sensitive[:, columns].astype(np.int64)
@@ -130,7 +130,7 @@ class PatternModel:
         )
 
     def with_only(self, some: np.ndarray) -> PatternModel:
-        """Without the other lines, bool[r]."""
+        """This model with some of its lines, bool[r]."""
         return replace(
             self, lines=csr_array(self.lines[some]), low=self.low[some], high=self.high[some], owner=self.owner[some]
         )
@@ -151,7 +151,7 @@ class _Lines:
         self.height = self.width = 0
 
     def columns(self, most: np.ndarray, pattern: np.ndarray) -> np.ndarray:
-        """New columns."""
+        """Add columns with their upper bounds and their patterns; returns their numbers."""
         self.most.append(most.astype(float))
         self.pattern.append(pattern)
         self.width += most.size

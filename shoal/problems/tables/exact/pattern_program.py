@@ -126,7 +126,7 @@ VARIABLES = 400_000
 TURNS = 12  # linear programs, lines added after each
 CROWDING = 0.3  # share of the seconds after which no other is solved,
 QUICK = 0.5  # but where it takes less seconds than that
-NOTHING = csr_array((0, 0)), np.zeros(0)
+NO_LINES = csr_array((0, 0)), np.zeros(0)
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
 FAR = 1.02  # cost over the linear program's bound from which a better partition is looked for before any more lines
 NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
@@ -209,7 +209,7 @@ class _PatternSearch:
         self.x = published(self.task, self.costs, self.row_classes, self.found, self.places, partition)
 
     def run(self, hopeless: float) -> str | None:
-        """None when bound and cost meet, else the limit reached."""
+        """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
         rows = self._relaxed(self._broken)
         if rows is None:
             return "seconds"
@@ -408,7 +408,7 @@ def relaxation(
         if not solver.solved():
             break
         found = solver.getSolution()
-        lines, low = violated(model, np.array(found.col_value)) if violated is not None else NOTHING
+        lines, low = violated(model, np.array(found.col_value)) if violated is not None else NO_LINES
         if not low.size:
             break
         model, now = model.with_lines(lines, low), clock()

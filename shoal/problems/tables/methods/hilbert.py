@@ -13,6 +13,7 @@ curves are tried and the best is kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,15 +57,7 @@ def three_phase_hilbert(task: Task) -> Grouping:
     }
     if taken.any():
         here = np.flatnonzero(taken)
-        rest = Histogram(
-            quasi=histogram.quasi[here],
-            sensitive=histogram.sensitive[here],
-            count=taken[here],
-            quasi_names=histogram.quasi_names,
-            sensitive_names=histogram.sensitive_names,
-            quasi_sizes=histogram.quasi_sizes,
-            sensitive_sizes=histogram.sensitive_sizes,
-        )
+        rest = replace(histogram.part(here), count=taken[here])
         of_type, first = histogram.types
         inner, found = along_curves(
             Task(rest, need, task.recoding, task.effort, task.seed, task.progress, task.started)
