@@ -87,19 +87,33 @@ def by_land(
     return connected(np.where(wet, -1, label), place, pairs, joined)._replace(check="connected by land")
 
 
-def kept(what: str, mixed: bool | None, label: np.ndarray, values: Sequence[Any]) -> Finding:
-    """A boundary that no region crosses (True), areas that stay together (False), or apart (None)."""
-    both = [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and (mixed or v not in (None, ""))]
-    if mixed:
-        wrong = len(set(both)) - len({g for g, _ in both})
-        return Finding(what, not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
-    if mixed is None:
-        wrong = len(both) - len(set(both))
-        return Finding(what, not wrong, f"{wrong} areas share a region that should not")
-    wrong = len(set(both)) - len({v for _, v in both})
-    return Finding(what, not wrong, f"{wrong} sets of areas that belong together are torn")
+def uncrossed(label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """Whether no region crosses a boundary; areas without a value are on a side of their own."""
+    both = {(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0}
+    wrong = len(both) - len({g for g, _ in both})
+    return Finding("boundary", not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
 
 
+def untorn(label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """Whether areas with the same value are in one region."""
+    both = set(_named(label, values))
+    wrong = len(both) - len({v for _, v in both})
+    return Finding("fixed", not wrong, f"{wrong} sets of areas that belong together are torn")
+
+
+def apart(label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """Whether no two areas of a region have the same value."""
+    both = _named(label, values)
+    wrong = len(both) - len(set(both))
+    return Finding("apart", not wrong, f"{wrong} areas share a region that should not")
+
+
+def _named(label: np.ndarray, values: Sequence[Any]) -> list[tuple[int, Any]]:
+    """(region, value) of every area that is in a region and has a value."""
+    return [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and v not in (None, "")]
+
+
+OF_COLUMNS = {"boundary": uncrossed, "fixed": untorn, "apart": apart}  # what regions keep of the values of a column
 NOWHERE = "*"
 UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
@@ -154,8 +168,8 @@ def judge_regions(
     found += _measures(held, label, inner, asked, source, shapes or {})
     found.append(cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
-        apart = Finding("connected", True, "the areas and their neighbors would tell", STATED)
-        return [*found, apart, _bound(stated, 0)]
+        unseen = Finding("connected", True, "the areas and their neighbors would tell", STATED)
+        return [*found, unseen, _bound(stated, 0)]
     return [
         *found,
         *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
@@ -328,9 +342,9 @@ def _walked(
         found.append(why_left_out(label, place, pairs, asked, source))
     if asked.get("water"):
         found.append(by_land(label, place, pairs, asked.get("joined") or [], part(source, asked["water"])))
-    for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
+    for what, judge in OF_COLUMNS.items():
         if asked.get(what) is not None:
-            found.append(kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
+            found.append(judge(label, part(source, asked[what]).cast(pl.String).to_list()))
     if asked.get("soft_boundary") is not None:
         found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
     if asked.get("sensitive") and asked["l"] > 1:

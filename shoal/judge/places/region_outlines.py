@@ -23,11 +23,11 @@ from shoal.judge.places.areas import (
     MEASURES,
     NAMED,
     NOWHERE,
+    OF_COLUMNS,
     by_land,
     connected,
     cost,
     judge_weighted,
-    kept,
     one_each,
     summed,
 )
@@ -362,9 +362,8 @@ def _walked(
     checks = [connected(own, place, pairs, joined)]
     if asked.get("water"):
         checks.append(by_land(own, place, pairs, joined, part(source, asked["water"])))
-    for what, mixed in (("boundary", True), ("apart", None)):
-        if asked.get(what) is not None:
-            checks.append(kept(what, mixed, own, part(source, asked[what]).cast(pl.String).to_list()))
+    columns = [what for what in ("boundary", "apart") if asked.get(what) is not None]
+    checks += [OF_COLUMNS[what](own, part(source, asked[what]).cast(pl.String).to_list()) for what in columns]
     if asked.get("sensitive") and asked["l"] > 1:
         counts = np.stack([summed(own, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
         over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())

@@ -161,6 +161,11 @@ class _Race:
     found   the partitions to choose from, with their ranks and the methods that found them
     small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
     group   int64[rows] the start to be searched
+    common  which sensitive values are not scarce, empty if none is scarce (``scarcity``)
+    long    whether the effort allows a long search
+    deadline, left  when the search must end, and the seconds left after three-phase and cascade; None: no limit
+    report, near    what the search reports, and its graph of near cells
+    first   the rank of three-phase
     """
 
     def __init__(self, task: Task) -> None:
@@ -183,7 +188,7 @@ class _Race:
         self.group: np.ndarray
 
     def whole(self, group: np.ndarray) -> Partition:
-        """The task of all rows."""
+        """The partition of all rows, from the group of each row that is searched."""
         partition = self.rows.partition(group)
         return partition if self.thin is None else self.thin.back(partition)
 
