@@ -37,7 +37,7 @@ class FeatureOnMap(Protocol):
 
 
 class PublishedClusters(Protocol):
-    """Published clusters."""
+    """What is drawn of a release of clusters: centers by feature, and the records of each cluster."""
 
     @property
     def centers(self) -> Sequence[Any]: ...

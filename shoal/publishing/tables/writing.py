@@ -3,10 +3,9 @@
 A table in memory is written whole, a DuckDB table as a stream: only the histogram and a slice of rows are in memory at
 a time.  A folder of parts gets a manifest with the hash of each part; it appears under its name in one step.
 
-A release as a table of a server of databases: sent, read back, judged, and only then given its name.
-
-The table holds what a CSV of the release would.  It is read back as one, its rows laid out by their contents, and
-judged as a file is; the certificate holds the SHA-256 of this CSV, which anybody makes again who can read the table.
+A table of a server of databases is sent, read back, judged, and only then given its name.  It holds what a CSV of the
+release would.  It is read back as one, its rows laid out by their contents, and judged as a file is; the certificate
+holds the SHA-256 of this CSV, which anybody makes again who can read the table.
 """
 
 from __future__ import annotations
