@@ -249,6 +249,7 @@ def without(register: People, original: People) -> People:
 
 
 def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:
+    """Sentences on what the figures leave out, and why."""
     notes = []
     if reading.unknown:
         notes.append(f"{reading.unknown} different cells are not understood and count as stars; pass hierarchies")

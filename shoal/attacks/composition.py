@@ -145,6 +145,7 @@ def _findings(
 def _of(
     learned: Learned, name: str, which: tuple[str, str], assumes: str, said: Composition, reading: Reading
 ) -> list[Figure]:
+    """The figures of one sensitive column by one set of releases."""
     people, (column, releases) = max(said.people, 1), which
     details = {
         key: value

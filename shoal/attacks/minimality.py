@@ -430,6 +430,7 @@ def _findings(
     by_tuple: Claims,
     truth: np.ndarray | None,
 ) -> list[Figure]:
+    """The figures of a sensitive column: claims above 1/l, and the surest ones."""
     people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
     speaking = int(people[speaks].sum())
     details: dict[str, object] = {

@@ -249,6 +249,7 @@ def duckdb_sql(checked: Checked) -> str:
 
 
 def _csv_options(checked: Checked, i: int) -> str:
+    """The options with which DuckDB reads a CSV as it was checked, nothing guessed."""
     found = checked.found[i]
     longest = max(*(f.longest + 2 for f in checked.found), 1 << 21)
     options = {
@@ -320,6 +321,7 @@ def _sqlite(source: Source, scope: Scope) -> Any:
 
 
 def _copied(opened: sqlite3.Connection, asked: str, connection: Any, name: str) -> Any:
+    """The answer of a query to SQLite, as a relation; InputError for columns of mixed types."""
     names = [column[0] for column in opened.execute(f"select * from ({asked}) limit 0").description]
     kinds: list[str] = []
     for i, column in enumerate(names):

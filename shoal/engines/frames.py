@@ -301,6 +301,7 @@ class FrameTable:
         )
 
     def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any) -> Any:
+        """The published frame, of the kind that came: new columns as text, the others carried along."""
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():

@@ -233,6 +233,7 @@ def read(
 def _read(
     areas: Path, edges: str | Path | None, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
 ) -> Geography:
+    """Areas from a file, with neighbors from pairs or from polygons."""
     id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
     if is_drawing(areas):
         drawn = _drawn(areas, id, plane, layer=None if shapes is not None else how.get("layer"))

@@ -192,6 +192,7 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
+    """The table behind a path, by the engine that reads it."""
     from shoal.engines.store import read_table
 
     if is_remote(path):

@@ -197,6 +197,7 @@ def _has_words(series: pl.Series) -> bool:
 
 
 def _column(series: pl.Series, rows: int, l: int) -> Proposal:
+    """The proposal for one column, by its name and its values."""
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
         why = f"holds {series.dtype}, which cannot be grouped and could contain anything about a person"

@@ -148,6 +148,7 @@ def _ring(points: Any) -> np.ndarray:
 
 
 def _topology(held: Mapping[str, Any]) -> list[tuple[dict[str, Any], Shape]]:
+    """(properties, shape) of every feature of a TopoJSON."""
     transform = held.get("transform")
     arcs = []
     for arc in held["arcs"]:

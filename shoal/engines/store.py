@@ -391,6 +391,7 @@ _LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have
 
 
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
+    """An Excel file of the frame: text stays text, and the same rows give the same bytes."""
     refuse_for_excel(path, frame)
     try:
         import xlsxwriter

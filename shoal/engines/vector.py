@@ -368,6 +368,7 @@ def write_outlines(path: Path, text: str, degrees: bool) -> None:
 
 
 def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
+    """Write GeoJSON text as a Shapefile, a GeoPackage, or KML."""
     import pyogrio
     import shapely
 

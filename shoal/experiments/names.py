@@ -166,6 +166,7 @@ def _subranges(by_k: dict[str, np.ndarray]) -> list[list[float]]:
 
 
 def _draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
+    """Draw Figure 7: the curves of each list by k."""
     MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.figure import Figure
 

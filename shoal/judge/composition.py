@@ -706,6 +706,7 @@ def _worst(
     seen: Sequence[_Release],
     known: bool,
 ) -> Worst | None:
+    """The people who are worst off among those in two releases or more; None if there are none."""
     at = np.flatnonzero(two)
     if not at.size:
         return None

@@ -276,6 +276,7 @@ def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
 def _cost_of_cut(
     stated: StatedCrosswalk, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None
 ) -> Finding:
+    """Whether the certified cost is that of the groups, by the objective that was asked."""
     objective = stated.parameters.get("objective")
     if stated.kind == "intervals" and stated.unit == OWN:
         return stated.unpaid("by a measure of the caller's own")

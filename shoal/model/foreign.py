@@ -155,6 +155,7 @@ def _runs(text: str | None, domain: Domain, below: Mapping[str, list[int]]) -> l
 
 
 def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
+    """The run of the domain that an interval of numbers or dates holds; None if the text is none, or holds no value."""
     if domain.at is None:
         return None
     at = domain.at[~np.isnan(domain.at)]

@@ -78,6 +78,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:
+    """How the ends of a column's ranges are put on steps; PolicyError for a column or a step without such ends."""
     present = column.values.drop_nulls()
     kind = present.dtype
     number = not column.ordered and (kind.is_numeric() or (kind == pl.String and as_numbers(present) is not None))

@@ -395,6 +395,7 @@ def _page(
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:
+    """Draw clusters as circles by matplotlib."""
     made = figure(path, (8, 8), dpi=140)
     from matplotlib.collections import PolyCollection
 

@@ -277,6 +277,7 @@ def _lowers(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _section(findings: list[Mapping[str, Any]]) -> Markup:
+    """Every figure of an attack as a table of its own."""
     out = Markup("")
     for f in findings:
         spread = "" if _is_found(f) or f["low"] is None else f" ({_share(f['low'])} to {_share(f['high'])})"

@@ -174,6 +174,7 @@ def _framed(box: tuple[float, float, float, float]) -> str:
 
 
 def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -> None:
+    """Draw regions by matplotlib."""
     note = _noted(sheet, note)
     if sheet.outside:
         note = f"{note} {sheet.outside:,} areas lie outside the picture.".strip()
@@ -377,6 +378,7 @@ def draw_tiles(
 
 
 def _plot_tiles(path: Path, sheet: _Sheet, title: str, note: str) -> None:
+    """Draw tiles by matplotlib."""
     figure, axes = framed(path, sheet.focus, 8.0, (title, note), margin=1.9)
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch

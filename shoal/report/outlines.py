@@ -112,6 +112,7 @@ def _leftmost(before: Point, here: Point, options: Sequence[Point]) -> int:
 
 
 def _polygons(rings: list[np.ndarray]) -> Shape:
+    """Rings as polygons: each hole in the smallest outside around it."""
     surface = [turned(ring) for ring in rings]
     outside = sorted((i for i, s in enumerate(surface) if s > 0), key=lambda i: surface[i])
     found: dict[int, list[np.ndarray]] = {i: [rings[i]] for i in outside}

@@ -110,6 +110,7 @@ def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
+    """What was asked, what the release reaches, and whether that is enough, as a table."""
     checks: list[tuple[Any, ...]] = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
@@ -164,6 +165,7 @@ def _shown_alone(audit: Mapping[str, Any]) -> Markup:
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
+    """Sizes of groups and risks before and after, as a table."""
     before, audit = figures["before"], figures["audit"]
     risk, rows = audit["risk"], figures["release"]["rows"]
     if not before:

@@ -215,6 +215,7 @@ class Comparison:
         }
 
     def _rows(self) -> list[list[Any]]:
+        """The main figures, a row for each release and first one for the original."""
         out = []
         for name, facts in [("the original", self.original), *self.releases.items()]:
             privacy, utility = facts["privacy"], facts["utility"]

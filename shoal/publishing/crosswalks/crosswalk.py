@@ -192,6 +192,7 @@ class Crosswalk(Shown):
         self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]],
         papers: Documents, overwrite: bool, bound: bool,
     ) -> Path:  # fmt: skip
+        """Write all files together, after the judge has read them back; returns the certificate's path."""
         companions = self._all_companions()
         wanted: list[Wanted] = [] if path is None else [(path, TABLE)]
         wanted += [(p, companions[name].form) for name, p in more.items()]

@@ -173,6 +173,7 @@ def _made(
     kind: str, answer: Any, method: str, content: pl.DataFrame, asked: dict[str, Any], frame: pl.DataFrame,
     read: tuple[str | Path, ...], title: str, bound: int | None,
 ) -> Crosswalk:  # fmt: skip
+    """A crosswalk of labels or of intervals."""
     loads = [int(x) for x in answer.loads.tolist()]
     facts = {
         "rows": content.height,

@@ -499,6 +499,7 @@ def step_of(rows: int, least: int) -> int:
 
 
 def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, Any]:
+    """The figures of one quasi-identifier, before and after."""
     column = pictured(decoded.columns[name], name)
     rows = np.bincount(column.where, minlength=len(column.cells))
     hidden = int(rows[[c.everything for c in column.cells]].sum())

@@ -270,6 +270,7 @@ class Release(Generic[Frame]):
         return self._judged.audit
 
     def _audited(self) -> Audit:
+        """The audit of the table in hand, its tuples compared with those that were decided."""
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
@@ -325,6 +326,7 @@ class Release(Generic[Frame]):
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
+        """VerificationError for an audit that breaks what was asked."""
         if audit.rows != self.facts.rows:
             raise VerificationError(
                 f"the release has {audit.rows} rows, the table {self.facts.rows}; nothing was published"
