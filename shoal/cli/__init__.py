@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from shoal.errors import ShoalError
+
 HALTED = "interrupted; no file is half written"
 
 
@@ -60,7 +62,6 @@ def main() -> None:
 def _run() -> None:
     from shoal.cli.app import PAGES
     from shoal.cli.common import begin, option_of, refusal
-    from shoal.errors import ShoalError
 
     begin(sys.argv[1:], PAGES)
     try:

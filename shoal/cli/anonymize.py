@@ -21,6 +21,8 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
+from shoal.errors import PolicyError
+from shoal.model.cards import floored, several, times
 from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, release_name
 
 if TYPE_CHECKING:
@@ -233,7 +235,6 @@ class Destination(NamedTuple):
 def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     """The address and the table of a server that a release goes to; None where it goes to a file."""
     from shoal.engines.source import is_server
-    from shoal.errors import PolicyError
 
     if files.output is None or not is_server(files.output):
         if files.output_table is not None:
@@ -248,7 +249,6 @@ def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
 
 def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     """The file's policy with what the flags say in its place; PolicyError for hierarchies that nothing publishes."""
-    from shoal.errors import PolicyError
     from shoal.model.policy import Policy
 
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
@@ -284,8 +284,6 @@ def _again(earlier: list[Path], *, counted: bool) -> str:
 
 def _default_output(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
-    from shoal.errors import PolicyError
-
     if glob or not isinstance(data, Path):
         raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
     if data.is_dir():
@@ -296,8 +294,6 @@ def _default_output(data: Any, glob: bool) -> Path:
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
     """A release's facts for people."""
-    from shoal.model.cards import several
-
     certificate, weighted = facts["certificate"], "weighted_ncp" in facts["loss"]
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
@@ -385,8 +381,6 @@ def _exposed(found: dict[str, Any]) -> list[str]:
 
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
-    from shoal.model.cards import floored, times
-
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{short(cost)} {unit}"
     if certificate["optimal"]:

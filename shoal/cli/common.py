@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
 from shoal.model.settings import entry_of
+from shoal.paths import JSON, RECORD, certificate_path, record_path
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Estimate
@@ -248,7 +249,6 @@ def working(what: str) -> Iterator[None]:
 def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:
     """Where the certificate of an output goes."""
     from shoal.engines.atomic import check_place
-    from shoal.paths import certificate_path
 
     if output is None or certificate is not None:
         return certificate
@@ -261,8 +261,6 @@ def papers(proof: Path | None, kept: tuple[bool, bool]) -> list[tuple[Any, Any]]
 
     kept  whether the record, and whether the proved ratio, are left out
     """
-    from shoal.paths import JSON, RECORD, record_path
-
     return [(proof, JSON), (None if proof is None or kept[0] else record_path(proof), RECORD)]
 
 
@@ -277,7 +275,6 @@ def put(
     drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
     """
     from shoal.engines.atomic import Piece, closed_to, publish_together
-    from shoal.paths import record_path
 
     more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
     proof = certificate_place(next((p for p in (output, *more.values()) if p is not None), None), certificate)

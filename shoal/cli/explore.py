@@ -15,6 +15,8 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
 from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
+from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.cards import floored, number
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
@@ -100,8 +102,6 @@ def _keep(output: Path, so_far: Any) -> None:
 
 
 def _numbers(text: str, option: str) -> list[int]:
-    from shoal.errors import PolicyError
-
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -109,8 +109,6 @@ def _numbers(text: str, option: str) -> list[int]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    from shoal.model.cards import floored
-
     lines = ["    k    l  published as  loss     proved least  groups     risk   seconds"]
     for p in facts["points"]:
         start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
@@ -182,8 +180,6 @@ def compare(
 
 
 def _compared_lines(found: Any) -> list[str]:
-    from shoal.model.cards import number
-
     table = found.table
     width = max(len(name) for name in table.columns)
     lines = [
@@ -217,7 +213,6 @@ def reproduce(
     from tempfile import TemporaryDirectory
 
     from shoal.engines.atomic import Piece, check_outputs, publish_together
-    from shoal.errors import InputError, PolicyError
 
     if name is None:
         raise PolicyError(f"no experiment is named; there is {' and '.join(EXPERIMENTS)}: shoal reproduce names")
@@ -253,8 +248,6 @@ def workbench(
     port: int | None = flag(None, "--port", "Port on this machine; a free port by default."),
 ) -> None:
     """Open a page in the browser that walks from a table to a release; nothing leaves this machine."""
-    from shoal.errors import MissingDependencyError, PolicyError
-
     if demo and table is not None:
         raise PolicyError("--demo opens a table of its own; leave it out to open yours")
     if port is not None and not 0 < port < 65536:

@@ -24,7 +24,10 @@ from shoal.cli.options import (
     keywords,
     with_options,
 )
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.cards import times
 from shoal.model.conditions import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
+from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +73,6 @@ class ClusterFiles(NamedTuple):
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
-        from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, CIRCLES, PAGE)
         proof = certificate_place(self.output or self.assignments, self.certificate)
@@ -105,7 +107,6 @@ class Distance(NamedTuple):
         """The columns that these options name, with how values are read and compared."""
         from shoal.cli.common import listed, pairs
         from shoal.engines.features import FeatureColumns
-        from shoal.errors import PolicyError
 
         if (self.latitude is None) != (self.longitude is None):
             raise PolicyError("a place needs both --latitude and --longitude")
@@ -245,7 +246,6 @@ def _run(
 
 def _proved(ratio: Any) -> str:
     """How far from the least possible, as far as that is known."""
-    from shoal.model.cards import times
     from shoal.model.certificate import ROUNDING
 
     if ratio is None:
@@ -259,7 +259,6 @@ def _refuse(
 ) -> None:
     """What no clustering can be made of, before any work."""
     from shoal.engines.store import column
-    from shoal.errors import InfeasibleError, PolicyError
     from shoal.publishing.crosswalks.clusters import distinct_names
 
     if (said.get("l") or said.get("distinct_l")) and not names:

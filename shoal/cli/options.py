@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
+from shoal.errors import PolicyError
 from shoal.model.conditions import Condition
 from shoal.model.settings import SETTINGS, SHORTHANDS, Setting, entry_of
+from shoal.paths import internal_path
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
@@ -103,8 +105,6 @@ class Decision(NamedTuple):
 
     def page(self, report: File) -> File:
         """Where the report goes: the name of an internal one says that it is."""
-        from shoal.paths import internal_path
-
         return internal_path(report) if self.internal and report is not None else report
 
 
@@ -256,8 +256,6 @@ def levels(text: str) -> int | tuple[int, ...]:
 
 
 def _each_level(entry: Setting, given: str) -> int | tuple[int, ...]:
-    from shoal.errors import PolicyError
-
     try:
         return levels(given)
     except ValueError:
@@ -274,8 +272,6 @@ def _number_or_word(text: str) -> float | str:
 
 def _numbers(entry: Setting, given: str) -> tuple[Any, ...]:
     """Several numbers from text with commas."""
-    from shoal.errors import PolicyError
-
     parts = given.split(",")
     try:
         if len(parts) != len(entry.values):

@@ -33,6 +33,7 @@ from shoal.cli.options import (
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
+from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
 
 if TYPE_CHECKING:
     from shoal.engines.adjacency import Disconnected
@@ -138,8 +139,6 @@ class RegionFiles(NamedTuple):
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
         """(level, path) of those that are written once for each level, the first under the name given."""
-        from shoal.paths import level_file
-
         return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
@@ -147,7 +146,6 @@ class RegionFiles(NamedTuple):
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
         from shoal.engines.vector import check_outlines
-        from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE
 
         forms = (TABLE, OUTLINED, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
         proof = certificate_place(self.output or self.hierarchy or self.dissolved, self.certificate)
@@ -425,7 +423,6 @@ def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]
 
 def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     """How the figures are drawn."""
-    from shoal.paths import PICTURE
     from shoal.publishing.crosswalks.crosswalk import Drawing
     from shoal.report.pictures import draw
 

@@ -23,6 +23,7 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
+from shoal.errors import InputError, PolicyError
 from shoal.model.conditions import TILE_CONDITIONS
 from shoal.paths import GEOJSON, JSON, MAP, PAGE, TABLE, TILES, ending, is_map
 
@@ -176,7 +177,6 @@ def tiles(
 def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
     """The points, the columns of their coordinates, and what these are."""
     from shoal.engines.store import read_table
-    from shoal.errors import PolicyError
     from shoal.problems.tiles import kind_of
 
     if not is_map(points) and (where.x is None or where.y is None):
@@ -207,7 +207,6 @@ def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
 
 def _codes(places: Any, geographic: bool, drop: bool) -> Any:
     """Rows whose coordinates are codes and no place, bool[n]; refused unless they are to be left out."""
-    from shoal.errors import InputError
     from shoal.model.metric import codes
 
     found = codes(places, geographic)

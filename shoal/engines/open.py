@@ -21,7 +21,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines import frames
+from shoal.engines import frames, spark
 from shoal.engines.csv import examine, one_character, other_separator, read_csv, sniff
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
@@ -196,8 +196,6 @@ def _opened(
     from shoal.engines.store import read_table
 
     if is_remote(path):
-        from shoal.engines import spark
-
         return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
     if engine == "polars":
         text = kind_of(path) == "csv" and not is_map(path)

@@ -26,6 +26,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
+from shoal.paths import PAGE
 from shoal.watching import watched
 
 QUERIES = 400
@@ -251,7 +252,6 @@ class Comparison:
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.paths import PAGE
         from shoal.report.exploring import comparison_page
         from shoal.report.parts import as_json
 

@@ -29,6 +29,7 @@ from shoal.model.notation import Members
 from shoal.model.policy import Policy
 from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
+from shoal.paths import PAGE, internal_path, usual_separator
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import Exposed, graphs_of, trees_of
@@ -167,8 +168,6 @@ class Placement:
 
     def separator(self, path: Path) -> str:
         """The separator of a new file: that of the original, unless the name of the file asks for another."""
-        from shoal.paths import usual_separator
-
         usual = usual_separator(path)
         return usual if usual != "," else self.source.separator or usual
 
@@ -441,7 +440,6 @@ class Release(Generic[Frame]):
         After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
         file of the same name that ends in .json. Returns the path of the page.
         """
-        from shoal.paths import PAGE, internal_path
         from shoal.report.page import page
         from shoal.report.parts import as_json
 
