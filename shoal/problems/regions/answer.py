@@ -176,7 +176,7 @@ def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: di
 
 
 def safe(cost: int, bound: int) -> int:
-    """The cost as its own bound where it is small enough for the program's tolerance, else a little less."""
+    """A bound of a cost that an integer program proves least: itself, or a little less beyond the tolerance."""
     return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))
 
 
@@ -274,7 +274,7 @@ def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) ->
 
 
 def level(weight: np.ndarray, number: int) -> tuple[int, int]:
-    """No partition into so many parts has a lighter heaviest part, or a smaller sum of squares.
+    """Lower bounds of every partition into so many parts: on its heaviest part, and on its sum of squares.
 
     The j heaviest parts weigh at least what the j heaviest areas do, whatever else the partition is; under these
     constraints, and with the total given, both are least when each area above the level of the rest is a part by

@@ -234,10 +234,8 @@ def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -
 
 def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     """bool[n]: the areas whose component is eligible as a whole."""
-    count, component = components(g)
-    total = np.zeros((count, features.shape[1]), np.int64)
-    np.add.at(total, component, features)
-    return eligible_rows(total, need, l)[component]
+    _, component = components(g)
+    return _sets_eligible(features, component, need, l)[component]
 
 
 def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
