@@ -61,8 +61,8 @@ from shoal.publishing.replaced import (
     published_classes,
     replacement,
 )
-from shoal.publishing.tables.audited import MAX_COMPOSITION, figures_after
-from shoal.publishing.tables.figures import before
+from shoal.publishing.tables.audited import MAX_COMPOSITION, with_composition
+from shoal.publishing.tables.figures import figures_of_original
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
 from shoal.publishing.tables.release import (
     Facts,
@@ -205,7 +205,7 @@ def prepare(
         cells = _count(read, asked, data)
     with ThreadPoolExecutor(1) as meanwhile:  # figures of the table as it came need no answer
         raw = meanwhile.submit(
-            before, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
+            figures_of_original, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
         )
         with clock.step("solving", "solve"):
             workers = read.table.workers().spread if asked.shards else None
@@ -219,7 +219,7 @@ def prepare(
         release = replace(release, facts=replace(release.facts, before=raw.result()))
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
-            release = figures_after(release, read.table, after, max_composition, force=force_composition)
+            release = with_composition(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)

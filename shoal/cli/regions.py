@@ -424,6 +424,8 @@ def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]
 def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     """How the figures are drawn."""
     from shoal.publishing.crosswalks.crosswalk import Drawing
-    from shoal.report.pictures import draw
+    from shoal.report.pictures import draw_region_choices
 
-    return Drawing(form=PICTURE, fill=lambda to: draw(to, rows, "km" if degrees else "units of the plane"))
+    return Drawing(
+        form=PICTURE, fill=lambda to: draw_region_choices(to, rows, "km" if degrees else "units of the plane")
+    )

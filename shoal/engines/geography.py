@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neighbors
-from shoal.engines.shapes import Shape, around, available, center, features, listed, partners, restored, spelled
+from shoal.engines.shapes import Shape, around, center, features, has_geometry, listed, partners, restored, spelled
 from shoal.engines.vector import Drawn, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
@@ -300,7 +300,7 @@ def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geogra
 
 def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) -> tuple[np.ndarray, list[str], dict]:
     """Pairs, and what is to be said of the drawing."""
-    if tolerance is None and not available():
+    if tolerance is None and not has_geometry():
         pairs = neighbors(own)
         said = [f"{len(pairs):,} pairs of neighbors by sides in common alone; borders drawn twice need shoal[geo]"]
         return pairs, said, {"neighbors": len(pairs), "tolerance": None}

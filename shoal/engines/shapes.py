@@ -215,7 +215,7 @@ def around(shape: Shape, degrees: bool) -> Shape:
     return [[np.where(ring < [0, -np.inf], ring + east, ring) for ring in polygon] for polygon in shape]
 
 
-def available() -> bool:
+def has_geometry() -> bool:
     """Whether the geometry library is there."""
     try:
         import shapely  # noqa: F401
@@ -226,7 +226,7 @@ def available() -> bool:
 
 def mended(shape: Shape) -> Shape:
     """The shape, polygons whose rings cross themselves cut where they do; as it is without the geometry library."""
-    if not available():
+    if not has_geometry():
         return shape
     import shapely
 

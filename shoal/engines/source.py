@@ -513,7 +513,7 @@ def refuse_too_many(
             f"{words}; ⟨memory={memory!r}⟩ does not leave that. Give ⟨memory='{least:.1f}GB'⟩ or more, or make "
             "quasi-identifiers coarser first, or name fewer"
         )
-    free = available() if free is None else free
+    free = free_memory() if free is None else free
     if free is not None and takes > free:
         raise InputError(
             f"{words}; {_gb(free)} are free. Make quasi-identifiers coarser first, name fewer, or use a "
@@ -524,7 +524,7 @@ def refuse_too_many(
         progress(words.removeprefix("the "), None)
 
 
-def available(root: Path = Path("/")) -> int | None:
+def free_memory(root: Path = Path("/")) -> int | None:
     """Bytes that this process can still have, swap included; None where the system does not tell."""
     try:
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -58,7 +58,7 @@ class Axis(NamedTuple):
     named: Sequence[str] = ()
 
 
-def draw(
+def draw_clusters(
     path: Path, form: PublishedClusters, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
     texts: Sequence[Sequence[str | None]] = (),
 ) -> None:  # fmt: skip

@@ -332,7 +332,7 @@ ROLES = {
 }
 
 
-def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
+def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
     """The report of an answer as a page.
 
     figures   what ``publishing.crosswalks.answer_figures`` gives; they stand in the page as JSON too

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.report.exploring import picture
-from shoal.report.exploring import table as choices
+from shoal.report.exploring import exploration_picture
+from shoal.report.exploring import exploration_table as choices
 from shoal.report.parts import (
     BOUNDS_PAGE,
     MEASURES,
@@ -37,7 +37,7 @@ from shoal.report.pictures import class_sizes, heat, paired_bars, trade_off
 from shoal.report.sections import asked, assumptions, attacks, left, stated, unchanged_columns, verdict, warnings
 
 
-def page(figures: Mapping[str, Any]) -> str:
+def release_page(figures: Mapping[str, Any]) -> str:
     """The report of a release as a page.  figures: those of ``publishing.tables.figures``, in the page as JSON too"""
     release = figures["release"]
     written = figures["written"]
@@ -90,7 +90,7 @@ def _choices(explored: Mapping[str, Any]) -> Markup:
         f"{len(explored['points']):,} requests were tried on {explored['rows']:,} rows. Loss is the mean loss of a "
         "published value; of ringed points no other has as little risk, as much diversity and as little loss."
     )
-    drawn = drawing(picture(explored["points"]), "loss against risk")
+    drawn = drawing(exploration_picture(explored["points"]), "loss against risk")
     return paragraph(said, "soft") + drawn + choices(explored["points"])
 
 

@@ -147,9 +147,9 @@ class Exploration:
 
     def plot(self, axes: Any = None) -> Any:
         """Loss against risk, a line for each way to publish and l; returns the matplotlib axes."""
-        from shoal.report.exploring import draw
+        from shoal.report.exploring import draw_exploration
 
-        return draw(self.as_dict()["points"], axes)
+        return draw_exploration(self.as_dict()["points"], axes)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes.
@@ -157,17 +157,17 @@ class Exploration:
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.report.exploring import page
+        from shoal.report.exploring import exploration_page
         from shoal.report.parts import as_json
 
         closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
-        publish_page(path, page(self.as_dict()), as_json(self.as_dict()), closed=closed | SHARED)
+        publish_page(path, exploration_page(self.as_dict()), as_json(self.as_dict()), closed=closed | SHARED)
         return Path(path)
 
     def _repr_html_(self) -> str:
-        from shoal.report.exploring import table
+        from shoal.report.exploring import exploration_table
 
-        return table(self.as_dict()["points"])
+        return exploration_table(self.as_dict()["points"])
 
 
 @watched

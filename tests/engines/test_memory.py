@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.engines import source
-from shoal.engines.source import CELL, DRIVER, DUCKDB, Searched, available, refuse_too_many, too_little
+from shoal.engines.source import CELL, DRIVER, DUCKDB, Searched, free_memory, refuse_too_many, too_little
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,10 +21,10 @@ class OutOfMemoryException(Exception):
 def test_a_search_that_cannot_fit_is_refused_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"age": list(range(40)), "ill": ["a", "b"] * 20})
     asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "k": 5, "effort": "fast"}
-    monkeypatch.setattr(source, "available", lambda: 40 * CELL)
+    monkeypatch.setattr(source, "free_memory", lambda: 40 * CELL)
     assert shoal.anonymize(frame, **asked).audit.k >= 5
     said: list[str] = []
-    monkeypatch.setattr(source, "available", lambda: 40 * CELL - 1)
+    monkeypatch.setattr(source, "free_memory", lambda: 40 * CELL - 1)
     with pytest.raises(
         shoal.InputError, match=r"the search over 40 cells takes about 0\.0 GB of memory \(1 KB a cell\)"
     ):
@@ -97,7 +97,7 @@ def test_what_is_free_is_what_the_system_and_the_container_leave(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert available(tmp_path) == free
+    assert free_memory(tmp_path) == free
 
 
 def test_an_engine_without_memory_says_where_to_give_it_more() -> None:

@@ -95,7 +95,7 @@ def greedy(problem: GatherProblem, out: np.ndarray) -> Clusters:
     center = center[:m].copy()
     if not m:  # lists without r free points: everything in one cluster
         owner[~out] = 0
-        return finish(space, owner, np.flatnonzero(~out)[:1])
+        return without_empty(space, owner, np.flatnonzero(~out)[:1])
     return admit(space, owner, center, np.flatnonzero((owner < 0) & ~out))
 
 
@@ -114,10 +114,10 @@ def admit(space: Space, owner: np.ndarray, center: np.ndarray, free: np.ndarray)
         turn = np.argsort(away[:, 0], kind="stable")
         picked = np.where(choice >= 0, back[choice], -1)[turn]
         quick(kernels.absorb, picked.size)(free[turn], picked, away[turn], owner, size, radius)
-    return finish(space, owner, center)
+    return without_empty(space, owner, center)
 
 
-def finish(space: Space, owner: np.ndarray, center: np.ndarray) -> Clusters:
+def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Clusters:
     """Clusters numbered anew, without empty ones."""
     used, fresh = np.unique(owner[owner >= 0], return_inverse=True)
     labels = np.full(space.n, -1)
@@ -142,7 +142,7 @@ def halve(problem: GatherProblem, found: Clusters) -> Clusters:
         for part in np.array_split(members, -(-members.size // limit))[1:]:
             labels[part] = len(center)
             center.append(found.center[c])
-    return finish(problem.space, labels, np.array(center, np.int64))
+    return without_empty(problem.space, labels, np.array(center, np.int64))
 
 
 def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> Clusters:
@@ -162,7 +162,7 @@ def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> 
         clusters = max(1, np.unique(owner[owner >= 0]).size)
         budget = pairs.CutBudget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, STEPS[effort] * clusters, seed)
         pairs.recut(space.coded, problem.near, problem.rules, budget, owner, center)
-    return min((start, nearby(problem, finish(space, owner, center))), key=lambda c: penalized(problem, c))
+    return min((start, nearby(problem, without_empty(space, owner, center))), key=lambda c: penalized(problem, c))
 
 
 def nearby(problem: GatherProblem, found: Clusters) -> Clusters:
@@ -175,7 +175,7 @@ def nearby(problem: GatherProblem, found: Clusters) -> Clusters:
     quick(kernels.better_centers, space.steps(looks))(
         space.coded, start, order, problem.near, problem.setup, found.labels >= 0, center
     )
-    return finish(space, found.labels, center)
+    return without_empty(space, found.labels, center)
 
 
 def radii(found: Clusters) -> np.ndarray:
@@ -222,7 +222,7 @@ def leave_out(problem: GatherProblem, found: Clusters, spare: int) -> Clusters:
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
     kernels.drop_farthest(found.center.size, owner, found.away.copy(), center, r, problem.setup, spare)
-    return finish(space, owner, center[: found.center.size])
+    return without_empty(space, owner, center[: found.center.size])
 
 
 ENTRIES = 1 << 25  # list entries held at most

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.task import Districting, SearchClock, eligible_rows, induced, one
+from shoal.problems.regions.task import Districting, SearchClock, about_means, eligible_rows, induced, one
 
 _ROUNDS = 40
 _TRIED = 600  # regions in a round whose neighbors are looked at, those of least reduced worth
@@ -21,12 +21,6 @@ _TAKEN = 1_000  # neighbors taken in a round
 _ENOUGH = 4_000  # regions: above it those of negative reduced worth alone are looked for
 _NEAR = 0.5  # in mean worths of a region: neighbors are looked for so far above their areas' prices at any rate
 _ZERO = 1e-6  # reduced worth below this, negated, is below zero
-
-
-def inertia(moments: np.ndarray) -> np.ndarray:
-    """Squares about the means of sets with moments float64[..., c + 2], as ``task.moments`` has them."""
-    mass = np.maximum(moments[..., 0], 1e-300)
-    return np.maximum(0.0, moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass)
 
 
 def grown(
@@ -54,7 +48,7 @@ def grown(
     known = {members.tobytes() for members in sets}
     program = _SetProgram(task.n, number, clock)
     every = list(sets)
-    program.add(every, [float(inertia(moments[members].sum(axis=0))) / unit for members in every])
+    program.add(every, [float(about_means(moments[members].sum(axis=0))) / unit for members in every])
     seen: set[int] = set()  # at these prices
     for _ in range(max(1, int(_ROUNDS * min(1.0, task.effort)))):
         prices = program.prices(regions) if clock.left > 0 else None
@@ -115,7 +109,7 @@ def _around(
         held = np.concatenate([values, np.zeros_like(values[:1])])  # where -1 points
         return values[members].sum(axis=0) + held[more][:, None] - held[less][None]
 
-    sums, about = changed(task.features), inertia(changed(moments))
+    sums, about = changed(task.features), about_means(changed(moments))
     reduced = about - changed(prices.price) - prices.fixed
     fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.l).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():

@@ -397,9 +397,13 @@ def inertia(areas: np.ndarray, label: np.ndarray) -> float:
     """Sum over the regions of mass times squared distance from the region's center; areas float64[n, c + 2]."""
     moments = np.zeros((int(label.max()) + 1, areas.shape[1]))
     np.add.at(moments, label, areas)
-    mass = np.where(moments[:, 0] > 0, moments[:, 0], 1.0)
-    spread = moments[:, -1] - (moments[:, 1:-1] ** 2).sum(axis=1) / mass
-    return float(np.maximum(spread, 0.0).sum())
+    return float(about_means(moments).sum())
+
+
+def about_means(moments: np.ndarray) -> np.ndarray:
+    """Squares about the means of sets of areas with moments float64[..., c + 2]; see ``Districting.moments``."""
+    mass = np.maximum(moments[..., 0], 1e-300)
+    return np.maximum(moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass, 0.0)
 
 
 def border(task: Districting, label: np.ndarray) -> int:

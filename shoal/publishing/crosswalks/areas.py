@@ -324,10 +324,10 @@ def _map(
 
     def fill(path: Path) -> None:
         from shoal.problems.regions import region_names
-        from shoal.report.maps import draw
+        from shoal.report.maps import draw_regions
 
         shapes = [given.shapes.get(i, []) for i in given.ids]
-        draw(
+        draw_regions(
             path, shapes, answer.labels, given.ids, weights, regions=region_names(given.ids, answer.labels),
             areas=[str(n) for n in given.columns.get("name", given.ids)], k=answer.k[0], unit=unit, geographic=degrees,
             title=title, note=note,
@@ -380,9 +380,9 @@ class _Outlined:
     @cached_property
     def measures(self) -> list[dict[str, float]]:
         """Measures of each region's polygons, if the extra ``geo`` is there, and the center of its weight."""
-        from shoal.engines.shapes import available, measures
+        from shoal.engines.shapes import has_geometry, measures
 
-        found = [measures(shape, self.degrees) if available() and shape else {} for shape in self.shapes]
+        found = [measures(shape, self.degrees) if has_geometry() and shape else {} for shape in self.shapes]
         places, people = self.given.centers(), self.given.whole(self.weight)
         if places is None:
             return found

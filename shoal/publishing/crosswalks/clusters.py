@@ -290,9 +290,9 @@ def _note(answer: Any) -> str:
 
 def _picture(form: Centers, features: Features, title: str, note: str) -> Drawing:
     def fill(path: Path) -> None:
-        from shoal.report.clusters import draw
+        from shoal.report.clusters import draw_clusters
 
-        draw(path, form, form.distance, features.metric.unit, title=title, note=note, texts=features.texts)
+        draw_clusters(path, form, form.distance, features.metric.unit, title=title, note=note, texts=features.texts)
 
     return Drawing(form=PICTURE, fill=fill)
 

@@ -287,14 +287,14 @@ class Crosswalk(Shown):
         Returns the path of the page.
         """
         from shoal.publishing.crosswalks.answer_figures import pictures
-        from shoal.report.crosswalk import page
+        from shoal.report.crosswalk import answer_page
         from shoal.report.parts import as_json
 
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
         figures = self.figures() if internal else self.public_figures()
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        drawn = page(figures, pictures(self))
+        drawn = answer_page(figures, pictures(self))
         publish_page(path, drawn, as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
 

@@ -118,7 +118,7 @@ def audit(
         found = sized(found, population_size)
     if earlier is not None:
         own = opened.polars([n for n in opened.columns if n in needed])
-        beside_them = (several(earlier), original, earlier_originals, person)
+        beside_them = (as_list(earlier), original, earlier_originals, person)
         found = replace(found, composition=_composed(own, data, asked, trees, found, *beside_them))
     seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
@@ -157,7 +157,7 @@ def _composed(
     if l is None:
         reached = [v.l for v in found.sensitive.values() if v.l is not None]
         l = min(reached) if reached else None
-    tables = several(originals) if originals is not None else [original] * len(earlier)
+    tables = as_list(originals) if originals is not None else [original] * len(earlier)
     if len(tables) != len(earlier):
         raise PolicyError(
             f"there are {len(earlier)} earlier releases and {len(tables)} ⟨earlier_originals⟩; give one for each, in "
@@ -268,7 +268,7 @@ MAX_COMPOSITION = 0.01
 posterior is that of a model, and a share below one in a hundred is within what other models would say of it."""
 
 
-def several(data: Any) -> list[Any]:
+def as_list(data: Any) -> list[Any]:
     """One release or table, or several of them, as a list."""
     return list(data) if isinstance(data, (list, tuple)) else [data]
 
@@ -351,7 +351,7 @@ def promises(asked: Policy) -> tuple[int, float | None]:
     return k, l
 
 
-def figures_after(release: Release[Any], table: Table, after: Any, most: float, *, force: bool) -> Release[Any]:
+def with_composition(release: Release[Any], table: Table, after: Any, most: float, *, force: bool) -> Release[Any]:
     """The release with what it tells beside earlier ones, of whose people nothing is known but that they may be alike.
 
     table  the one the new release was made from
@@ -361,7 +361,7 @@ def figures_after(release: Release[Any], table: Table, after: Any, most: float, 
     k, l = promises(release.policy)
     old: list[ReleaseOfPeople] = []
     seen: list[str] = []
-    for given in several(after):
+    for given in as_list(after):
         parts = parts_of(given)
         own = lakes.is_lake(given)  # no certificate says what its older versions were asked
         trees = release.policy.hierarchies if own and release.policy.publish == "hierarchy" else None

@@ -86,7 +86,7 @@ def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
     ]
 
 
-def before(counted: Counted) -> dict[str, Any]:
+def figures_of_original(counted: Counted) -> dict[str, Any]:
     """Rows, classes, uniques and dangerous columns, from the cells of the table as it came.  O(m log m)."""
     of_type, first = counted.histogram.types
     sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)

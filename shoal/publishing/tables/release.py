@@ -440,7 +440,7 @@ class Release(Generic[Frame]):
         After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
         file of the same name that ends in .json. Returns the path of the page.
         """
-        from shoal.report.page import page
+        from shoal.report.page import release_page
         from shoal.report.parts import as_json
 
         if explored is not None and not internal:
@@ -453,7 +453,7 @@ class Release(Generic[Frame]):
         figures = {**self.figures(), "internal": True} if internal else self.public_figures()
         figures |= statement.choices(explored, self.facts.rows)
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        publish_page(path, page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
+        publish_page(path, release_page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
 
     def figures(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
 from shoal.publishing.verifying.verify import Verdict, verify
-from shoal.report.page import page
+from shoal.report.page import release_page
 from shoal.report.parts import as_json
 from shoal.watching import watched
 
@@ -147,7 +147,7 @@ class Written:
             **statement.choices(explored, self.record.raw["release"]["rows"]),
         }
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        publish_page(path, page(figures), as_json(figures), closed=closed)
+        publish_page(path, release_page(figures), as_json(figures), closed=closed)
         return path
 
 
