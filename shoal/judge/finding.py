@@ -79,7 +79,7 @@ def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.S
     return form(before), form(after)
 
 
-def codes(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_both(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     """int64 of both, equal exactly where the values are; missing is 0."""
     both = pl.concat([before.rename("v"), after.rename("v")])
     if both.dtype == pl.String:
@@ -96,8 +96,8 @@ def pair_codes(before: pl.Series, after: pl.Series, sheet: bool) -> tuple[np.nda
     if kind == after.dtype and (kind.is_integer() or kind.is_float() or kind == pl.Boolean) and not sheet:
         if kind.is_float():
             before, after = before.fill_nan(None) + 0.0, after.fill_nan(None) + 0.0
-        return codes(before, after)
-    return codes(*pair(before, after, sheet))
+        return codes_of_both(before, after)
+    return codes_of_both(*pair(before, after, sheet))
 
 
 def typed_form(a: pl.DataType, b: pl.DataType) -> Callable[[pl.Series], pl.Series]:

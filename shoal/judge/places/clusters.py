@@ -239,7 +239,7 @@ def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping
     return Finding("radius", not odd, text, CONSISTENT)
 
 
-def same(a: float, b: float) -> bool:
+def same_distance(a: float, b: float) -> bool:
     """Equal, or apart by no more than sums of floats are: also where all distances are tiny."""
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
@@ -248,7 +248,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     """The cost again, where the centers published are those that were paid for."""
     asked, facts = stated.parameters, stated.facts
     largest = float(clusters.distance.max(initial=0.0))
-    if not same(largest, float(facts["radius"])):
+    if not same_distance(largest, float(facts["radius"])):
         return Finding("cost", False, f"the largest radius is {largest:.9g}, {facts['radius']} certified")
     unit = str(asked["unit"])
     if stated.kind == "gather":
@@ -264,7 +264,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     if stated.public:
         if stated.cost is None:
             return stated.unpaid("of centers that the file need not show")
-        return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+        return Finding("cost", same_distance(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
     assert stated.cost is not None
     replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
     if asked["center"] != "record" or replaced:
@@ -275,7 +275,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
         )
         text = f"{stated.cost:.9g} {units}, of centers that are records, {replaced} of them not published"
         return Finding("cost", fits, text, STATED)
-    return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+    return Finding("cost", same_distance(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
 
 
 def _width(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
@@ -299,12 +299,12 @@ def _agreed(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     }  # fmt: skip
     if stated.kind == "cellular":
         both = math.fsum(float(details[n]) for n in ("service", "setup"))
-        known["service"] = details["service"] if same(both, stated.cost or 0.0) else None
-        known["setup"] = details["setup"] if asked["setup_cost"] == "per record" else (
-            details["setup"] if same(details["setup"], float(asked["setup_cost"]) * len(clusters.records)) else None
-        )  # fmt: skip
+        known["service"] = details["service"] if same_distance(both, stated.cost or 0.0) else None
+        setup, each = details["setup"], asked["setup_cost"]
+        good = each == "per record" or same_distance(setup, float(each) * len(clusters.records))
+        known["setup"] = setup if good else None
         if asked["center"] == "record" and not facts["centers_replaced"]:
-            known["radius"] = details["radius"] if same(details["radius"], facts["radius"]) else None
+            known["radius"] = details["radius"] if same_distance(details["radius"], facts["radius"]) else None
     odd = [name for name, value in known.items() if details.get(name) != value]
     text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
     return Finding("details", not odd, text, CONSISTENT)

@@ -25,7 +25,7 @@ import polars as pl
 from shoal.errors import PolicyError
 from shoal.judge import models
 from shoal.judge.file import codes, number
-from shoal.judge.finding import codes as codes_of
+from shoal.judge.finding import codes_of_both as codes_of
 from shoal.judge.finding import reading
 from shoal.judge.models import CLOSE, ClassCounts, closeness, diversity, number_of_rows, size
 from shoal.model.audit import Audit, Check, SensitiveLevels

@@ -32,6 +32,7 @@ from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
+    NO_CAP,
     Contiguity,
     Districting,
     Regions,
@@ -49,7 +50,6 @@ _LISTED = 10  # components of so many areas are listed by "auto"
 _CHUNK = 100  # areas of larger ones that are looked at together
 _MET = 1_500  # sets of a search that are chosen from at most
 _BRANCHES = 1
-_NO_CAP = 2**62
 NO_DIAMETER = float("inf")
 
 
@@ -143,7 +143,7 @@ def limited(
     size = np.bincount(bound.component)
     for c in range(len(size)):
         nodes = np.flatnonzero(bound.component == c)
-        listed = ConnectedSets.of(task, nodes, clock, _NO_CAP) if whole or len(nodes) <= _LISTED else None
+        listed = ConnectedSets.of(task, nodes, clock, NO_CAP) if whole or len(nodes) <= _LISTED else None
         if listed is not None:
             own = limits.of(nodes)
             kept = [s for s in listed.sets if own.allow(s)]

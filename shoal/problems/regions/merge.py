@@ -206,7 +206,7 @@ def _posed(request: Request) -> _Posed:
     return _Posed(task, keep, joined, None if limits is None else limits.of(nodes))
 
 
-def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
+def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
     """How many regions at most there are at the thresholds of ``found``, whatever else its areas had to keep together.
 
     edges    int[m, 2]  pairs of neighbors
@@ -300,7 +300,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
             found = merge(ends, weights, list(k), method, **own)
         if i and wet is not None:
             found = with_water(found, labels[-1], wet)
-        bounds.append(found.upper_bound if not i else most(ends, found, weights, options))
+        bounds.append(found.upper_bound if not i else most_regions(ends, found, weights, options))
         levels.append(found)
         labels.append(found.labels)
         ends = np.concatenate([ends, found.joined])

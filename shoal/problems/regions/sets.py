@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.task import Districting, SearchClock, about_means, eligible_rows, induced, one
+from shoal.problems.regions.task import Districting, SearchClock, about_means, cost_in, eligible_rows, induced
 
 _ROUNDS = 40
 _TRIED = 600  # regions in a round whose neighbors are looked at, those of least reduced worth
@@ -40,7 +40,7 @@ def grown(
     number  least and most regions in a partition
     """
     moments, regions = task.moments(name), int(label.max()) + 1
-    unit = one(task, label, name) / regions
+    unit = cost_in(task, label, name) / regions
     if not len(moments) or unit <= 0:
         return []
     ends = np.split(task.graph.indices, task.graph.indptr[1:-1])
@@ -342,7 +342,7 @@ class Pool:
         listed = ConnectedSets(task, np.arange(task.n), sets, clock)
         for name in objective:
             if name in ("max", "excess"):
-                listed.keep(name, one(task, label, name))
+                listed.keep(name, cost_in(task, label, name))
         if task.regions is not None:
             listed.number(task.regions)
         elif "count" in objective:

@@ -19,6 +19,7 @@ from shoal.model.arguments import array_of
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
 
+NO_CAP = 2**62  # no region is as heavy
 _TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
 _FEW = 2_000  # vertices: importing what finds components in compiled code takes longer than Python does
 
@@ -369,16 +370,17 @@ def eligible_rows(total: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     return ok
 
 
-def value(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
+def costs_in(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
     """The values of the objectives in order, each the smaller the better; exact integers where units are counted."""
-    return tuple(one(task, label, name) for name in objective)
+    return tuple(cost_in(task, label, name) for name in objective)
 
 
-def one(task: Districting, label: np.ndarray, name: str) -> Any:
-    """One objective: "max" heaviest region, "count" areas minus regions, "sumsq" sum of squared weights,
+def cost_in(task: Districting, label: np.ndarray, name: str) -> Any:
+    """The value of one objective, by its name.
 
-    "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges,
-    "similar" that moment in the columns to be alike in.
+    "max": the heaviest region; "count": areas minus regions; "sumsq": the sum of squared weights; "excess": the largest
+    weight over max(k, heaviest area); "compact": the moment of inertia or, without places, border edges; "similar":
+    that moment in the columns that are to be alike.
     """
     if name == "count":
         return len(label) - (int(label.max()) + 1 if len(label) else 0)
