@@ -244,7 +244,6 @@ def _radii(axes: Any, radii: np.ndarray, records: np.ndarray, unit: str) -> None
 
 CORNERS = 64
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
-CIRCLE_INK = "#14688a"
 Rings = list[np.ndarray]
 
 
@@ -387,7 +386,7 @@ def _page(
         note=note,
         width=wide,
         height=tall,
-        ink=CIRCLE_INK,
+        ink=INK,
         thin=_thin(sheet, size),
         circles=circles,
         data=data,
@@ -401,11 +400,9 @@ def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: 
 
     axes = made.subplots()
     rings = [ring for shape in sheet for ring in shape]
-    axes.add_collection(PolyCollection(rings, facecolors=CIRCLE_INK, alpha=_thin(sheet, size), linewidths=0))
+    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
     axes.add_collection(
-        PolyCollection(
-            rings, facecolors="none", edgecolors=CIRCLE_INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5
-        )
+        PolyCollection(rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5)
     )
     pad = 0.03 * max(size)
     axes.set_xlim(-pad, size[0] + pad)

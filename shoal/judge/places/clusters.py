@@ -19,9 +19,8 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.places.cluster_cover import Feature, StatedClusters, covered, features_of, measured, numbers_of
+from shoal.judge.places.cluster_cover import OVER, Feature, StatedClusters, covered, features_of, measured, numbers_of
 
-OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
 _NUMBER = r"(\d[\d.]*(?:e[+-]?\d+)?)"
 _VALUE = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|([^;()"]*)) \((\d+)\)(?:; |\Z)')
 

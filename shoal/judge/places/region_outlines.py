@@ -31,9 +31,7 @@ from shoal.judge.places.areas import (
     one_each,
     summed,
 )
-from shoal.judge.places.outline_measures import Shape, judge_measures, reach
-
-_KM = 111.1950802335329  # a degree of latitude
+from shoal.judge.places.outline_measures import KM_PER_DEGREE, Shape, judge_measures, reach
 
 
 class Outlined(NamedTuple):
@@ -153,7 +151,7 @@ def _laid(
         point, room = own[name].point() if name in own else (None, 0.0)
         if point is None:
             continue
-        scale = _KM * max(float(np.cos(np.radians(point[1]))), 0.01) if asked.get("geographic") else 1.0
+        scale = KM_PER_DEGREE * max(float(np.cos(np.radians(point[1]))), 0.01) if asked.get("geographic") else 1.0
         near = np.flatnonzero(((lows <= point) & (highs >= point)).all(axis=1)).tolist()
         if room * scale <= 2 * tolerance or sum(sides[i].holds(point) for i in near) > 1:
             continue

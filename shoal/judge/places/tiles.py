@@ -16,8 +16,8 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, one_row_each, part, spelled, whole
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
+from shoal.judge.places.outline_measures import KM_PER_DEGREE
 
-KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 UNIT = "records in the largest tile"
 UNITS = (("person", "persons"), ("household", "households"))
 
