@@ -1,8 +1,7 @@
 """What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try.
 
-The models a request names: listed, by the keywords that stand for them, and by its rule book.
-
-What may be asked of a release, as plain values: from them a form, a page or another language makes its fields.
+A request names its models in a list, by keywords, and by a rule book; ``Policy.privacy`` has all of them.  ``choices``
+has what can be asked, as plain values, from which a form, a page, or another language makes its fields.
 """
 
 from __future__ import annotations

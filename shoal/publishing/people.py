@@ -1,8 +1,7 @@
 """The people behind the rows of a table: those that its rows are about, and those that it was drawn from.
 
-Several rows per person: who stands behind the rows is counted beside the sensitive columns and never published.
-
-Rows with a missing quasi-identifier are grouped among themselves, and that is counted on the rows that leave.
+If persons have several rows, who is behind the rows is counted like a sensitive column and never published.  If rows
+with a missing quasi-identifier are grouped among themselves, that is counted on the rows that leave.
 
 A sample is bound to its population: what a group must cover of it, or what the weights of its rows must add up to.
 ``shoal.problems.tables.constraints`` says how a search keeps that; the judge counts what is covered once more, from the
