@@ -213,9 +213,8 @@ def _run(
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
-    wrote = put(
-        made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways], kept
-    )
+    drawn = [(path, partial(made.drawing, what)) for path, what in ways]
+    wrote = put(made, files.output, files.certificate, also, drawn, kept=kept)
     if files.choices is not None:
         choices(
             files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, r, epsilon, read=made.read

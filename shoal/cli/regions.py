@@ -174,7 +174,7 @@ class RegionFiles(NamedTuple):
         also |= {f"outlines{i + 1 if i else ''}": p for i, p in self.of_levels(len(by_level), self.dissolved)}
         maps = self.of_levels(len(by_level), self.map_to, self.png)
         drawn = [(path, partial(by_level[i].drawing, "map")) for i, path in maps]
-        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept)
+        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept=kept)
 
     def written(self, levels: int, certificate: str | None) -> list[str]:
         """A line for each file."""

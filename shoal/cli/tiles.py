@@ -105,7 +105,7 @@ class TileFiles(NamedTuple):
         from shoal.cli.common import put, reported
 
         also = {name: p for name, p in (("table", self.table), (_kind(self.tiles_to), self.tiles_to)) if p is not None}
-        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept)
+        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept=kept)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, wrote["certificate_file"])
         return {**wrote, **reported(made, self.report, **decision._asdict())}, [
             f"wrote {p}" for p in paths if p is not None
