@@ -19,7 +19,7 @@ from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import filled, harbored
-from shoal.engines.source import Scope, ScopeSettings, Searched, is_remote, refuse_too_many, without_secrets
+from shoal.engines.source import Scope, ScopeSettings, SearchSize, is_remote, refuse_too_many, without_secrets
 from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import look, named_sensitive
@@ -68,7 +68,7 @@ from shoal.publishing.tables.release import (
     Facts,
     GivenPopulation,
     Losses,
-    Missing,
+    MissingValues,
     Persons,
     Placement,
     Release,
@@ -209,7 +209,7 @@ def prepare(
         )
         with clock.step("solving", "solve"):
             workers = read.table.workers().spread if asked.shards else None
-            searched = Searched(cells.counted.histogram.cells, asked.shards or 0, workers is not None)
+            searched = SearchSize(cells.counted.histogram.cells, asked.shards or 0, workers is not None)
             refuse_too_many(searched, progress, memory=scope.memory)
             solved = _solve(cells, asked, progress, fixed, secret, workers)
         with clock.step("recoding", "recode"):
@@ -423,7 +423,7 @@ def _recode(
         before={},
         carried=read.carried,
         persons=Persons(*placed.persons),
-        missing=Missing(placed.incomplete, read.filled),
+        missing=MissingValues(placed.incomplete, read.filled),
         harbor=read.harbor,
         # a center shows one row whole, which is another matter
         exposed=exposed(left.histogram, left_merged, () if shows is None else recoding.columns, asked.range_step),

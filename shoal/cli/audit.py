@@ -29,7 +29,7 @@ class AuditOptions(NamedTuple):
     threshold: float = flag(0.2, "--threshold", "Risk above which a record is at risk.")
 
 
-class Earlier(NamedTuple):
+class EarlierReleases(NamedTuple):
     """Earlier releases of the same people, and the tables that they and this one were made from."""
 
     earlier: list[str] = flag([], "--with", "An earlier release of the same people, to compare with. Repeatable.")
@@ -53,7 +53,7 @@ def audit(
         [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded. Repeatable."
     ),
     measured: AuditOptions = AuditOptions(),
-    earlier: Earlier = Earlier(),
+    earlier: EarlierReleases = EarlierReleases(),
     source: SourceOptions = SourceOptions(),
     as_json: bool = JSON_,
 ) -> None:
@@ -197,7 +197,7 @@ def _more(found: dict[str, Any]) -> str:
     return f" and {several(hidden, 'more size')}" if hidden > 0 else ""
 
 
-class Known(NamedTuple):
+class IntruderTables(NamedTuple):
     """What the intruder has."""
 
     original: Path | None = flag(None, "--original", "Its original, to check guesses; makes the page internal.")
@@ -220,7 +220,7 @@ class ColumnsOfRelease(NamedTuple):
 @with_options
 def attack(
     release: Path = typer.Argument(help="A release from any tool: CSV, Parquet, or Excel."),
-    known: Known = Known(),
+    known: IntruderTables = IntruderTables(),
     columns: ColumnsOfRelease = ColumnsOfRelease(),
     fail_above: float | None = flag(None, "--fail-above", "Exit 1 if a risk is above this share, such as 0.5."),
     separator: str | None = flag(None, "--separator", "Field separator of every CSV."),

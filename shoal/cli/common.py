@@ -28,7 +28,6 @@ from shoal.watching import Progress as Estimate
 
 if TYPE_CHECKING:
     from shoal import Crosswalk
-    from shoal.cli.options import OutputFiles
     from shoal.publishing.crosswalks.crosswalk import Drawing
 
 # keywords of calls that are no settings of a policy, whose option is not their name with dashes
@@ -257,18 +256,23 @@ def certificate_place(output: Path | None, certificate: Path | None) -> Path | N
     return certificate_path(output)
 
 
-def papers(proof: Path | None, kept: OutputFiles) -> list[tuple[Any, Any]]:
-    """The certificate and the record that are written next to an output, with their forms, for ``check_outputs``."""
-    return [(proof, JSON), (None if proof is None or kept.no_record else record_path(proof), RECORD)]
+def papers(proof: Path | None, kept: tuple[bool, bool]) -> list[tuple[Any, Any]]:
+    """The certificate and the record that are written next to an output, with their forms, for ``check_outputs``.
+
+    kept  ``OutputFiles``
+    """
+    no_record, _ = kept
+    return [(proof, JSON), (None if proof is None or no_record else record_path(proof), RECORD)]
 
 
 def put(
     made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None,
-    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (), *, kept: OutputFiles,
+    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (), *, kept: tuple[bool, bool],
 ) -> dict[str, str | None]:  # fmt: skip
     """Write an answer where it was asked for, its certificate and record beside it; all paths, for the JSON object.
 
     also   name of a companion -> its path
+    kept   ``OutputFiles``
     drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
     """
     from shoal.engines.atomic import Piece, closed_to, publish_together
@@ -276,9 +280,10 @@ def put(
     more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
     proof = certificate_place(next((p for p in (output, *more.values()) if p is not None), None), certificate)
     written = output is not None or bool(more)
+    no_record, no_bound = kept
     if written:
-        bound = "none" if kept.no_bound else "ratio"
-        made.write(output, proof, also=more, drawn=pictures, record=not kept.no_record, bound=bound)
+        bound = "none" if no_bound else "ratio"
+        made.write(output, proof, also=more, drawn=pictures, record=not no_record, bound=bound)
     else:
         pieces = [Piece(path, drawing.fill) for path, drawing in pictures]
         publish_together(pieces, closed=closed_to(made.read))
@@ -287,7 +292,7 @@ def put(
     return {
         "output": None if output is None else str(output),
         "certificate_file": None if proof is None else str(proof),
-        **({"record_file": str(record_path(proof))} if written and proof and not kept.no_record else {}),
+        **({"record_file": str(record_path(proof))} if written and proof and not no_record else {}),
     }
 
 

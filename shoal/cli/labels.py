@@ -64,7 +64,7 @@ INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
 NAMES = flag(None, "--names", "File with your own group names, one in each line.")
 
 
-class How(NamedTuple):
+class LabelSearch(NamedTuple):
     """How labels are grouped; see ``shoal.labels.cover``."""
 
     method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact.")
@@ -83,7 +83,7 @@ def labels(
     label: str = flag(..., "--label", "Column of labels to group."),
     asked: dict[str, Any] = conditions(LABEL_CONDITIONS, "k"),
     names: Path | None = NAMES,
-    how: How = How(),
+    how: LabelSearch = LabelSearch(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     files: GroupingFiles = GroupingFiles(),
     kept: OutputFiles = OutputFiles(),

@@ -29,7 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
-from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, Workers, require
+from shoal.engines.table import Counted, Origin, Placed, Replacement, SingledOut, Tuples, Workers, require
 from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition
@@ -146,7 +146,7 @@ class FrameTable:
         found = self.bring(frame)
         return found.set_axis(self.frame.to_native().index) if self.frame.implementation.is_pandas() else found
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out.  O(n log n) per column."""
         return singled_in_memory(self.polars(columns))
 

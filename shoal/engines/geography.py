@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neighbors
 from shoal.engines.shapes import Shape, around, center, features, has_geometry, listed, partners, restored, spelled
-from shoal.engines.vector import Drawn, areas_of, drawing, read_drawing
+from shoal.engines.vector import DrawnAreas, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
@@ -274,14 +274,14 @@ def _read(
     return _bordered(given, drawn, tolerance)
 
 
-def _with_drawing(given: Geography, drawn: Drawn, borders: bool) -> Geography:
+def _with_drawing(given: Geography, drawn: DrawnAreas, borders: bool) -> Geography:
     """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
     x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 
 
-def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> Drawn:
+def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> DrawnAreas:
     drawing = read_drawing(path, layer)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
@@ -289,7 +289,7 @@ def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: s
     return areas_of(drawing, lambda names: _key(names, id, what), path.name, id, option)
 
 
-def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
+def _bordered(given: Geography, drawn: DrawnAreas, tolerance: float | None) -> Geography:
     """Neighbors from the polygons."""
     place = {name: i for i, name in enumerate(drawn.names)}
     own = [drawn.own[place[name]] if name in place else [] for name in given.ids]

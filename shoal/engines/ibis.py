@@ -21,10 +21,10 @@ import polars as pl
 
 from shoal.engines.duck import answered
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, PARTS, WHOLE, Late
+from shoal.engines.order import DIGITS, PARTS, WHOLE, LatePlacement
 from shoal.engines.source import Scope, too_little
 from shoal.engines.store import slices
-from shoal.engines.table import Checked, Origin, Singled, Stored, Workers
+from shoal.engines.table import CheckedFiles, Origin, SingledOut, StoredFrame, Workers
 from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
 
@@ -216,7 +216,7 @@ class _Ibis:
         return native.order_by(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
@@ -243,7 +243,7 @@ class _Ibis:
     def stored(self, native: Any) -> Any:
         import ibis
 
-        return Stored(native.to_pyarrow(), ibis.memtable)
+        return StoredFrame(native.to_pyarrow(), ibis.memtable)
 
     def workers(self, native: Any) -> Workers:
         """A database in this process alone reads files that lie here."""
@@ -428,7 +428,7 @@ class IbisTable(LazyTable):
         """Number of rows; runs a query."""
         return int(self.native.count().execute())
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out, counted inside the database."""
         opaque = self.dialect.opaque(self.native)
         for name in columns:
@@ -452,6 +452,6 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
     return IbisTable(native, dialect, origin)
 
 
-def read(checked: Checked, scope: Scope) -> Any:
+def read(checked: CheckedFiles, scope: Scope) -> Any:
     """Files are read by the other engines."""
     raise InputError("files are read by the engines polars, duckdb and spark; Ibis reads tables of databases")

@@ -22,15 +22,15 @@ import polars as pl
 
 from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns, narrow, stacked
 from shoal.engines.frames import split_triples
-from shoal.engines.order import Late, ShuffleKey, row_hashes
+from shoal.engines.order import LatePlacement, ShuffleKey, row_hashes
 from shoal.engines.source import too_little
 from shoal.engines.table import (
+    CellKeys,
     Counted,
-    Keys,
     Origin,
     Placed,
     Replacement,
-    Singled,
+    SingledOut,
     Table,
     Workers,
     refuse_other_count,
@@ -83,7 +83,7 @@ class Dialect(Protocol):
         ...
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
         """The slices of ``ordered``, without the column of numbers; rows: how many there are in all.
 
@@ -180,7 +180,7 @@ class LazyTable:
             quasi_sizes=sizes[:d],
             sensitive_sizes=sizes[d:],
         )
-        keys = Keys(attempt, key, narrowest(where, first.size))
+        keys = CellKeys(attempt, key, narrowest(where, first.size))
         coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # those of tuples, which the cells now have
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)
 
@@ -308,7 +308,7 @@ class LazyTable:
         late = self._late(plan, shuffle_key, tag, left)
         if late is not None:
             whole_rows = self._once(counted, plan, left, shown)
-        numbered = Numbered(self.dialect, whole_rows.to_native(), at, number, values, group, published, late)
+        numbered = NumberedRows(self.dialect, whole_rows.to_native(), at, number, values, group, published, late)
         unordered = type(self)(frame.select(*kept).to_native(), self.dialect, Origin())
         return Placed(whole.select(*kept).to_native(), numbered.slices, counts=unordered.counts)
 
@@ -341,7 +341,7 @@ class LazyTable:
         return nw.concat([found, split.select(*kept)])
 
     def _once(self, counted: Counted, plan: _Plan, left: Sequence[str], shown: Sequence[str]) -> Any:
-        """The rows of ``_grouped``, each read once: rows of split cells have no group yet, but what ``Late`` needs."""
+        """The rows of ``_grouped``, each read once: rows of split cells lack a group, and have what ``_late`` needs."""
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         whole, cells = (nw.from_native(held) for held in (plan.whole, plan.cells))
         cells = cells.with_columns(
@@ -360,7 +360,7 @@ class LazyTable:
         """The names that the table's columns have in ``_once``: those that do not leave stand in columns beside."""
         return {name: name if name in left else f"{self.own}of_{i}" for i, name in enumerate(self.columns)}
 
-    def _late(self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]) -> Late | None:
+    def _late(self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]) -> LatePlacement | None:
         """What places the rows of split cells after all have passed; None where the engine does it.
 
         An engine numbers them by a second look at all columns of the table, which takes as long as the first.
@@ -369,9 +369,11 @@ class LazyTable:
         cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
         rows, names = last - first + 1, self._names_once(left)
         most = self.dialect.aside(self.native)
-        if not 0 < Late.size(int(rows.sum()), len(names)) <= most or not all(map(_is_plain, self.kinds.values())):
+        if not 0 < LatePlacement.size(int(rows.sum()), len(names)) <= most or not all(
+            map(_is_plain, self.kinds.values())
+        ):
             return None
-        return Late(
+        return LatePlacement(
             f"{self.own}group", f"{self.own}at", names, shuffle_key.place, cell, rows, group, tag, self._numbers
         )
 
@@ -448,7 +450,7 @@ class LazyTable:
         """``bring``: the rows of an engine have no index."""
         return self.bring(frame)
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out, counted inside the engine."""
         self._refuse_fields(columns)
         opaque = self.dialect.opaque(self.native)
@@ -506,7 +508,7 @@ def exchanged(table: Table, name: str, values: pl.DataFrame) -> Any:
     return found.to_native()
 
 
-class Numbered(NamedTuple):
+class NumberedRows(NamedTuple):
     """Rows with the number of their group in the place of what is recoded: fewer bytes to move and to hand over.
 
     native   a frame with what is not recoded, the column ``group`` and the column ``at``, by which they leave
@@ -522,7 +524,7 @@ class Numbered(NamedTuple):
     values: Any
     group: str
     published: Mapping[str, str]
-    late: Late | None = None
+    late: LatePlacement | None = None
 
     def slices(self, names: Sequence[str], scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Some columns of all rows in slices, at least one."""

@@ -38,7 +38,7 @@ from shoal.engines.source import (
     parts_of_one,
     without_secrets,
 )
-from shoal.engines.table import Counted, Home, Origin, Placed, Replacement, Table, look, require
+from shoal.engines.table import Counted, EngineModule, Origin, Placed, Replacement, Table, look, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
 from shoal.paths import is_map, kind_of
@@ -56,9 +56,9 @@ class Engine(NamedTuple):
     frames: tuple[str, ...]
     home: str
 
-    def opened(self) -> Home:
+    def opened(self) -> EngineModule:
         """Its module, imported when it is needed."""
-        return cast(Home, import_module(self.home))
+        return cast(EngineModule, import_module(self.home))
 
 
 ENGINES = {

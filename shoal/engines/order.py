@@ -161,7 +161,7 @@ class MemoryBounds(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Late:
+class LatePlacement:
     """What gives rows of cells that are split between groups their group, once all of them have passed.
 
     group, at  columns of a row: its group, or of a row to be placed -1 less its cell; the number by which it leaves, or
@@ -252,7 +252,12 @@ def _read_back(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def laid_in_order(
-    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: MemoryBounds, late: Late | None = None
+    frames: Iterator[pl.DataFrame],
+    by: str,
+    rows: int,
+    scratch: Path,
+    bounds: MemoryBounds,
+    late: LatePlacement | None = None,
 ) -> Iterator[pl.DataFrame]:
     """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
 

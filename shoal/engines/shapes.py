@@ -22,7 +22,7 @@ UNMATCHED = ("refuse", "leave-out")
 _SHOWN = 10
 
 
-class Restored(NamedTuple):
+class RestoredIds(NamedTuple):
     """New spellings: of names on the one side, of names on the other."""
 
     first: dict[str, str]
@@ -46,7 +46,7 @@ def spelled(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def restored(first: Iterable[str], second: Iterable[str]) -> Restored:
+def restored(first: Iterable[str], second: Iterable[str]) -> RestoredIds:
     """Names that differ from one name of the other side in leading zeros only, spelled as the side that has more.
 
     Only where it is one to one: a bare name that several unmatched names of a side share stays as it is.  O(names).
@@ -57,7 +57,7 @@ def restored(first: Iterable[str], second: Iterable[str]) -> Restored:
         for name in names:
             if name.lstrip("0"):
                 held.setdefault(name.lstrip("0"), []).append(name)
-    found = Restored({}, {})
+    found = RestoredIds({}, {})
     for key, one in bare[0].items():
         other = bare[1].get(key, [])
         if len(one) == len(other) == 1:

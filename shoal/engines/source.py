@@ -465,7 +465,7 @@ DRIVER = (
 DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memory=...⟩"
 
 
-class Searched(NamedTuple):
+class SearchSize(NamedTuple):
     """What is searched, and where.
 
     cells   number of distinct tuples of quasi-identifiers and sensitive values
@@ -498,7 +498,7 @@ class Searched(NamedTuple):
 
 
 def refuse_too_many(
-    searched: Searched, progress: Callable[[str, float | None], None], free: int | None = None,
+    searched: SearchSize, progress: Callable[[str, float | None], None], free: int | None = None,
     memory: str | None = None,
 ) -> None:  # fmt: skip
     """Say before a search what it takes, and refuse with InputError one that takes more than there is.

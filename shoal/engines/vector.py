@@ -50,7 +50,7 @@ class FeaturesOfFile(NamedTuple):
     said: tuple[str, ...]
 
 
-class Drawn(NamedTuple):
+class DrawnAreas(NamedTuple):
     """Areas of a file of polygons: several features of one id put together."""
 
     drawing: FeaturesOfFile
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 
 def areas_of(
     found: FeaturesOfFile, key: Callable[[Sequence[str]], str], name: str, asked: str | None, option: str = "id"
-) -> Drawn:
+) -> DrawnAreas:
     """Features put together by the property that names an area, chosen by ``key`` among those there are.
 
     InputError where it was not ``asked`` for, by ``option``, and is no id: what repeats may be anything.
@@ -105,7 +105,7 @@ def areas_of(
         if apart - {id}:
             words += f"; of {', '.join(sorted(apart - {id}))}, where pieces differ, the first's value is taken"
         found = found._replace(said=(*found.said, words))
-    return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
+    return DrawnAreas(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
 def read_points(path: Path, layer: str | None) -> pl.DataFrame:

@@ -231,7 +231,7 @@ def test_leftovers_on_both_sides_are_grouped_around_the_middle(r):
     points, labels, centers = families.leftovers_on_both_sides(r)
     d = distances(points)
     ranked = np.argsort(d, axis=1, kind="stable").astype(np.int32)
-    found = unshare(d, ranked, r, three_step.Priced(labels, centers, np.zeros(len(d))))
+    found = unshare(d, ranked, r, three_step.PricedClusters(labels, centers, np.zeros(len(d))))
     assert found.radius == 3  # around a leftover's center it would be 5
 
 

@@ -34,7 +34,7 @@ from shoal.judge.places.areas import (
 from shoal.judge.places.outline_measures import KM_PER_DEGREE, Shape, judge_measures, reach
 
 
-class Outlined(NamedTuple):
+class ReadOutlines(NamedTuple):
     """Outlines as read back: what each states, and its polygons."""
 
     properties: list[dict[str, Any]]
@@ -42,7 +42,7 @@ class Outlined(NamedTuple):
 
 
 def judge_region_outlines(
-    held: Outlined,
+    held: ReadOutlines,
     level: int,
     stated: StatedCrosswalk,
     source: pl.DataFrame | None = None,

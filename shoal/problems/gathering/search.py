@@ -359,7 +359,7 @@ STEP = 1.5  # ratio of successive guesses of the largest radius, when points may
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PricedClusters:
     """Clusters before anybody is shared: labels int64[n] (-1: left out), center int64[m], the dual float64[n]."""
 
     labels: np.ndarray
@@ -389,16 +389,16 @@ class Distances:
         return duals.Openings(self.distances, self.ranked, r, fixed, share, widest)
 
 
-def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> Priced:
+def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> PricedClusters:
     """The paper's Procedure 1.  O(n^2) space."""
     labels, center, alpha = np.full(table.n, -1), np.zeros(table.n, np.int64), np.zeros(table.n)
     m = duals.procedure_one(table.openings(r, fixed, share), labels, center, alpha)
-    return Priced(labels, center[:m], alpha)
+    return PricedClusters(labels, center[:m], alpha)
 
 
 def tight(
     table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
-) -> Priced:
+) -> PricedClusters:
     """Clusters frozen as they are paid, the largest of those that share a payer kept, payers first.  O(n^2) space.
 
     At most left_out points keep label -1; all do when no cluster within ``widest`` is left to open.
@@ -419,7 +419,7 @@ def tight(
     labels[joins] = payer[joins]
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels[labels >= 0] = fresh
-    return Priced(labels, center[used], alpha)
+    return PricedClusters(labels, center[used], alpha)
 
 
 def three_step(
@@ -458,7 +458,7 @@ def priced_cost(found: Clusters) -> float:
 
 
 def _taken(
-    distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced
+    distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters
 ) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
     """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
     leftover clusters beside each open one, and every cluster's radius (float64[m])."""
@@ -491,7 +491,7 @@ def _taken(
     return opened, temporary, trees, radius
 
 
-def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -> Clusters:
+def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters) -> Clusters:
     """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
 
     Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r

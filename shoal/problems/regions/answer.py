@@ -366,7 +366,7 @@ def _found(task: Districting, bound: CountBound, method: str, limits: RegionLimi
     return found
 
 
-class _Low(NamedTuple):
+class _LowerBounds(NamedTuple):
     """What no partition is below: heaviest region, why, sum of squares."""
 
     largest: int
@@ -374,9 +374,9 @@ class _Low(NamedTuple):
     squares: int
 
 
-def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _Low:
+def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _LowerBounds:
     if left_out:  # what may be left out bounds nothing
-        return _Low(task.k, "a region weighs at least k", task.k**2)
+        return _LowerBounds(task.k, "a region weighs at least k", task.k**2)
     largest, why = largest_bound(task, bound)
     squares = squares_bound(task, bound)
     if task.regions is not None:
@@ -386,11 +386,17 @@ def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bo
             largest, why = spread, "the weight is shared among so many regions, the heaviest areas apart"
     if found.least is not None and found.least > largest:
         largest, why = found.least, "every partition into connected sets below it is ruled out"
-    return _Low(largest, why, max(squares, found.squares or 0))
+    return _LowerBounds(largest, why, max(squares, found.squares or 0))
 
 
 def _certificate(
-    task: Districting, cost: float, low: _Low, most: int, unit: str, found: RegionsFound, details: dict[str, Any]
+    task: Districting,
+    cost: float,
+    low: _LowerBounds,
+    most: int,
+    unit: str,
+    found: RegionsFound,
+    details: dict[str, Any],
 ) -> Certificate:
     """Cost and bound of the objective that comes first."""
     first, guarantee = task.objective[0], found.guarantee

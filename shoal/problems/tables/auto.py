@@ -121,8 +121,8 @@ def auto(task: Task) -> Grouping:
         return race.end(bounds)
     proved = _proved(task, race.left)
     if proved is not None:
-        cost = rank(task, proved.partition)[1]
-        race.attempts.append({"method": proved.method, "cost": cost, "seconds": proved.seconds})
+        cost = rank(task, proved.grouping.partition)[1]
+        race.attempts.append({"method": proved.grouping.method, "cost": cost, "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(race.attempts))
     race.fill(bounds)
     race.round(bounds)
@@ -457,20 +457,14 @@ def covers(task: Task, left: float | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Proved:
+class _ProvedGrouping:
+    """What an exact method found of a small table, and the seconds it took."""
+
     grouping: Grouping
     seconds: float
 
-    @property
-    def method(self) -> str:
-        return self.grouping.method
 
-    @property
-    def partition(self) -> Partition:
-        return self.grouping.partition
-
-
-def _proved(task: Task, left: float | None) -> _Proved | None:
+def _proved(task: Task, left: float | None) -> _ProvedGrouping | None:
     """The optimum where the table is small enough to prove one; None otherwise.
 
     Only a finished proof counts, and such tables need a small part of ``PROOF``: a seed still reproduces the result.
@@ -488,4 +482,4 @@ def _proved(task: Task, left: float | None) -> _Proved | None:
         found = (two_anonymity if pairs else optimal)(replace(task, effort=limit, started=began))
     except PolicyError:  # a ceiling, or sets and ranges of too many rows: not for the exact methods
         return None
-    return _Proved(found, round(clock() - began, 3)) if found.certificate.optimal else None
+    return _ProvedGrouping(found, round(clock() - began, 3)) if found.certificate.optimal else None

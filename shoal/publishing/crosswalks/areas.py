@@ -191,7 +191,7 @@ def regions(
     }  # fmt: skip
     if odd := unmet(parameters, answer.certificate.details):
         raise PolicyError(f"the areas were merged by another {odd[0]} than the release names; name the same here")
-    put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
+    put_together = [_RegionOutlines(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
         "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
@@ -289,7 +289,7 @@ def content(
     levels: Sequence[Any],
     names: Sequence[str],
     asked: AreaConditions,
-    drawn: Sequence[_Outlined] = (),
+    drawn: Sequence[_RegionOutlines] = (),
 ) -> pl.DataFrame:
     """The crosswalk: the finest regions, with their measures where there are polygons, then those above."""
     from shoal.problems.regions import crosswalk
@@ -351,7 +351,7 @@ def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[st
 
 
 @dataclass(frozen=True, eq=False)
-class _Outlined:
+class _RegionOutlines:
     """The regions of a level put together from their areas' polygons, and measured, once for all that shows them."""
 
     given: Geography
@@ -393,11 +393,11 @@ class _Outlined:
 
 
 def _outlines(
-    given: Geography, levels: Sequence[_Outlined], names: Sequence[str], asked: AreaConditions
+    given: Geography, levels: Sequence[_RegionOutlines], names: Sequence[str], asked: AreaConditions
 ) -> dict[str, Drawing]:
     """For each level a MultiPolygon per region with its measures, by the file's ending."""
 
-    def fill(drawn: _Outlined, path: Path) -> None:
+    def fill(drawn: _RegionOutlines, path: Path) -> None:
         from shoal.engines.vector import write_outlines
         from shoal.problems.regions import region_names
         from shoal.problems.regions.task import of_regions

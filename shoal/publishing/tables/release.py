@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.engines.atomic import SHARED, check_outputs, publish_page
 from shoal.engines.source import FilesOfTable, is_server
-from shoal.engines.table import Expected, Stored, Table, Tuples
+from shoal.engines.table import Expected, StoredFrame, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
@@ -46,7 +46,7 @@ class Persons(NamedTuple):
     checks: tuple[Check, ...] = ()
 
 
-class Missing(NamedTuple):
+class MissingValues(NamedTuple):
     """What became of missing values.
 
     apart   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
@@ -83,7 +83,7 @@ class Facts:
     before: Mapping[str, Any]
     carried: Unassigned = field(default_factory=Unassigned)
     persons: Persons = field(default_factory=Persons)
-    missing: Missing = field(default_factory=Missing)
+    missing: MissingValues = field(default_factory=MissingValues)
     harbor: Harbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ class Placement:
 
 
 @dataclass(eq=False)
-class Judged:
+class JudgedRelease:
     """What becomes known of a release once it is made: the audit of its table or of what was written, and the files."""
 
     audit: Audit | None = None
@@ -220,7 +220,7 @@ class Release(Generic[Frame]):
     facts: Facts
     _placement: Placement
     seconds: dict[str, float] = field(default_factory=dict)
-    _judged: Judged = field(default_factory=Judged)
+    _judged: JudgedRelease = field(default_factory=JudgedRelease)
 
     table = _Published()
 
@@ -245,7 +245,7 @@ class Release(Generic[Frame]):
     def with_table(self, table: Any) -> Release[Any]:
         """This release with another table; ``check`` tests whether that table keeps the promise."""
         made = replace(self._placement, rows=ReleasedRows(table, placed=False))
-        return replace(self, _placement=made, _judged=Judged(), seconds=dict(self.seconds))
+        return replace(self, _placement=made, _judged=JudgedRelease(), seconds=dict(self.seconds))
 
     @property
     def composition(self) -> tuple[Composition, ...]:
@@ -514,6 +514,6 @@ class Release(Generic[Frame]):
 def _revived(stored: Any, known: tuple[Any, ...]) -> Release[Any]:
     """A release as it was pickled, its table brought back by its engine."""
     policy, certificate, method, attempts, facts, made, seconds, judged = known
-    table = stored.revive(stored.held) if isinstance(stored, Stored) else stored
+    table = stored.revive(stored.held) if isinstance(stored, StoredFrame) else stored
     made = replace(made, rows=replace(made.rows, table=table))
     return Release(policy, certificate, method, attempts, facts, made, seconds, judged)
