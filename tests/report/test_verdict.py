@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.sections import verdict, warnings
+from shoal.report.parts import proved
+from shoal.report.sections import unchanged_columns, verdict, warnings
 from tests.commands import run
 from tests.report.links import dead_links
 
@@ -49,11 +50,22 @@ def test_many_columns_are_one_sentence_and_the_worst_of_them_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "said"), [("a", "a"), ("ab", "a or b"), ("abc", "a, b or c"), ("abcd", "a, b, c or d")]
+)
+def test_few_columns_are_all_named(names: str, said: str) -> None:
+    found = figures()
+    found["audit"]["sensitive"] = {name: {"alpha": 1.0, "t_equal": 0.1} for name in names}
+    assert warnings(found)[0].startswith(f"In some group all rows share a value of {said}. Anyone")
+
+
+@pytest.mark.parametrize(
     ("more", "word"),
     [
         ({}, "strong"),
         ({"alpha": 0.7}, "fair"),
+        ({"risk": 0.2}, "strong"),
         ({"risk": 0.34}, "fair"),
+        ({"risk": 0.5}, "fair"),
         ({"together": 1}, "fair"),
         ({"alpha": 0.95}, "weak"),
         ({"together": 51}, "weak"),
@@ -140,3 +152,23 @@ def test_sets_that_name_fewer_values_than_rows_are_no_list(tmp_path: Path) -> No
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "names as many values" not in text
     assert "Verdict: strong" in text
+
+
+def test_columns_kept_unchanged_stand_with_whether_they_were_named() -> None:
+    kept = {"columns": ["note", "ward"], "insensitive": ["note"], "alone": {"note": 2, "ward": 0}, "together": 2}
+    text = str(unchanged_columns(kept, 10))
+    assert "Named insensitive: note. No role named: ward." in text
+    assert "single out 2 of 10 rows" in text
+    assert "single out no one" in str(unchanged_columns({**kept, "together": 0}, 10))
+
+
+def test_a_certificate_in_words_ends_with_what_the_method_promised() -> None:
+    told = {"cost": 10, "unit": "stars", "optimal": False, "lower_bound": 5, "ratio": 2.0}
+    said = proved({**told, "guarantee": {"factor": 3, "additive": 1}}, "every release")
+    assert said == (
+        "It costs 10 values hidden; every release costs at least 5 values hidden, so this one costs at most 2 times "
+        "the least possible, proved. Before seeing the table, the method promised at most 3 times the least plus 1."
+    )
+    plain = proved({**told, "guarantee": {"factor": 3, "additive": 0}}, "every release", comparable=False)
+    assert plain.endswith("5 values hidden. Before seeing the table, the method promised at most 3 times the least.")
+    assert "promised" not in proved({**told, "guarantee": {"factor": None, "additive": None}}, "every release")
