@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.model.cards import floored, number, times
+from shoal.model.cards import floored, number, several, times
 from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
 
@@ -99,7 +99,7 @@ def promise(figures: Mapping[str, Any]) -> str:
     if kept:
         text = f"in no group do more than {percent_up(shares[kept[0]])} % of the rows share a value of {kept[0]}"
         more = [f"{percent_up(shares[n])} % one of {n}" for n in kept[1:NAMED]]
-        more += [f"less of {len(kept) - NAMED} more columns"] * (len(kept) > NAMED)
+        more += [f"less of {several(len(kept) - NAMED, 'more column')}"] * (len(kept) > NAMED)
         parts.append(", ".join([text, *more]))
     changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))

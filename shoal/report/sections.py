@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.model.cards import number
+from shoal.model.cards import number, several
 from shoal.model.hierarchy import REGIONS
 from shoal.model.privacy import restore
 from shoal.model.refusals import missing_words
@@ -375,7 +375,7 @@ def _own(figures: Mapping[str, Any]) -> dict[str, float]:
 def _or(names: Sequence[str]) -> str:
     """Names in a sentence, the first few of many."""
     if len(names) > 4:
-        return f"{', '.join(names[:4])} or of {len(names) - 4} more columns"
+        return f"{', '.join(names[:4])} or of {several(len(names) - 4, 'more column')}"
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.parts import proved
+from shoal.report.parts import promise, proved
 from shoal.report.sections import unchanged_columns, verdict, warnings
 from tests.commands import run
 from tests.report.links import dead_links
@@ -172,3 +172,16 @@ def test_a_certificate_in_words_ends_with_what_the_method_promised() -> None:
     plain = proved({**told, "guarantee": {"factor": 3, "additive": 0}}, "every release", comparable=False)
     assert plain.endswith("5 values hidden. Before seeing the table, the method promised at most 3 times the least.")
     assert "promised" not in proved({**told, "guarantee": {"factor": None, "additive": None}}, "every release")
+
+
+def test_three_columns_are_named_in_the_promise_and_the_others_counted() -> None:
+    shares = {"a": 0.5, "b": 0.25, "c": 0.2, "d": 0.1, "e": 0.95, "f": None}
+    certificate = {"ratio_at_most": 1, "cost": None, "unit": "stars", "guarantee": {"factor": None}}
+    release = {"rows": 10, "loss": {"suppressed_tuples": 2}, "stars": {"x": 3, "y": 1}, "certificate": certificate}
+    audit = {"smallest_class": 5, "sensitive": {name: {"alpha": share} for name, share in shares.items()}}
+    assert promise({"release": release, "audit": audit, "policy": {}}) == (
+        "Every row of this release looks exactly like at least 4 others in the columns that others may know; in no "
+        "group do more than 50 % of the rows share a value of a, 25 % one of b, 20 % one of c, less of 1 more column. "
+        "2 of 10 rows were changed, and 4 values were hidden. "
+        "No release of this kind that keeps these promises loses less: that is proved."
+    )
