@@ -59,6 +59,7 @@ def test_the_figures_are_those_of_the_release_file(tmp_path, publish):
     table = release_page(figures).split("<caption>What was changed in the same rows")[1].split("</table>")[0]
     assert ("coarser together" in table) == (publish == "ranges")
     assert "hidden together" in table
+    assert all((", ".join(line["hidden"]) or "none") in table for line in lines)
     lost = [[loss_of(v, n) for n, v in zip(NAMES, row, strict=True)] for row in rows]
     for column, mean in zip(figures["columns"], np.mean(lost, axis=0), strict=True):
         assert column["loss"] == pytest.approx(mean)

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.parts import promise, proved
-from shoal.report.sections import unchanged_columns, verdict, warnings
+from shoal.model.policy import Policy
+from shoal.report.parts import as_sentence, promise, proved
+from shoal.report.sections import attacks, unchanged_columns, verdict, warnings
 from tests.commands import run
 from tests.report.links import dead_links
 
@@ -185,3 +186,25 @@ def test_three_columns_are_named_in_the_promise_and_the_others_counted() -> None
         "2 of 10 rows were changed, and 4 values were hidden. "
         "No release of this kind that keeps these promises loses less: that is proved."
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "Homogeneity: no sensitive column was named"),
+        (
+            {"sensitive": ["ill", "hiv"], "l": 1},
+            "Homogeneity: no model was asked for that keeps the values of ill, hiv",
+        ),
+        ({"sensitive": ["ill"], "l": 2}, "Composition: "),
+    ],
+)
+def test_what_no_model_guards_stands_first_among_the_attacks(asked: dict[str, Any], said: str) -> None:
+    policy = Policy.of({"quasi_identifiers": ["age"], "k": 5, "publish": "ranges", **asked}).describe()
+    found = attacks(policy, exposed=0.25)
+    assert found[0].startswith(said)
+    assert sum(line.startswith("Ends of ranges: ") for line in found) == 1
+
+
+def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop() -> None:
+    assert as_sentence("a missing value counts") == "A missing value counts."
