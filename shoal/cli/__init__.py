@@ -181,8 +181,7 @@ def _kind(error: Exception) -> str:
     """The class of a refusal as ``shoal.errors`` has it; what a request lacks counts as a PolicyError."""
     from shoal import errors
 
-    own = [kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind]
-    return next(kind.__name__ for kind in own if kind is not errors.UnaskedError)
+    return next(kind.__name__ for kind in type(error).__mro__ if kind is not errors.UnaskedError)
 
 
 def _refuse(message: str, status: int, kind: str, setting: str | None = None, column: str | None = None) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
+from shoal.model.cards import json_value
 from shoal.model.settings import entry_of
 from shoal.paths import JSON, RECORD, certificate_path, record_path
 from shoal.version import __version__
@@ -186,9 +187,9 @@ def print_json(payload: Mapping[str, Any], status: int) -> None:
 def _text(payload: Mapping[str, Any]) -> str:
     """The object as JSON, which has no word for a number that is not finite."""
     try:
-        return json.dumps(payload, ensure_ascii=False, default=_plain, allow_nan=False)
+        return json.dumps(payload, ensure_ascii=False, default=json_value, allow_nan=False)
     except ValueError:
-        plain = json.loads(json.dumps(payload, default=_plain), parse_constant=lambda _: None)
+        plain = json.loads(json.dumps(payload, default=json_value), parse_constant=lambda _: None)
         return json.dumps(plain, ensure_ascii=False)
 
 
@@ -199,15 +200,6 @@ def say(message: str, level: str = "info") -> None:
         own.lines.say(message, None, level)
     else:
         print(message, file=sys.stderr)
-
-
-def _plain(value: Any) -> Any:
-    """numpy scalars and the like as plain JSON values."""
-    if hasattr(value, "item"):
-        return value.item()
-    if hasattr(value, "as_dict"):
-        return value.as_dict()
-    return str(value)
 
 
 @contextmanager

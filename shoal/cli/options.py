@@ -152,7 +152,7 @@ def keywords(table: Mapping[str, Condition], said: Mapping[str, Any]) -> dict[st
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for each field of the tuples, and for each of the settings, that it takes."""
-    hints = get_type_hints(command, include_extras=True)
+    hints = get_type_hints(command)
     parameters = inspect.signature(command).parameters.values()
     settings = {p.name: p.default for p in parameters if isinstance(p.default, SettingOptions)}
     tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
@@ -192,7 +192,7 @@ def _fields(kind: Any) -> list[inspect.Parameter]:
         inspect.Parameter(
             name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=kind._field_defaults[name], annotation=annotation
         )
-        for name, annotation in get_type_hints(kind, include_extras=True).items()
+        for name, annotation in get_type_hints(kind).items()
     ]
 
 

@@ -49,6 +49,11 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def json_value(value: Any) -> Any:
+    """What JSON has no word for as a plain value: a scalar of numpy as a number, anything else as its text."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
 def floored(value: float) -> str:
     """A lower bound for people: as ``number``, and never above what is proved."""
     if isinstance(value, int):

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.model.cards import floored, number, several, times
+from shoal.model.cards import floored, json_value, number, several, times
 from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
 
@@ -42,11 +42,7 @@ def anchor(text: str, kind: str = "") -> str:
     return (kind + "-" if kind else "") + "".join(c if c.isalnum() else "-" for c in text.lower())
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
-
-
-_JSON: dict[str, Any] = {"ensure_ascii": False, "default": _plain}
+_JSON: dict[str, Any] = {"ensure_ascii": False, "default": json_value}
 
 
 def as_json(figures: Mapping[str, Any]) -> str:
