@@ -83,6 +83,7 @@ def test_each_status_comes_with_an_object(folder: Path, monkeypatch: pytest.Monk
         (2, "UsageError", ("labels", "people.csv", "--label", "name", "--k", "many"), {"setting": "--k"}),
         (2, "UsageError", ("tiles", "points.csv", "--lat", "latitude"), {"setting": "--lat"}),
         (2, "PolicyError", ("init", "people.csv", "--k", "0"), {"setting": "--k"}),
+        (2, "PolicyError", ("anonymize", "people.csv", "--k", "2", "-o", "y.csv"), {}),  # a request without its columns
         (3, "InfeasibleError", ("anonymize", *table, "--sensitive", "disease", "--k", "99", "-o", "y.csv"), {}),
         (3, None, ("explore", "people.csv", "--quasi", "age", "--insensitive", "disease", "--identifiers", "name",
                    "--k", "99"), {}),
