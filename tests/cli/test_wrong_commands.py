@@ -299,3 +299,10 @@ def test_a_wrong_command_is_answered(words, status, sentence, folder):
     assert sorted(p.name for p in folder.iterdir()) == before, "something was written"
     if status != 1:
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_no_command_at_all_is_answered_with_the_list_of_commands():
+    done = run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: shoal [OPTIONS] COMMAND [ARGS]...")
+    assert "anonymize" in done.stderr
