@@ -70,9 +70,6 @@ def _run() -> None:
     except ShoalError as error:
         setting = next((option_of(name) for name in error.settings), None)
         _refuse(refusal(error), error.exit_status, _kind(error), setting, error.column)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(2)
     except OSError as error:
         said = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
         name = str(error.filename) if error.filename else ""

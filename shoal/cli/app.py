@@ -6,6 +6,8 @@ sections, so that forty of them can be read, and examples that the tests run.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import sys
 from typing import Any, NamedTuple
@@ -98,6 +100,10 @@ class Command(TyperCommand):
         job().parsed(ctx.params)
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # nobody reads on; the parser would end with 1, which says that a check failed
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(2)
         finally:
             lines = job().lines
             if lines is not None and isinstance(sys.exc_info()[1], SystemExit | None):

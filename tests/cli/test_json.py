@@ -131,6 +131,15 @@ def test_an_interruption_and_a_defect_have_their_object(folder: Path, monkeypatc
         assert "P17" not in done.said
 
 
+def test_output_that_nobody_reads_on_is_no_failed_check(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: Any, **__: Any) -> Any:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("shoal.publishing.tables.audited.audit", closed)
+    done = run("audit", folder / "people.csv", "--quasi", "age")
+    assert (done.returncode, done.said) == (2, "")
+
+
 def test_what_is_not_finite_is_null(capsys: pytest.CaptureFixture[str]) -> None:
     from shoal.cli.common import begin, print_json
 
