@@ -306,3 +306,7 @@ def test_no_command_at_all_is_answered_with_the_list_of_commands():
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Usage: shoal [OPTIONS] COMMAND [ARGS]...")
     assert "anonymize" in done.stderr
+
+
+def test_the_first_line_of_help_names_the_arguments_alone():
+    assert run("audit", "--help").stdout.startswith("Usage: shoal audit [OPTIONS] TABLES...\n")
