@@ -185,7 +185,7 @@ def attack(
             with within(f"the {name}"):
                 tables[name] = _open(given, separator, quasi)
             known.append(tables[name])
-    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l, told.dates)
+    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l, told.notations)
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
     found += files.found(reading, told.table, people.get("original"), separator)
@@ -283,7 +283,7 @@ class _Claims:
         self.sensitive: Sequence[str] = () if policy is None else policy.sensitive
         self.hierarchies: Mapping[str, Any] = {} if policy is None else policy.hierarchies
         self.stars = dict(stars or {})
-        self.dates: Mapping[str, str] = {} if policy is None else policy.dates
+        self.notations: Mapping[str, str] = {} if policy is None else policy.notations
         self.centers = policy is not None and policy.publish == "centers"
         models = () if policy is None else policy.privacy
         self.k = max((m.k for m in models if hasattr(m, "k") and type(m).__name__ == "KAnonymity"), default=1)

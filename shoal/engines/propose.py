@@ -30,11 +30,11 @@ from shoal.engines.recognize import (
     Kind,
     by_name,
     codes,
+    decimal_mark,
     local_dates,
     named_words,
     period_of,
     recognize,
-    spelled,
 )
 from shoal.engines.source import Scope
 from shoal.engines.store import read_table
@@ -206,6 +206,7 @@ class Proposal:
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
     dates     of a quasi-identifier of texts that are dates, their notation
+    decimal   of a quasi-identifier of texts that are numbers, their decimal mark
     """
 
     name: str
@@ -219,6 +220,12 @@ class Proposal:
     person: bool = False
     share: float = 0.0
     dates: str | None = None
+    decimal: str | None = None
+
+    @property
+    def notation(self) -> str | None:
+        """The notation of dates or the decimal mark of numbers."""
+        return self.dates or self.decimal
 
 
 def propose(
@@ -240,8 +247,8 @@ def looked_at(
     else:
         frame = read_table(path, separator=separator, encoding=encoding)
     found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
-    stay = {c.name: c.dates for c in found if c.role != DIRECT and c.distinct > 1}
-    coded = {name: encode(frame[name], dates) for name, dates in stay.items()}
+    stay = {c.name: c.notation for c in found if c.role != DIRECT and c.distinct > 1}
+    coded = {name: encode(frame[name], notation) for name, notation in stay.items()}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
     found = [_with_share(c, frame, person_of(found), coded) for c in found]
     found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
@@ -385,10 +392,15 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
             f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
     warnings += codes(series)
-    dates = None
-    if role != DIRECT and series.dtype == pl.String:
+    dates = decimal = None
+    if role in ("quasi-identifier", "insensitive") and series.dtype == pl.String:
         dates, said = local_dates(series, texts) if role == "quasi-identifier" else (None, [])
-        warnings += [*said, *spelled(texts)]
+        decimal, more = decimal_mark(series, texts) if dates is None else (None, [])
+        warnings += [*said, *more]
+    if decimal is not None and role == "insensitive":
+        needed = f"decimal = {{{quoted(name)} = {quoted(decimal)}}}"
+        warnings.append(f"as a quasi-identifier, it needs {needed}, or its numbers count as texts")
+        decimal = None
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
@@ -399,7 +411,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values: they count as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates)
+    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates, decimal=decimal)
 
 
 def _role(
@@ -510,6 +522,8 @@ def write_policy(
     ]  # fmt: skip
     if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in found if c.dates is not None]:
         lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
+    if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in found if c.decimal is not None]:
+        lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
     return "\n".join(lines)
 
@@ -567,7 +581,9 @@ class Roles:
         elif shares:
             models["alpha_k"] = [proposed_share(max(shares)), k]
         dates = {c.name: c.dates for c in self.columns if c.dates is not None}
-        return {**named, **models, "publish": self.publish[0], **({"dates": dates} if dates else {})}
+        decimal = {c.name: c.decimal for c in self.columns if c.decimal is not None}
+        noted = {name: held for name, held in (("dates", dates), ("decimal", decimal)) if held}
+        return {**named, **models, "publish": self.publish[0], **noted}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
         """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".
@@ -596,8 +612,8 @@ class Roles:
     def counts(self, column: str) -> list[tuple[str | None, int]]:
         """Every value of a column as text, in its order, with its number of rows; a missing value is None."""
         require(self.table.columns, [column])
-        dates = next((c.dates for c in self.columns if c.name == column), None)
-        coded = encode(self.table[column], dates)
+        notation = next((c.notation for c in self.columns if c.name == column), None)
+        coded = encode(self.table[column], notation)
         rows = np.bincount(coded.codes, minlength=coded.size)
         return list(zip(coded.texts(), rows.tolist(), strict=True))
 

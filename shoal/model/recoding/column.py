@@ -95,10 +95,10 @@ class ColumnRecoding(ABC):
         return cls(size=size, weight=weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
         """What the distinct texts of a column stand for, which are no stars; those left out may be anything.
 
-        dates  the notation of the column's dates, where it has one
+        notation  the notation of the column's dates, where it has one
         """
         return {}
 

@@ -77,7 +77,7 @@ class Levels(ColumnRecoding):
         return cls.stars(size, weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
         """Without a hierarchy, every text is a value."""
         return {t: Members(named=frozenset([t])) for t in texts}
 

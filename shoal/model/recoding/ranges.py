@@ -192,9 +192,9 @@ class Ranges(ColumnRecoding):
         return Sets.of(size, weight) if position is None else cls.of(position, weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
         """As ``shoal.model.notation`` reads them, sets as well."""
-        return of_ranges(texts, dates)
+        return of_ranges(texts, notation)
 
     @property
     def span(self) -> float:
