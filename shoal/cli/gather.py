@@ -268,6 +268,7 @@ def _refuse(
     """What no clustering can be made of, before any work."""
     from shoal.engines.store import column
     from shoal.errors import InfeasibleError, PolicyError
+    from shoal.model.cards import several
     from shoal.publishing.crosswalks.clusters import distinct_names
 
     if (said.get("l") or said.get("distinct_l")) and not names:
@@ -278,8 +279,8 @@ def _refuse(
     r = said["r"]
     if frame.height < max(r, 1):
         raise InfeasibleError(
-            f"the table has {frame.height} records, so no cluster of r = {r} exists; the largest r possible is "
-            f"{frame.height}"
+            f"the table has {several(frame.height, 'record')}, so no cluster of r = {r} exists; the largest r possible "
+            f"is {frame.height}"
         )
     if request.coordinates and center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")

@@ -83,11 +83,24 @@ class Coded:
         return as_text(self.values).to_list()
 
 
+def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
+    """InputError for a column whose type has no values that are the same or not the same in every engine.
+
+    leaves  how else the column can leave the request
+    """
+    kind = values.dtype
+    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
+        raise cannot_group(values.name, _kind_name(kind), leaves)
+
+
 def as_text(values: pl.Series) -> pl.Series:
     """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts.
 
     Times of day by their own format: a cast drops what is less than a second.  Minus zero as zero, which it equals.
+    InputError for lists and other types that have no text.
     """
+    if values.dtype.is_nested():
+        raise cannot_group(values.name, _kind_name(values.dtype), "")
     if values.dtype.is_float() and len(values):
         values = values.set(values == 0, 0.0)
     if values.dtype == pl.Time:
@@ -109,13 +122,13 @@ _WAYS = {  # by the beginning of a type's name in lower case
 }
 
 
-def cannot_group(name: str, kind: str) -> InputError:
+_LEAVES = ", or name it in ⟨identifiers=[...]⟩ to leave it out"
+
+
+def cannot_group(name: str, kind: str, leaves: str = _LEAVES) -> InputError:
     """The refusal of a column whose type has no values that are the same or not the same in every engine."""
     way = next((way for what, way in _WAYS.items() if kind.lower().startswith(what)), "turn them into text or numbers")
-    return InputError(
-        f"column {name!r} holds values of type {kind}, which cannot be grouped; {way}, or name it in "
-        "⟨identifiers=[...]⟩ to leave it out"
-    )
+    return InputError(f"column {name!r} holds values of type {kind}, which cannot be grouped; {way}{leaves}")
 
 
 def _kind_name(kind: pl.DataType) -> str:
@@ -180,8 +193,7 @@ def encode(series: pl.Series, notation: str | None = None) -> Coded:
         return _texts(series)
     if isinstance(kind, pl.Enum):
         return _levels(series)
-    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
-        raise cannot_group(series.name, _kind_name(kind))
+    refuse_opaque(series, _LEAVES)
     if kind.is_float():
         series = series.fill_nan(None)
     if kind.is_decimal() or kind in (pl.Int128, pl.UInt128):

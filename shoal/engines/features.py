@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import encode
+from shoal.engines.codes import encode, refuse_opaque
 from shoal.engines.recognize import decimal_mark, local_dates, named_words
 from shoal.engines.store import column, numbers, read_table
 from shoal.engines.unassigned import sample
@@ -215,6 +215,9 @@ def _spanned(place: Place, where: np.ndarray) -> Place:
 def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
     """Numbers, dates, words, words with a hierarchy, or codes of places."""
     weight = asked.weights.get(name, 1.0)
+    if isinstance(column(frame, name).dtype, pl.Duration):
+        raise InputError(f"column {name!r} holds durations; turn them into numbers, such as hours")
+    refuse_opaque(frame[name])
     if name in asked.coordinates:
         where, codes = _located(frame, name, asked.coordinates[name])
         return _spanned(Place(name, weight=weight), where), where, (name,), [], codes
