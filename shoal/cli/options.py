@@ -67,8 +67,8 @@ class SourceOptions(NamedTuple):
         None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""

@@ -23,7 +23,7 @@ import polars as pl
 
 from shoal.engines.codes import on_a_line
 from shoal.model.cards import several
-from shoal.model.notation import MARKS, day_of, notations_of, place
+from shoal.model.notation import day_of, marks_of, notations_of, place
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
@@ -470,9 +470,9 @@ def decimal_mark(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, l
             "three digits follow each point; if it separates thousands, name the comma in decimal, so that 1.234 is "
             "more than 999"
         ]
-    read = {mark: [place(text, mark) for text in values.to_list()] for mark in MARKS}
-    found = [mark for mark, line in read.items() if None not in line and len({*line}) == len(line) > 1]
-    if len(found) == 1 or (found and read[found[0]] == read[found[1]]):
+    held = values.to_list()
+    found = [m for m in marks_of(held) if len({place(text, m) for text in held}) == len(held) > 1]
+    if len(found) == 1:
         return found[0], []
     so = "so its numbers count as texts, and a range of them is a set that lists each"
     if found:

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, in_order, notations_of, parse, place, places, reader_of
+from shoal.model.notation import RangeOf, SetOf, in_order, marks_of, notations_of, parse, place, places, reader_of
 
 _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
@@ -112,7 +112,7 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, n
         return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
     ruler = next((r for r in ("number", "date") if present and all(place(t, r) is not None for t in present)), None)
     if ruler is None and present:
-        found = [notation] if notation is not None else notations_of(present)
+        found = [notation] if notation is not None else notations_of(present) or marks_of(present)
         ruler = found[0] if len(found) == 1 and all(place(t, found[0]) is not None for t in present) else None
     key: Any = (lambda t: place(t, ruler)) if ruler else None
     values = (*sorted(present, key=key), *([None] if len(present) < len(texts) else []))

@@ -276,6 +276,13 @@ def numeral(text: str, mark: str) -> str | None:
     return whole if found[3] is None else f"{whole}.{found[3]}"
 
 
+def marks_of(texts: Sequence[str]) -> list[str]:
+    """The decimal marks under which all texts are numbers; one of two that read the same numbers.  O(texts)."""
+    read = {mark: [numeral(text, mark) for text in texts] for mark in MARKS}
+    found = [mark for mark, numbers in read.items() if None not in numbers]
+    return found[:1] if len(found) > 1 and read[found[0]] == read[found[1]] else found
+
+
 def writer_of(texts: Sequence[str], notation: str) -> Callable[[str], str]:
     """A function that writes a date given as 2024-12-31, or a number given as 1234.5, as a column's texts are written.
 

@@ -218,6 +218,8 @@ def test_a_release_is_decoded_drawn_and_attacked_by_its_numbers(tmp_path: Path) 
     assert re.fullmatch(r"-?\d+ up to \d+", bins[0]["label"])
     attacked = shoal.attack(tmp_path / "r.csv", original=table(",", "."))
     assert not [n for n in attacked.notes if "not understood" in n]
+    assert domain_of(["1.500", "900", "7,5"]).ruler == ","
+    assert domain_of(["1,500", "7,555"]).ruler is None
     domain = domain_of(["1.500", "900", "7,5"], notation=",")
     assert domain.values == ("7,5", "900", "1.500")
     assert spread(['["7,5", 1.000]'], domain).size.tolist() == [2]
@@ -299,3 +301,34 @@ def test_clusters_read_and_write_a_notation(center: str, tmp_path: Path, monkeyp
     words = run("gather", "noted.csv", *asked, "-o", "words.csv").stderr
     assert "--date came=%d.%m.%y" in words
     assert "--decimal bmi=," in words
+
+
+def test_a_hospital_file_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Semicolons, decimal commas, dates of two digits and Windows-1252: init, a release, its check, and its attack."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(5)
+    lines = ["Alter;Größe;Aufnahme;Befund"]
+    for _ in range(120):
+        tall, day = f"1,{random.integers(50, 95)}", date(2022, 1, 1) + timedelta(int(random.integers(0, 700)))
+        lines.append(f"{random.integers(20, 60)};{tall};{day:%d.%m.%y};{random.choice(['Grippe', 'Gicht', 'Ödem'])}")
+    Path("fälle.csv").write_text("\n".join(lines), encoding="cp1252")
+    read = ["--encoding", "windows-1252"]
+    assert "--encoding windows-1252" in run("init", "fälle.csv").stderr
+    assert run("init", "fälle.csv", *read, "--k", "3", "-o", "p.toml").returncode == 0
+    asked = shoal.Policy.read("p.toml")
+    assert (asked.decimal, asked.dates, asked.publish) == ({"Größe": ","}, {"Aufnahme": "%d.%m.%y"}, "ranges")
+    done = run("anonymize", "fälle.csv", *read, "--policy", "p.toml", "--effort", "fast", "-o", "out.csv")
+    assert done.returncode == 0, done.said
+    shown = pl.read_csv("out.csv", separator=";", infer_schema=False)
+    assert shown["Größe"].str.contains(r'^\["1,\d\d", "1,\d\d"\]$|^1,\d\d$').all()
+    assert shown["Aufnahme"].str.contains(r"^\[\d\d\.\d\d\.\d\d, \d\d\.\d\d\.\d\d\]$|^\d\d\.\d\d\.\d\d$").all()
+    assert run("verify", "out.csv", "--original", "fälle.csv", *read).returncode == 0
+    refused = run("attack", "out.csv", "--original", "fälle.csv")
+    assert refused.returncode == 2
+    assert "--encoding windows-1252" in refused.stderr
+    attacked = run("attack", "out.csv", "--original", "fälle.csv", *read)
+    assert attacked.returncode == 0, attacked.said
+    assert "not understood" not in attacked.said
+    compared = run("compare", "fälle.csv", "out.csv", "--quasi", "Alter,Größe,Aufnahme", "--sensitive", "Befund", *read)
+    assert compared.returncode == 0, compared.said
+    assert "not understood" not in compared.said
