@@ -10,7 +10,7 @@ A table looked at before anything is asked of it: a proposed role for every colu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -42,6 +42,7 @@ from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, alike, counts_of, sample
 from shoal.errors import InputError
 from shoal.model.histogram import dense, narrowest
+from shoal.model.notation import reader_of
 
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
 WIDEST = 100  # columns of which all pairs are looked at; beyond, those of the columns that separate most
@@ -206,8 +207,8 @@ class Proposal:
     ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
-    dates     of a quasi-identifier of texts that are dates, their notation
-    decimal   of a quasi-identifier of texts that are numbers, their decimal mark
+    dates     of texts that one notation reads as dates, that notation
+    decimal   of texts that one decimal mark reads as numbers, that mark
     """
 
     name: str
@@ -227,6 +228,11 @@ class Proposal:
     def notation(self) -> str | None:
         """The notation of dates or the decimal mark of numbers."""
         return self.dates or self.decimal
+
+    @property
+    def read(self) -> Callable[[str], str | None] | None:
+        """A function that writes its dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
+        return reader_of(self.notation)
 
 
 def propose(
@@ -394,14 +400,14 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         )
     warnings += codes(series)
     dates = decimal = None
-    if role in ("quasi-identifier", "insensitive") and series.dtype == pl.String:
-        dates, said = local_dates(series, texts) if role == "quasi-identifier" else (None, [])
+    if series.dtype == pl.String:
+        dates, said = local_dates(series, texts)
         decimal, more = decimal_mark(series, texts) if dates is None else (None, [])
-        warnings += [*said, *more]
-    if decimal is not None and role == "insensitive":
-        needed = f"decimal = {{{quoted(name)} = {quoted(decimal)}}}"
-        warnings.append(f"as a quasi-identifier, it needs {needed}, or its numbers count as texts")
-        decimal = None
+        if role == "quasi-identifier":
+            warnings += [*said, *more]
+        elif role == "insensitive" and (dates or decimal):
+            needed = f"{'dates' if dates else 'decimal'} = {{{quoted(name)} = {quoted(dates or str(decimal))}}}"
+            warnings.append(f"as a quasi-identifier, it needs {needed}, or its values count as texts")
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
@@ -521,9 +527,10 @@ def write_policy(
         f"# {why}".replace("\n", " "),
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"',
     ]  # fmt: skip
-    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in found if c.dates is not None]:
+    keys = [c for c in found if c.role == "quasi-identifier"]
+    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in keys if c.dates is not None]:
         lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
-    if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in found if c.decimal is not None]:
+    if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in keys if c.decimal is not None]:
         lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
     return "\n".join(lines)
@@ -581,8 +588,9 @@ class Roles:
             models["l"] = l
         elif shares:
             models["alpha_k"] = [proposed_share(max(shares)), k]
-        dates = {c.name: c.dates for c in self.columns if c.dates is not None}
-        decimal = {c.name: c.decimal for c in self.columns if c.decimal is not None}
+        keys = [c for c in self.columns if c.role == "quasi-identifier"]
+        dates = {c.name: c.dates for c in keys if c.dates is not None}
+        decimal = {c.name: c.decimal for c in keys if c.decimal is not None}
         noted = {name: held for name, held in (("dates", dates), ("decimal", decimal)) if held}
         return {**named, **models, "publish": self.publish[0], **noted}
 

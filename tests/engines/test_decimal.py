@@ -21,7 +21,7 @@ from shoal.errors import PolicyError
 from shoal.judge.finding import as_number, is_number
 from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of, spread
-from shoal.model.notation import MARKS, RangeOf, numeral, parse, writer_of
+from shoal.model.notation import MARKS, RangeOf, meanings, numeral, parse, writer_of
 from tests.commands import run
 from tests.kept import kept, verify
 
@@ -220,6 +220,8 @@ def test_a_release_is_decoded_drawn_and_attacked_by_its_numbers(tmp_path: Path) 
     assert not [n for n in attacked.notes if "not understood" in n]
     assert domain_of(["1.500", "900", "7,5"]).ruler == ","
     assert domain_of(["1,500", "7,555"]).ruler is None
+    one, both = meanings(["3,5", "[2.5, 5)"], "hierarchy", "intervals:2.5,5", notation=",")
+    assert ("3,5" in one, "3,6" in one, "4,99" in both, "5" in both) == (True, False, True, False)
     domain = domain_of(["1.500", "900", "7,5"], notation=",")
     assert domain.values == ("7,5", "900", "1.500")
     assert spread(['["7,5", 1.000]'], domain).size.tolist() == [2]
