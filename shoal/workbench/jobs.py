@@ -229,7 +229,8 @@ def groups(
     one = sizes.slice(at, 1).drop("_rows")
     held = found.join(one, on=key, how="semi", nulls_equal=True).head(50)
     first = found.with_row_index("_row").join(one, on=key, how="semi", nulls_equal=True)["_row"][0]
-    decoded = shoal.decode(release)
+    trees = settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
+    decoded = shoal.decode(release, hierarchies=trees)
     for column in key:
         members = decoded.members(column)[first]
         values = table[column].cast(pl.String).unique()

@@ -115,7 +115,7 @@ class WorkSession:
             held = self.settings.get(by_column)
             if held and column in held and role != "quasi_identifiers":
                 values[by_column] = {n: v for n, v in held.items() if n != column}
-        noted = next((c.get("notation", {}) for c in self.columns if c["name"] == column), {})
+        noted: dict[str, str] = next((c.get("notation", {}) for c in self.columns if c["name"] == column), {})
         for setting, notation in noted.items() if role == "quasi_identifiers" else ():
             values[setting] = {**self.settings.get(setting, {}), column: notation}
         if role != "sensitive" and not values["sensitive"]:  # what speaks of sensitive columns has none to speak of
