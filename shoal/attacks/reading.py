@@ -22,7 +22,7 @@ from shoal.judge.file import set_bits
 from shoal.model.foreign import STARS, Domain, Spread, domain_of, parsed, spread
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.notation import RangeOf, SetOf
+from shoal.model.notation import RangeOf, SetOf, from_to
 from shoal.model.recoding import Recoding
 
 _BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
@@ -311,7 +311,7 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
     if tables:
         values = pl.concat([t.unique() for t in tables]).unique().to_list()
         leaves = _leaves(hierarchy)
-        plain = {t for t in texts if t is not None and t not in STARS and not _coarse(t)}
+        plain = {t for t in texts if t is not None and t not in STARS and not _coarse(t, notation)}
         held = _sorted({*values, *(t for t in plain if hierarchy is None or t in leaves)})
         return domain_of(held, notation=notation)
     named: set[str | None] = set()
@@ -322,6 +322,8 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
             named.add(None)
         elif text in STARS or set(text) == {"*"} or (leaves and text not in leaves):
             continue
+        elif from_to(text, notation or "moment"):
+            named |= {*text.split(" .. ")}
         elif ends := _ENDS.match(text):
             spans.append((ends[1] or ends[3], ends[2] or ends[4]))
         else:
@@ -348,8 +350,10 @@ def _sorted(values: set[str | None]) -> list[str | None]:
     return sorted(values, key=lambda v: (v is None, v or ""))
 
 
-def _coarse(text: str) -> bool:
-    return bool(_ENDS.match(text)) or "*" in text or not isinstance(parsed(text), (str, type(None)))
+def _coarse(text: str, notation: str | None) -> bool:
+    if _ENDS.match(text) or "*" in text or from_to(text, notation or "moment"):
+        return True
+    return not isinstance(parsed(text), (str, type(None)))
 
 
 def _leaves(hierarchy: Any) -> set[str | None]:

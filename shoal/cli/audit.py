@@ -25,7 +25,11 @@ class AuditOptions(NamedTuple):
     """How it is measured."""
 
     population_size: int | None = flag(None, "--population-size", "Number of people in the population.")
-    missing: str = flag("category", "--missing", "category; wildcard: count missing values as that too; filled.")
+    missing: str = flag(
+        "category",
+        "--missing",
+        "How a missing value counts: as a value (category), also as any value (wildcard), or filled.",
+    )
     threshold: float = flag(0.2, "--threshold", "Risk above which a record is at risk.")
 
 

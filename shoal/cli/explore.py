@@ -162,7 +162,7 @@ def compare(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
+    """Compare releases with their original: risks, loss, and what readers can compute."""
     from shoal.engines.atomic import check_outputs
     from shoal.paths import PAGE
     from shoal.utility.compare import compare as held

@@ -64,7 +64,7 @@ class SourceOptions(NamedTuple):
         None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
     )
     query: str | None = flag(
-        None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
+        None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
     separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")

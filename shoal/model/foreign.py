@@ -15,7 +15,18 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, in_order, marks_of, notations_of, parse, place, places, reader_of
+from shoal.model.notation import (
+    RangeOf,
+    SetOf,
+    from_to,
+    in_order,
+    marks_of,
+    notations_of,
+    parse,
+    place,
+    places,
+    reader_of,
+)
 
 _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
@@ -167,6 +178,8 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     elif numbers and (found := _END.match(text)):
         low, high = (-np.inf, float(found[2])) if found[1][0] == "<" else (float(found[2]), np.inf)
         left = right = "=" in found[1]
+    elif domain.ruler is not None and (between := from_to(text, domain.ruler)):
+        low, high = between
     elif alone is not None:  # 20.0 for 20
         low = high = alone
     else:

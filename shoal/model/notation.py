@@ -536,8 +536,17 @@ def _noted(text: str, found: Members, notation: str) -> Members:
     at = place(text, notation)
     if at is not None:
         return Members(named=frozenset([text]), low=at, high=at, ruler=notation)
+    if ends := from_to(text, notation):
+        return Members(low=ends[0], high=ends[1], ruler=notation)
     alike = of_days(notation) if found.ruler == "moment" else of_numbers(notation) if found.ruler == "number" else False
     return replace(found, ruler=notation, pattern=None) if alike else found
+
+
+def from_to(text: str, ruler: str) -> tuple[float, float] | None:
+    """The ends of ``2024-01-01 .. 2024-05-31``; None for another text."""
+    low, dots, high = text.partition(" .. ")
+    first, last = place(low, ruler), place(high, ruler)
+    return (first, last) if dots and first is not None and last is not None else None
 
 
 def _label(text: str, rule: Hierarchy | None) -> Members:
@@ -547,6 +556,8 @@ def _label(text: str, rule: Hierarchy | None) -> Members:
         return _period(text)
     if rule is not None and rule.kind == "stars":
         return Members(named=frozenset([text]))
+    if ends := from_to(text, "moment"):
+        return Members(low=ends[0], high=ends[1], ruler="moment" if len(text) > 24 else "date")
     return span(text) or Members(everything=True)
 
 

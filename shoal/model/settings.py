@@ -409,7 +409,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     keep_order: Annotated[
         bool,
         Setting(
-            "Release", "Keep the order of the rows. This is a leak.",
+            "Release", "Keep the order of the rows, which can tell who is who.",
             "A pandas frame keeps its index too. An index that is more than a numbering of the rows is refused.",
             default=False, promised=True,
         ),
@@ -485,7 +485,7 @@ class PolicySettings(Settings, total=False):
         str | None,
         Setting(
             "Files",
-            "Most memory for the work with DuckDB before it writes to disk, such as 2GB.",
+            "Memory that the whole work may take, such as 2GB; DuckDB writes the rest to disk.",
             stated="never",
             promised=True,
         ),

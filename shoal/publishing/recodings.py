@@ -299,7 +299,13 @@ def _generate(
                 "use 'labels' for unordered values"
             )
         rows = interval_levels([position[i] for i in present], counts, ks)
-        return [[str(values[i]), *row[1:]] for i, row in zip(present, rows, strict=True)]
+        words = column.values.drop_nulls()
+        number = words.dtype.is_numeric() or (words.dtype == pl.String and as_numbers(words) is not None)
+        own = {} if number else {row[0]: str(values[i]) for i, row in zip(present, rows, strict=True)}
+        return [
+            [str(values[i]), *(" .. ".join(own.get(end, end) for end in label.split(" .. ")) for label in row[1:])]
+            for i, row in zip(present, rows, strict=True)
+        ]
     from shoal.problems.tiles import kind_of
     from shoal.problems.tiles import levels as tile_levels
 

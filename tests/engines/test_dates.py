@@ -214,3 +214,28 @@ def test_a_tool_without_a_policy_is_read_by_the_notation_that_its_values_decide(
     assert domain.values == ("2/13/2024", "12/1/2024", None)
     assert domain_of(["12/1/2024", "2/3/2024"]).ruler is None
     assert domain_of(["12/1/2024", "2/3/2024"], notation="%m/%d/%Y").ruler == "%m/%d/%Y"
+
+
+@pytest.mark.parametrize("kind", ["dates", "moments", "texts", "%d.%m.%y"])
+def test_generated_intervals_of_dates_are_called_by_their_dates(kind: str, tmp_path: Path) -> None:
+    texts = table(kind if kind[0] == "%" else None)["came"]
+    read = {"dates": texts.str.to_date, "moments": lambda: texts.str.to_datetime("%Y-%m-%d")}.get(kind, lambda: texts)
+    frame = table(None).with_columns(came=read())
+    frame.write_parquet(tmp_path / "t.parquet")
+    more: dict[str, Any] = {"publish": "hierarchy", "hierarchies": {"came": "intervals"}}
+    more |= {"dates": {"came": kind}} if kind[0] == "%" else {}
+    made = shoal.anonymize(tmp_path / "t.parquet", **{**ASKED, "k": 6, **more})
+    own = set(frame["came"].cast(pl.String).to_list()) | {"*"}
+    shown = [text for text, _ in rows(made.table)]
+    assert any(" .. " in text for text in shown)
+    assert {end.removesuffix(".000000") for text in shown for end in text.split(" .. ")} <= {
+        text.removesuffix(".000000") for text in own
+    }
+    made.write(tmp_path / "r.csv")
+    verdict = verify(tmp_path / "r.csv", tmp_path / "r.certificate.json", tmp_path / "t.parquet")
+    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    found = shoal.decode(tmp_path / "r.csv").numeric()
+    assert found["came_low"].dtype.is_temporal()
+    assert (found["came_low"] <= found["came_high"]).all()
+    notes = shoal.attack(tmp_path / "r.csv", original=frame).notes
+    assert not [n for n in notes if "not understood" in n]
