@@ -79,7 +79,9 @@ def areas(window: Any) -> None:
     with ui.row().classes("wb-wide").style("align-items: end"):
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
         name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
-        k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style("width: 22rem")
+        k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style(
+            "width: min(22rem, 100%)"
+        )
         layer = ui.input("Layer of the map, if it has several").style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
     with ui.row():
