@@ -122,7 +122,7 @@ class Features:
     def of(cls, frame: pl.DataFrame, asked: FeatureColumns) -> Features:
         """Numbers and dates scaled to a span of 1, other values 1 apart or as their hierarchy says, places by distance.
 
-        A place alone is in kilometres, or in the unit of its plane; among other columns its span is 1 as well.
+        A place alone is in kilometers, or in the unit of its plane; among other columns its span is 1 as well.
         """
         asked.check()
         parts = [] if asked.place is None else [_place(frame, asked)]

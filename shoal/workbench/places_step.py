@@ -144,7 +144,7 @@ def use(window: Any, column: str, found: dict[str, Any]) -> None:
 
 
 def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
-    """Points, those of one group in one colour; tiles as areas."""
+    """Points, those of one group in one color; tiles as areas."""
     areas = [[{"coord": [b[0], b[1]]}, {"coord": [b[2], b[3]]}] for b in found["boxes"]]
     groups: dict[int, list[list[float]]] = {}
     for px, py, label in found["sample"]:

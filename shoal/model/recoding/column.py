@@ -71,7 +71,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnRecoding(ABC):
-    """A column of codes 0 .. size-1; as ``Levels``, ``Ranges`` and ``Sets``; ``shoal.model.settings`` says when.
+    """How a column of codes 0 .. size-1 is recoded, as ``Levels``, ``Ranges`` or ``Sets``.
 
     weight  factor of this column's loss
 

@@ -22,7 +22,7 @@ FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Levels(ColumnRecoding):
-    """A hierarchy.
+    """The levels of a hierarchy over a column of codes.
 
     node     int32[h, size]    the class of each code at each level; node[0] numbers the codes themselves, classes at
                                level i+1 are unions of classes at level i
