@@ -328,7 +328,7 @@ def _read(
 
 def _count(read: _Read, asked: Policy, data: Any) -> _CountedTable:
     """Group and count; refuse what no release can meet."""
-    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting), asked.dates)
+    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting), asked.notations)
     if not counted.histogram.rows:
         name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{name} has a header and no rows, so there is nothing to publish")

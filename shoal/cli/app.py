@@ -19,7 +19,7 @@ from shoal.model.settings import entry_of
 from shoal.version import __version__
 
 _WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
-    "Columns": "quasi weight x y label value columns categories cyclic latitude longitude plane unit id "
+    "Columns": "quasi weight x y label value columns categories cyclic date latitude longitude plane unit id "
     "source target column boundary exclude compare_prefix shape_id layer drop_codes",
     "Request": "least epsilon population_size threshold fail_above number levels policy mode wait wait_above "
     "without_waiting no_counterfeits",

@@ -14,7 +14,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
-from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, asks, flag, with_options
+from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, Text, asks, flag, with_options
 from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import several
 from shoal.model.settings import Measured as Judged
@@ -25,7 +25,11 @@ class AuditOptions(NamedTuple):
     """How it is measured."""
 
     population_size: int | None = flag(None, "--population-size", "Number of people in the population.")
-    missing: str = flag("category", "--missing", "category; wildcard: count missing values as that too; filled.")
+    missing: str = flag(
+        "category",
+        "--missing",
+        "How a missing value counts: as a value (category), also as any value (wildcard), or filled.",
+    )
     threshold: float = flag(0.2, "--threshold", "Risk above which a record is at risk.")
 
 
@@ -208,8 +212,10 @@ class IntruderTables(NamedTuple):
 class ColumnsOfRelease(NamedTuple):
     """What the columns are, where no certificate says it."""
 
-    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; else the certificate's.")
-    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas; else the certificate's.")
+    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; the certificate's by default.")
+    sensitive: str | None = flag(
+        None, "--sensitive", "Sensitive columns, separated by commas; the certificate's by default."
+    )
     certificate: Path | None = flag(None, "--certificate", "The release's certificate, if it is not next to it.")
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
     k: int | None = flag(None, "--k", "The k that the release promises; the certificate's by default.")
@@ -223,7 +229,7 @@ def attack(
     known: IntruderTables = IntruderTables(),
     columns: ColumnsOfRelease = ColumnsOfRelease(),
     fail_above: float | None = flag(None, "--fail-above", "Exit 1 if a risk is above this share, such as 0.5."),
-    separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
+    text: Text = Text(),
     seed: int = flag(0, "--seed", "Seed of the samples of people."),
     output: Path | None = flag(
         None, "-o", "--output", "An HTML page; with --original its name ends in .internal.html."
@@ -247,7 +253,7 @@ def attack(
             release, known.original, known.register, known.earlier,
             quasi_identifiers=listed(columns.quasi), sensitive=listed(columns.sensitive),
             certificate=columns.certificate, hierarchies=pairs(columns.hierarchy, "--hierarchy") or None,
-            k=columns.k, l=columns.l, separator=separator, seed=seed,
+            k=columns.k, l=columns.l, seed=seed, **text._asdict(),
         )  # fmt: skip
     page = {} if output is None else {"output": str(found.report(output))}
     failed = () if fail_above is None else found.above(fail_above)
@@ -268,8 +274,8 @@ def init(
     output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1."),
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default."),
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1."),
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
-from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
+from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, Text, asks, flag, value_of, with_options
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import floored, number
 from shoal.model.settings import RECODINGS, SETTINGS
@@ -142,7 +142,7 @@ class ColumnsOfTable(NamedTuple):
 class ComparisonSettings(NamedTuple):
     """What a release is tried with beside its original."""
 
-    target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one).")
+    target: str | None = flag(None, "--target", "Column that a classifier learns; by default, the first sensitive one.")
     held_out: Path | None = flag(None, "--held-out", "Rows that no release contains, to judge the classifier.")
     population: Path | None = flag(None, "--population", "Table from which the original was drawn.")
     seed: int = flag(0, "--seed", "Seed of the random queries.")
@@ -155,12 +155,12 @@ def compare(
     releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
     columns: ColumnsOfTable = ColumnsOfTable(),
     tried: ComparisonSettings = ComparisonSettings(),
-    separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
+    text: Text = Text(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the same figures."),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
+    """Compare releases with their original: risks, loss, and what readers can compute."""
     from shoal.engines.atomic import check_outputs
     from shoal.utility.compare import compare as held
 
@@ -172,7 +172,7 @@ def compare(
         names = [str(path) for path in releases]
     with working("comparing"):
         given = dict(zip(names, releases, strict=True))
-        found = held(table, given, **columns.settings(), **tried._asdict(), separator=separator)
+        found = held(table, given, **columns.settings(), **tried._asdict(), **text._asdict())
     if output is not None:
         found.report(output)
     page = {} if output is None else {"output": str(output)}

@@ -25,7 +25,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.cards import times
+from shoal.model.cards import several, times
 from shoal.model.conditions import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
 from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
 
@@ -89,6 +89,8 @@ class Distance(NamedTuple):
     )
     categories: str | None = flag(None, "--categories", "Columns whose numbers are names.")
     cyclic: list[str] = flag([], "--cyclic", "column=period, for numbers on a circle: hour=24, bearing=360.")
+    date: list[str] = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
+    decimal: list[str] = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
     weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default. A place is called 'place'.")
     unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
@@ -121,7 +123,8 @@ class Distance(NamedTuple):
         return FeatureColumns(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
             pairs(self.hierarchy, "--hierarchy"), pairs(self.coordinates, "--coordinates"), self.plane,
-            pairs([p for text in self.cyclic for p in text.split(",")], "--cyclic", float),
+            pairs([p for text in self.cyclic for p in text.split(",")], "--cyclic", float), pairs(self.date, "--date"),
+            pairs(self.decimal, "--decimal"),
         )  # fmt: skip
 
 
@@ -209,7 +212,8 @@ def _run(
     solved = time.perf_counter()
     made = release(
         found, frame, read=used, columns=request.columns, place=request.place, hierarchies=request.hierarchies,
-        coordinates=request.coordinates, sensitive=names, center=how.center, keep_order=how.keep_order, secret=secret,
+        coordinates=request.coordinates, dates=request.dates, decimal=request.decimal, sensitive=names,
+        center=how.center, keep_order=how.keep_order, secret=secret,
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
@@ -225,6 +229,10 @@ def _run(
             f"{', '.join(map(repr, alike))}: whole numbers, measured by their difference; where they are codes, alike "
             "or not, name them in --categories"
         )
+    for name, notation in features.in_notations(frame, request):
+        option = f"--date {name}={notation}" if notation[0] == "%" else f"--decimal {name}={notation}"
+        what = "dates" if notation[0] == "%" else "numbers"
+        warnings.append(f"{name!r}: its {what} count as words, alike or not; say {option} to measure their difference")
     _warn(warnings)
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": r, "center": how.center,
@@ -268,8 +276,8 @@ def _refuse(
     r = said["r"]
     if frame.height < max(r, 1):
         raise InfeasibleError(
-            f"the table has {frame.height} records, so no cluster of r = {r} exists; the largest r possible is "
-            f"{frame.height}"
+            f"the table has {several(frame.height, 'record')}, so no cluster of r = {r} exists; the largest r possible "
+            f"is {frame.height}"
         )
     if request.coordinates and center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")

@@ -70,7 +70,7 @@ class LabelSearch(NamedTuple):
     method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact.")
     order: str = flag("sorted", "For fold and spread: sorted, given, or random.")
     seed: int | None = flag(None, "Seed for --order random.")
-    epsilon: float = flag(0.5, "Precision of scheme and bicriteria.")
+    epsilon: float = flag(0.5, "Precision of the methods scheme and bicriteria.")
     effort: str = flag(
         "balanced", "--effort", "--time-limit", "For auto and exact: fast, balanced, thorough, or seconds at most."
     )

@@ -66,11 +66,11 @@ class SourceOptions(NamedTuple):
         None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
     )
     query: str | None = flag(
-        None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
+        None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""

@@ -53,7 +53,9 @@ def verify(
     table: str | None = flag(
         None, "--table", "--layer", "Table of an original that is a DuckDB or SQLite file; layer of a map of points."
     ),
-    query: str | None = flag(None, "--query", "SELECT that returns the original; over files, FROM data."),
+    query: str | None = flag(
+        None, "--query", "SELECT statement that returns the original; of files, select FROM data."
+    ),
     prove: str | None = flag(
         None,
         "--prove",

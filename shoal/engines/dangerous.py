@@ -14,14 +14,9 @@ import numpy as np
 from shoal.model.histogram import dense, narrowest
 
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
-
-
+WIDEST = 100  # columns of which all pairs are looked at; beyond, those of the columns that separate most
 SAMPLE = 10_000  # lines on which the sets of more columns than that are ranked
-
-
 KEPT = 5  # sets of each size that are named
-
-
 NEAR = 1 << 17  # keys that are counted in a table rather than sorted
 
 
@@ -47,16 +42,17 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
     codes  one int[n] per column, from 0; count int64[n] rows behind each line, 1 when None
 
     Worst is what separates most, then what distinguishes most.  All pairs and triples of up to ``LARGEST`` columns,
-    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs; the growing set takes the column
-    that separates most until none separates more.  Which sets of more than ``LARGEST`` columns are named is decided
-    on ``SAMPLE`` lines drawn with a fixed seed; what is said of them is counted on all.  O(n) for each set of few
-    distinct tuples, O(n log n) otherwise.
+    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs, of the ``WIDEST`` columns that
+    separate most; the growing set takes the column that separates most until none separates more.  Which sets of more
+    than ``LARGEST`` columns are named is decided on ``SAMPLE`` lines drawn with a fixed seed; what is said of them is
+    counted on all.  O(n) for each set of few distinct tuples, O(n log n) otherwise.
     """
     table = _Table(codes, None if count is None else np.asarray(count, np.int64))
     if not table.rows:
         return []
     d, lines = len(codes), codes[0].size
     looked = table if d <= LARGEST or lines <= SAMPLE else table.sampled()
+    looked.near = [j for (j,) in _worst(looked, ((j,) for j in range(d)), WIDEST)]
     named = _worst(looked, _pairs(looked), KEPT) + _worst(looked, dict.fromkeys(map(_sorted, _triples(looked))), KEPT)
     named += [grown] if (grown := _grown(looked)) else []
     single = _worst(table, ((j,) for j in range(d)), d)
@@ -72,6 +68,7 @@ class _Table:
         self.sizes = [int(c.max(initial=0)) + 1 for c in self.codes]
         self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
         self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
+        self.near = [*range(len(self.codes))]
         self._left: tuple[tuple[int, ...], np.ndarray, int] = ((), np.zeros(0, np.int64), 0)
         self._known: dict[tuple[int, ...], tuple[float, float]] = {}
 
@@ -110,7 +107,7 @@ def _worst(table: _Table, sets: Iterable[tuple[int, ...]], most: int) -> list[tu
 
 
 def _pairs(table: _Table) -> Iterator[tuple[int, ...]]:
-    return combinations(range(len(table.codes)), 2)
+    return combinations(sorted(table.near), 2)
 
 
 def _triples(table: _Table) -> Iterator[tuple[int, ...]]:
@@ -119,7 +116,7 @@ def _triples(table: _Table) -> Iterator[tuple[int, ...]]:
     if d <= LARGEST:
         return combinations(range(d), 3)
     near = _worst(table, _pairs(table), LARGEST)
-    return ((*pair, j) for pair in near for j in range(d) if j not in pair)
+    return ((*pair, j) for pair in near for j in table.near if j not in pair)
 
 
 def _sorted(some: tuple[int, ...]) -> tuple[int, ...]:
@@ -131,10 +128,8 @@ def _grown(table: _Table) -> tuple[int, ...]:
     worst = _worst(table, map(_sorted, _triples(table)), 1)
     some = worst[0] if worst else ()
     grew = False
-    while some and len(some) < len(table.codes) and table.measured(some)[1] < 1:
-        wider = max(
-            ((*some, j) for j in range(len(table.codes)) if j not in some), key=lambda s: table.measured(s)[::-1]
-        )
+    while some and len(some) < len(table.near) and table.measured(some)[1] < 1:
+        wider = max(((*some, j) for j in table.near if j not in some), key=lambda s: table.measured(s)[::-1])
         if table.measured(wider)[1] <= table.measured(some)[1]:
             break
         some, grew = wider, True

@@ -201,11 +201,13 @@ class FrameTable:
         found = self.frame.with_columns(*(c.fill_null(values[c.name]) for c in known)).to_native()
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
         require(self.columns, [*quasi, *sensitive])
         frame = self.polars([*quasi, *sensitive])
-        coded = [narrow(encode(frame[name], (dates or {}).get(name))) for name in [*quasi, *sensitive]]
+        coded = [narrow(encode(frame[name], (notations or {}).get(name))) for name in [*quasi, *sensitive]]
         d = len(quasi)
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)

@@ -156,14 +156,16 @@ class LazyTable:
         """Number of rows; runs a query."""
         return int(self.frame.select(nw.len()).collect(backend="polars").item())
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count inside the engine; only the cells come back."""
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
         cells, counts, key, attempt = self._tuples(names)
         tuples = cells.height
         coded = [
-            narrow(encode(cells.drop_in_place(name), (dates or {}).get(name))) for name in names
+            narrow(encode(cells.drop_in_place(name), (notations or {}).get(name))) for name in names
         ]  # so that no column is held twice
         sizes = tuple(c.size for c in coded)
         where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, tuples))

@@ -310,9 +310,11 @@ class RepeatedTable(FrameTable):
         """All rows, read from the file again."""
         return nw.from_native(self._whole(), eager_only=True)
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count the different rows; ``cell`` is empty.  O(t log t) for t of them."""
-        found = self._tuples.count(quasi, sensitive, dates)
+        found = self._tuples.count(quasi, sensitive, notations)
         many = np.bincount(found.cell, weights=self._each).astype(np.int64)  # exact below 2^53 rows
         return replace(found, histogram=replace(found.histogram, count=many), cell=found.cell[:0])
 
@@ -340,5 +342,5 @@ class RepeatedTable(FrameTable):
         if not keep_order and set(self.columns) <= roles:
             return super().place(counted, *asked)
         whole = FrameTable(self.frame.to_native(), coded=tuple(self.coded))
-        dates = {c.name: c.dates for c in counted.quasi if c.dates is not None}
-        return whole.place(whole.count(held.quasi_names, held.sensitive_names, dates), *asked)
+        notations = {c.name: c.notation for c in counted.quasi if c.notation is not None}
+        return whole.place(whole.count(held.quasi_names, held.sensitive_names, notations), *asked)

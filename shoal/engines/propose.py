@@ -6,7 +6,7 @@ Each proposal has a reason, and warnings where a person should look.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,17 +26,18 @@ from shoal.engines.recognize import (
     Kind,
     by_name,
     codes,
+    decimal_mark,
     local_dates,
     named_words,
     period_of,
     recognize,
-    spelled,
 )
 from shoal.engines.source import Scope
 from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, alike, counts_of, sample
 from shoal.errors import InputError
+from shoal.model.notation import reader_of
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
@@ -51,7 +52,8 @@ class Proposal:
     ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
-    dates     of a quasi-identifier of texts that are dates, their notation
+    dates     of texts that one notation reads as dates, that notation
+    decimal   of texts that one decimal mark reads as numbers, that mark
     """
 
     name: str
@@ -65,6 +67,17 @@ class Proposal:
     person: bool = False
     share: float = 0.0
     dates: str | None = None
+    decimal: str | None = None
+
+    @property
+    def notation(self) -> str | None:
+        """The notation of dates or the decimal mark of numbers."""
+        return self.dates or self.decimal
+
+    @property
+    def read(self) -> Callable[[str], str | None] | None:
+        """A function that writes its dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
+        return reader_of(self.notation)
 
 
 def propose(
@@ -86,8 +99,8 @@ def looked_at(
     else:
         frame = read_table(path, separator=separator, encoding=encoding)
     found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
-    stay = {c.name: c.dates for c in found if c.role != DIRECT and c.distinct > 1}
-    coded = {name: encode(frame[name], dates) for name, dates in stay.items()}
+    stay = {c.name: c.notation for c in found if c.role != DIRECT and c.distinct > 1}
+    coded = {name: encode(frame[name], notation) for name, notation in stay.items()}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
     found = [_with_share(c, frame, person_of(found), coded) for c in found]
     found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
@@ -232,10 +245,15 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
             f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
     warnings += codes(series)
-    dates = None
-    if role != DIRECT and series.dtype == pl.String:
-        dates, said = local_dates(series, texts) if role == "quasi-identifier" else (None, [])
-        warnings += [*said, *spelled(texts)]
+    dates = decimal = None
+    if series.dtype == pl.String:
+        dates, said = local_dates(series, texts)
+        decimal, more = decimal_mark(series, texts) if dates is None else (None, [])
+        if role == "quasi-identifier":
+            warnings += [*said, *more]
+        elif role == "insensitive" and (dates or decimal):
+            needed = f"{'dates' if dates else 'decimal'} = {{{quoted(name)} = {quoted(dates or str(decimal))}}}"
+            warnings.append(f"as a quasi-identifier, it needs {needed}, or its values count as texts")
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
@@ -246,7 +264,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values: they count as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates)
+    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates, decimal=decimal)
 
 
 def _role(
@@ -355,8 +373,11 @@ def write_policy(
         f"# {why}".replace("\n", " "),
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"',
     ]  # fmt: skip
-    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in found if c.dates is not None]:
+    keys = [c for c in found if c.role == "quasi-identifier"]
+    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in keys if c.dates is not None]:
         lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
+    if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in keys if c.decimal is not None]:
+        lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
     return "\n".join(lines)
 
@@ -413,8 +434,11 @@ class Roles:
             models["l"] = l
         elif shares:
             models["alpha_k"] = [proposed_share(max(shares)), k]
-        dates = {c.name: c.dates for c in self.columns if c.dates is not None}
-        return {**named, **models, "publish": self.publish[0], **({"dates": dates} if dates else {})}
+        keys = [c for c in self.columns if c.role == "quasi-identifier"]
+        dates = {c.name: c.dates for c in keys if c.dates is not None}
+        decimal = {c.name: c.decimal for c in keys if c.decimal is not None}
+        noted = {name: held for name, held in (("dates", dates), ("decimal", decimal)) if held}
+        return {**named, **models, "publish": self.publish[0], **noted}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
         """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".
@@ -443,8 +467,8 @@ class Roles:
     def counts(self, column: str) -> list[tuple[str | None, int]]:
         """Every value of a column as text, in its order, with its number of rows; a missing value is None."""
         require(self.table.columns, [column])
-        dates = next((c.dates for c in self.columns if c.name == column), None)
-        coded = encode(self.table[column], dates)
+        notation = next((c.notation for c in self.columns if c.name == column), None)
+        coded = encode(self.table[column], notation)
         rows = np.bincount(coded.codes, minlength=coded.size)
         return list(zip(coded.texts(), rows.tolist(), strict=True))
 

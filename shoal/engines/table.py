@@ -314,10 +314,12 @@ class Table(Protocol):
         """The files it is read from."""
         ...
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count: cells in the order of their codes; PolicyError for a column that is not there.
 
-        dates  the notation of columns of texts that are dates, which then have their order
+        notations  of columns of texts that are dates or numbers in a notation, which then have their order
         """
         ...
 

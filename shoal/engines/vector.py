@@ -322,7 +322,7 @@ def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.nd
     except pyproj.exceptions.CRSError:
         raise InputError(f"{name} states the coordinate reference system {crs!r}, which is not known") from None
     if system.is_geographic and abs(system.axis_info[0].unit_conversion_factor - np.pi / 180) < 1e-12:
-        return True, None  # another datum moves borders by metres, all of them alike
+        return True, None  # another datum moves borders by meters, all of them alike
     with_ = pyproj.Transformer.from_crs(system, 4326, always_xy=True)
 
     def turned(ring: np.ndarray) -> np.ndarray:

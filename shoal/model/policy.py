@@ -18,7 +18,6 @@ from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
-from shoal.model.notation import is_notation
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
@@ -28,6 +27,7 @@ from shoal.model.refusals import (
     refuse_hierarchies,
     refuse_missing,
     refuse_nameless,
+    refuse_notations,
     refuse_population,
     refuse_regions,
     with_regions,
@@ -159,6 +159,7 @@ class Policy:
     max_level: Mapping[str, int] = field(hash=False)
     range_step: Mapping[str, float | str] = field(hash=False)
     dates: Mapping[str, str] = field(hash=False)
+    decimal: Mapping[str, str] = field(hash=False)
     global_recoding: bool
     coarsen: str | None
     max_suppressed: float
@@ -300,12 +301,7 @@ class Policy:
                 raise PolicyError(
                     f"⟨max_level[{name!r}] = {level!r}⟩: a level is a whole number from 0, the value itself"
                 )
-        for name, notation in self.dates.items():
-            if not isinstance(notation, str) or not is_notation(notation):
-                raise PolicyError(
-                    f"⟨dates[{name!r}] = {notation!r}⟩: write %d, %m and %Y once each, with a mark between them, as in "
-                    "%d.%m.%Y"
-                )
+        refuse_notations(self.dates, self.decimal)
         self._check_steps()
 
     def _check_steps(self) -> None:
@@ -331,6 +327,11 @@ class Policy:
     def grouped(self) -> tuple[str, ...]:
         """The quasi-identifiers as they are published: the coordinates are one of them, ``place``."""
         return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
+
+    @property
+    def notations(self) -> dict[str, str]:
+        """Column -> the notation of its dates, or the decimal mark of its numbers."""
+        return {**self.dates, **self.decimal}
 
     @property
     def units(self) -> tuple[str, ...]:

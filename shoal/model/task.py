@@ -123,7 +123,7 @@ Claimed = Callable[[Partition], np.ndarray | None]
 
 @dataclass(frozen=True, eq=False)
 class Decoys:
-    """Groups must tell nothing by having been formed: nobody's value with more than ``most``.
+    """A limit on what the grouping itself tells: nobody's value with a chance above ``most``.
 
     deal     draws that nobody else can repeat
     claimed  what an attack claims of a partition with more than ``most``: int64[n, 2] each claim, numbered from 0 and

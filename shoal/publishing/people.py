@@ -35,6 +35,7 @@ from shoal.judge.tables.privacy import fewest, judge
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition, mixed_radix
+from shoal.model.notation import reader_of
 from shoal.model.policy import Policy
 from shoal.model.privacy import (
     AlphaKAnonymity,
@@ -270,7 +271,8 @@ class Sample:
                 found = np.stack([np.arange(len(values)), np.zeros(len(values), np.int64)])
             elif not (isinstance(source, str) and source in GENERATED):
                 try:
-                    found = Hierarchy.of(source).resolve(values, name).node.astype(np.int64)
+                    read = reader_of(asked.notations.get(name))
+                    found = Hierarchy.of(source).resolve(values, name, read).node.astype(np.int64)
                 except PolicyError:
                     raise lacks(name) from None
             if found is None or found.shape[0] != column.levels:

@@ -18,6 +18,7 @@ from shoal.errors import PolicyError, Sentence
 from shoal.model import metric
 from shoal.model.histogram import Partition
 from shoal.model.metric import Category, Feature, Metric, Number
+from shoal.model.notation import reader_of
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
 from shoal.model.recoding import Ranges, Recoding
@@ -141,7 +142,8 @@ def metric_of(
         if column.name in asked.hierarchies:
             from shoal.model.hierarchy import Hierarchy
 
-            levels = Hierarchy.of(asked.hierarchies[column.name]).resolve(values, column.name).node.T
+            tree = Hierarchy.of(asked.hierarchies[column.name])
+            levels = tree.resolve(values, column.name, reader_of(column.notation)).node.T
         features.append(Category(column.name, values=max(column.size, 1), weight=weight, levels=levels))
         columns.append(codes.astype(np.int64))
     return Metric(features=tuple(features)), columns

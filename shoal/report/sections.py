@@ -218,6 +218,8 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "levels", "one for each column, found by the search, and hidden values where the rows of a group differ"
     if policy.get("dates"):
         yield "dates are written as", ", ".join(f"{notation} in {n}" for n, notation in policy["dates"].items())
+    if policy.get("decimal"):
+        yield "decimal marks", ", ".join(f"{mark!r} in {n}" for n, mark in policy["decimal"].items())
     if policy.get("range_step"):
         yield "ranges end at steps of", ", ".join(f"{number(step)} in {n}" for n, step in policy["range_step"].items())
     if policy["star"] != "*":

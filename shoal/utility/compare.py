@@ -19,6 +19,7 @@ import polars as pl
 
 from shoal.attacks.reading import coded
 from shoal.engines.codes import as_text
+from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
@@ -28,6 +29,8 @@ from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
 from shoal.paths import PAGE
 from shoal.watching import watched
+
+Text = tuple[str | None, str | None]  # separator and encoding of files of text
 
 QUERIES = 400
 
@@ -283,6 +286,7 @@ def compare(
     held_out: Any = None,
     population: Any = None,
     separator: str | None = None,
+    encoding: str | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Privacy, loss, and utility of releases of one table, from shoal or any other tool, judged in the same way.
@@ -294,6 +298,7 @@ def compare(
     held_out     rows with the same columns that no release contains, to judge the classifier. Without them, it is
                  judged on the original's rows, which makes every release look better
     population   the table from which the original was drawn: the people that each class fits are counted in it
+    separator    of every CSV;  encoding: of every CSV that is not UTF-8
     seed         of the random queries
 
     For utility, a cell represents its members, each equally likely. Query error is |estimate - truth| / truth over 400
@@ -310,13 +315,14 @@ def compare(
     if target is not None and not isinstance(target, str):
         raise PolicyError(f"⟨target={target!r}⟩: name the one column that a classifier learns")
     read_by = _trees(mapping("hierarchies", hierarchies))
-    whole = _original(original, quasi, sensitive, target, (held_out, population), separator, seed_of(seed) or 0)
+    text = separator, encoding
+    whole = _original(original, quasi, sensitive, target, (held_out, population), text, seed_of(seed) or 0)
     found: dict[str, Any] = {}
     notes: list[str] = []
-    as_it_is = _facts(_read(whole.table, whole, {}, None), whole)
+    as_it_is = _facts(_read(whole.table, whole, {}, (None, None)), whole)
     for name, given in releases.items():
         with within(f"the release {name!r}"):
-            read = _read(given, whole, read_by, separator)
+            read = _read(given, whole, read_by, text)
         notes += _notes(name, given, read, whole)
         found[name] = _facts(read, whole)
     if whole.target is None:
@@ -331,16 +337,16 @@ def compare(
 
 def _original(
     data: Any, quasi: tuple[str, ...], sensitive: tuple[str, ...], target: str | None, more: tuple[Any, Any],
-    separator: str | None, seed: int,
+    text: Text, seed: int,
 ) -> Original:  # fmt: skip
     names = tuple(dict.fromkeys([*quasi, *sensitive, *([target] if target else [])]))
-    table = _open(data, names, separator)
+    table = _open(data, names, text)
     texts = [as_text(table[n]) for n in quasi]
     domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(quasi, texts, strict=True)]
     codes = [coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
     (held_out, population), exact, held = more, table, codes
     if held_out is not None:
-        exact = _open(held_out, names, None)
+        exact = _open(held_out, names, text)
         held = [coded(as_text(exact[n]), d.values) for n, d in zip(quasi, domains, strict=True)]
     target = target or next(iter(sensitive), None)
     counts = queries(domains, codes, seed)
@@ -393,18 +399,18 @@ def _blurred(name: str, column: str) -> str:
     )
 
 
-def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFrame:
-    opened = open_table(data, separator=separator, needed=names)
+def _open(data: Any, names: Sequence[str], text: Text) -> pl.DataFrame:
+    opened = open_table(data, separator=text[0], encoding=where_needed(data, text[1]), needed=names)
     require(opened.columns, names)
     return opened.polars(list(names))
 
 
-def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> ReadRelease:
+def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], text: Text) -> ReadRelease:
     own: Mapping[str, Any] = {}
     stars: Mapping[str, int] = {}
     if hasattr(given, "policy") and hasattr(given, "table"):
         own, stars, given = _trees(given.policy.hierarchies), given.facts.stars, given.table
-    frame = _open(given, whole.names, separator)
+    frame = _open(given, whole.names, text)
     trees = {**own, **hierarchies}
     spreads, cells = [], []
     for name, domain in zip(whole.quasi, whole.domains, strict=True):

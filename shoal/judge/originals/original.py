@@ -264,8 +264,8 @@ def _column(before: pl.Series, after: pl.Series, said: StatedRelease, hierarchy:
     name = before.name
     empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
     blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
-    step, dates = said.policy.range_step.get(name), said.policy.dates.get(name)
-    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, dates)
+    step, notation = said.policy.range_step.get(name), said.policy.notations.get(name)
+    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, notation)
     return column(before, after, how)
 
 

@@ -116,7 +116,7 @@ def _collected(
 def _center(frame: pl.DataFrame, feature: Feature, form: str) -> Any:
     if feature.kind in ("category", "coded place"):
         return spelled(part(frame, feature.columns[0]).cast(pl.String), form)
-    return np.stack([numbers_of(frame, name) for name in feature.columns], axis=1)
+    return np.stack([numbers_of(frame, name, feature.notation) for name in feature.columns], axis=1)
 
 
 def published_values(text: Any, name: str) -> Counter[str | None]:

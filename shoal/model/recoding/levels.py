@@ -22,7 +22,7 @@ FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Levels(ColumnRecoding):
-    """A hierarchy.
+    """The levels of a hierarchy over a column of codes.
 
     node     int32[h, size]    the class of each code at each level; node[0] numbers the codes themselves, classes at
                                level i+1 are unions of classes at level i
@@ -77,7 +77,7 @@ class Levels(ColumnRecoding):
         return cls.stars(size, weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
         """Nothing: without a hierarchy, every text that is no star is a value."""
         return {t: Members(named=frozenset([t])) for t in texts}
 

@@ -20,7 +20,7 @@ BITS = 60  # of a slot
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sets(ColumnRecoding):
-    """Loss (values of the set - 1) / (size - 1)."""
+    """Sets of a column's codes; loss (values of the set - 1) / (size - 1)."""
 
     kind: ClassVar[str] = "set"
     shape: ClassVar[str | None] = "set"
@@ -161,7 +161,7 @@ class RangeGrid(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges(ColumnRecoding):
-    """Codes on a line; loss (high - low) / (max - min), 1 at most.
+    """Ranges of a column's codes, which lie on a line; loss (high - low) / (max - min), 1 at most.
 
     position   float64[size]  where each code lies, rising with the code
     ends       float64[e]     the places at which a published range may end, rising; the positions themselves unless
@@ -192,9 +192,9 @@ class Ranges(ColumnRecoding):
         return Sets.of(size, weight) if position is None else cls.of(position, weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
         """What each text stands for, read by ``shoal.model.notation``; a column of ranges may show sets."""
-        return of_ranges(texts, dates)
+        return of_ranges(texts, notation)
 
     @property
     def span(self) -> float:

@@ -429,7 +429,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
     points  float[n, d] (a frame will do), a tuple of columns when metric is a Metric with features, float[n, n] for
             "precomputed"
     metric  "euclidean", "manhattan", "chebyshev" (coordinates as they are), "great-circle" (latitude and longitude
-            in degrees; kilometres), "precomputed", a function of two records, or a Metric
+            in degrees; kilometers), "precomputed", a function of two records, or a Metric
     cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
     """
     if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):

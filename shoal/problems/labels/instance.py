@@ -120,7 +120,7 @@ def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | No
     total = sum(given.tolist()) if given.dtype == object else int(given.sum())
     if total < k:
         raise InfeasibleError(
-            f"all {len(given)} labels together count {total}, below k = {k}: no group of k exists; "
+            f"all labels together count {total}, below k = {k}: no group of k exists; "
             f"lower k to at most {total} or leave the column out"
         )
     positive = given > 0

@@ -53,9 +53,11 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
 
     Returns (values, int64[n], or Python integers where 64 bits do not hold them).
     """
+    from shoal.engines.codes import refuse_opaque
     from shoal.engines.store import column, integers
 
-    values = column(frame, name).alias("value")
+    refuse_opaque(column(frame, name))
+    values = frame[name].alias("value")
     if count is None:
         found = values.to_frame().group_by("value").len().sort("value")
         return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()

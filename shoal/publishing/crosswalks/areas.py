@@ -373,7 +373,7 @@ class _RegionOutlines:
         given, degrees = self.given, self.degrees
         tolerance = float(given.facts.get("tolerance") or 0.0)
         if degrees and given.facts.get("unit") != "km":
-            tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
+            tolerance /= 1000  # the file was in meters, its outlines are drawn in degrees
         own = [[given.shapes.get(given.ids[i], []) for i in member] for member in self.members]
         return [closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes) for shapes in own]
 

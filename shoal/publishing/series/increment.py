@@ -19,7 +19,7 @@ import polars as pl
 
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, of_ranges, parse, range_text, set_text, single
+from shoal.model.notation import RangeOf, SetOf, of_ranges, parse, range_text, reader_of, set_text, single
 from shoal.model.policy import Policy
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
@@ -36,7 +36,8 @@ class ReleasedColumn:
     """
 
     def __init__(self, name: str, policy: Policy, values: Sequence[Text]) -> None:
-        self.name, self.star, self.publish, self.dates = name, policy.star, policy.publish, policy.dates.get(name)
+        self.name, self.star, self.publish = name, policy.star, policy.publish
+        self.notation = policy.notations.get(name)
         self.values = sorted({v for v in values if v is not None})
         tree = policy.hierarchies.get(name) if policy.publish == "hierarchy" else None
         self.tree = None if tree is None else Hierarchy.of(tree)
@@ -51,7 +52,7 @@ class ReleasedColumn:
     def _resolved(self, values: list[str]) -> dict[Text, tuple[str, ...]]:
         if self.tree is None or not values:
             return {}
-        found = self.tree.resolve(values, self.name)
+        found = self.tree.resolve(values, self.name, reader_of(self.notation))
         return {
             v: tuple(found.labels[level][found.node[level, i]] for level in range(found.node.shape[0] - 1))
             for i, v in enumerate(values)
@@ -82,7 +83,7 @@ class ReleasedColumn:
         if self.tree is not None:
             return text in self.paths.get(value, (value,))
         if self.publish == "ranges":
-            return value in of_ranges([text], self.dates)[text]
+            return value in of_ranges([text], self.notation)[text]
         return text == value
 
     def loss(self, text: Text) -> float:
@@ -100,7 +101,7 @@ class ReleasedColumn:
             return self._leaves.get(text, 0.0 if text in self.values else 1.0)
         if self.publish != "ranges":
             return 0.0
-        found = of_ranges([text], self.dates)[text]
+        found = of_ranges([text], self.notation)[text]
         if found.low is not None and found.high is not None:
             low, high = self._span
             return min((found.high - found.low) / (high - low), 1.0) if high > low else 0.0
@@ -109,7 +110,7 @@ class ReleasedColumn:
     @cached_property
     def _span(self) -> tuple[float, float]:
         """Lowest and highest value."""
-        found = [(m.low, m.high) for m in of_ranges(self.values, self.dates).values()]
+        found = [(m.low, m.high) for m in of_ranges(self.values, self.notation).values()]
         ends = [(low, high) for low, high in found if low is not None and high is not None]
         return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
 
@@ -131,8 +132,8 @@ class ReleasedColumn:
         return next((label for label in above if label in own), self.star)
 
     def _hull(self, text: str, value: str) -> str:
-        held, more = parse(text), of_ranges([value], self.dates)[value]
-        one = of_ranges([text], self.dates)[text]
+        held, more = parse(text), of_ranges([value], self.notation)[value]
+        one = of_ranges([text], self.notation)[text]
         if more.low is not None and one.low is not None and one.ruler == more.ruler and not one.open:
             low, high = (held.low, held.high) if isinstance(held, RangeOf) else (held, held)
             if not isinstance(low, str) or not isinstance(high, str) or one.high is None:

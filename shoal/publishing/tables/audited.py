@@ -306,7 +306,9 @@ def published(
     if not quasi:
         raise InputError("an earlier release has none of the quasi-identifiers; hand it over with its certificate")
     whole = None if original is None else opened(original)
-    return ReleaseOfPeople(table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole, dates=asked.dates)
+    return ReleaseOfPeople(
+        table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole, notations=asked.notations
+    )
 
 
 def parts_of(release: Any) -> list[Any]:

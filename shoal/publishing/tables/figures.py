@@ -23,7 +23,7 @@ from shoal.engines.table import Counted
 from shoal.engines.unassigned import notes
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
-from shoal.model.notation import Members, SetOf, of_days, parse, places
+from shoal.model.notation import Members, SetOf, of_days, of_numbers, parse, places
 from shoal.publishing.decode import Decoded, DecodedColumn
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
@@ -157,7 +157,7 @@ def pictured(column: DecodedColumn, name: str) -> DecodedColumn:
     present = column.at[~np.isnan(column.at)]
     lone = all(c.everything or (c.low is None and len(c.named) == 1) for c in column.cells)
     few = column.whole and lone and present.size <= COLUMN_BINS < present.max() - present.min() + 1
-    coded = column.ruler == "number" and ((column.whole and bool(named_words(name) & CODES)) or few)
+    coded = of_numbers(column.ruler) and ((column.whole and bool(named_words(name) & CODES)) or few)
     return replace(column, ruler=None) if column.classes or coded else column
 
 

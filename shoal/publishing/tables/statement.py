@@ -138,7 +138,7 @@ def published(release: Any, hidden: Collection[str]) -> ColumnRecodings:
         for name, tree in policy.hierarchies.items()
         if name in policy.grouped
     }
-    held = (policy.publish, policy.star, frozenset(hidden), trees, policy.weights, policy.dates)
+    held = (policy.publish, policy.star, frozenset(hidden), trees, policy.weights, policy.notations)
     return ColumnRecodings(policy.grouped, *held)
 
 

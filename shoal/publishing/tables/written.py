@@ -19,6 +19,7 @@ from shoal.engines.atomic import check_outputs, publish_page
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
+from shoal.model.notation import named_notations
 from shoal.model.task import nothing
 from shoal.paths import PAGE, certificate_of, internal_path, kind_of
 from shoal.publishing.decode import Decoded
@@ -46,7 +47,7 @@ def public_figures(
     form = "stars" if asked["publish"] == "hierarchy" else asked["publish"]
     reading: Any = SimpleNamespace(
         grouped=names, sensitive=tuple(asked["sensitive"]), star=asked["star"], publish=form, hierarchies={},
-        privacy=tuple(models), dates=asked.get("dates", {}),
+        privacy=tuple(models), notations=named_notations(asked),
     )  # fmt: skip
     stars = certificate["stars"]
     release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))

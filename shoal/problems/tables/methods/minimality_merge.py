@@ -37,7 +37,7 @@ probability, the probability given its result is an average of the probabilities
 
 The likelihood of being hidden is thus what it should be for the proof, 1 where it has to be and the decoys' rate where
 it need not, for any models of values, any recoding, any k and l, and for tuples that are hidden in part.  The price is
-that the search may not pick neighbours by their values.  Source of the notion: Wong et al., m-confidentiality.
+that the search may not pick neighbors by their values.  Source of the notion: Wong et al., m-confidentiality.
 """
 
 from __future__ import annotations
