@@ -362,28 +362,21 @@ def _marked(
 def _entered(
     out: pl.LazyFrame, person: str, ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
 ) -> pl.LazyFrame:
-    """The lines of a part's people."""
-    tuples, values = _hashed(out, quasi, "tuple", keyed), _hashed(out, sensitive, "value", keyed)
-    both = _with(_with(out, quasi, tuples), sensitive, values)
-    new = both.select(
-        person=pl.col(person), part=pl.lit(ledger.number + 1, pl.Int64),
-        tuple=pl.col("shoal tuple"), value=pl.col("shoal value"),
-    )  # fmt: skip
-    possible = new.group_by("tuple").agg(pl.col("value").unique().sort().str.join(" ").alias("possible"))
-    return new.join(possible, on="tuple", how="left").select(*SCHEMA)
+    """The lines of a part's people: what they share is found once for each distinct published row, and joined once."""
+    names = [*quasi, *sensitive]
+    cells = out.select(names).unique().collect(engine="streaming")
+    line = cells.with_columns(
+        pl.lit(ledger.number + 1, pl.Int64).alias("shoal part"),
+        _hashed(cells, quasi, "tuple", keyed),
+        _hashed(cells, sensitive, "value", keyed),
+    ).with_columns(pl.col("shoal value").unique().sort().str.join(" ").over("shoal tuple").alias("shoal possible"))
+    both = out.join(line.lazy(), on=names, how="left", nulls_equal=True)
+    own = (pl.col(f"shoal {name}").alias(name) for name in SCHEMA if name != "person")
+    return both.select(pl.col(person).alias("person"), *own)
 
 
-def _hashed(rows: pl.LazyFrame, names: list[str], what: str, keyed: Keyed) -> pl.DataFrame:
-    """The distinct rows over some columns, and the keyed hash of each."""
-    if not names:
-        return pl.DataFrame({f"shoal {what}": [keyed.one(what, [])]})
-    distinct = rows.select(names).unique().collect(engine="streaming")
-    return distinct.with_columns(
-        pl.Series(f"shoal {what}", [keyed.one(what, row) for row in distinct.rows()], pl.String)
-    )
-
-
-def _with(rows: pl.LazyFrame, names: list[str], hashed: pl.DataFrame) -> pl.LazyFrame:
-    if not names:
-        return rows.with_columns(pl.lit(hashed.item()).alias(hashed.columns[-1]))
-    return rows.join(hashed.lazy(), on=names, how="left", nulls_equal=True)
+def _hashed(cells: pl.DataFrame, names: list[str], what: str, keyed: Keyed) -> pl.Series:
+    """The keyed hash of each row's values in some columns."""
+    rows = cells.select(names).rows() if names else [()] * cells.height
+    known = {row: keyed.one(what, row) for row in dict.fromkeys(rows)}
+    return pl.Series(f"shoal {what}", [known[row] for row in rows], pl.String)
