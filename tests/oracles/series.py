@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import highspy
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 
 Month = Mapping[str, tuple[tuple[Any, ...], str]]  # person -> quasi-identifiers, sensitive value
@@ -23,6 +23,7 @@ Signature = tuple[str, ...]
 class Least(NamedTuple):
     """What a program found: the loss, a lower bound of it, and the made-up rows, of all months together.
 
+    loss  infinite where the seconds ended before one was found
     loss, bound  sum of the losses of all rows, made-up ones included, each from 0 to 1
     """
 
@@ -81,15 +82,34 @@ class _Program:
     def row(self, of: dict[int, float], low: float, high: float) -> None:
         self.rows.append((of, low, high))
 
-    def solve(self, seconds: float) -> Any:
+    def solve(self, seconds: float) -> tuple[float, float, list[float]] | None:
+        """Objective, its lower bound, and the values found, none where the time ended before; None: there are none."""
         at = [(r, c, v) for r, (of, _, _) in enumerate(self.rows) for c, v in of.items()]
         r, c, v = (np.array(x) for x in zip(*at, strict=True))
         matrix = csr_matrix((v, (r, c)), shape=(len(self.rows), len(self.cost)))
-        limits = LinearConstraint(matrix, [low for _, low, _ in self.rows], [high for _, _, high in self.rows])
-        return milp(
-            np.array(self.cost), constraints=limits, bounds=Bounds(0, np.array(self.upper)),
-            integrality=np.array(self.whole), options={"time_limit": seconds, "mip_rel_gap": 1e-6},
-        )  # fmt: skip
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = len(self.cost), len(self.rows)
+        model.col_cost_, model.col_lower_, model.col_upper_ = self.cost, [0.0] * len(self.cost), self.upper
+        model.row_lower_, model.row_upper_ = [low for _, low, _ in self.rows], [high for _, _, high in self.rows]
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
+            matrix.indptr,
+            matrix.indices,
+            matrix.data,
+        )
+        kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+        model.integrality_ = [kinds[w] for w in self.whole]
+        solver = highspy.Highs()
+        for name, value in (("output_flag", False), ("time_limit", seconds), ("mip_rel_gap", 1e-6)):
+            solver.setOptionValue(name, value)
+        solver.passModel(model)
+        solver.run()
+        info = solver.getInfo()
+        if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            return None
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        values = list(solver.getSolution().col_value) if found else []
+        return (info.objective_function_value if found else np.inf), info.mip_dual_bound, values
 
 
 def free(month: Month, publish: str, k: int, l: int, seconds: float = 60) -> Least:
@@ -111,7 +131,8 @@ def free(month: Month, publish: str, k: int, l: int, seconds: float = 60) -> Lea
         program.whole = [w or int(x in seats[person]) for x, w in enumerate(program.whole)]
         program.row(seats[person], 1, 1)
     found = program.solve(seconds)
-    return Least(float(found.fun), float(found.mip_dual_bound), 0)
+    assert found is not None
+    return Least(found[0], found[1], 0)
 
 
 def least(
@@ -122,14 +143,13 @@ def least(
     *,
     kept: Mapping[str, Signature] | None = None,
     made_up: Sequence[int] | None = None,
-    price: float = 0.0,
     values: Sequence[str] | None = None,
     seconds: float = 60,
 ) -> Least | None:
-    """The least loss of all months together under the promise, by whoever knows all of them; None where none was found.
+    """The least loss of all months together under the promise, by whoever knows all of them; None where there is none.
 
     kept     signatures of people of the first month that an earlier one fixed
-    made_up  how many made-up rows each month may have, any number when None;  price: what each costs beside its loss
+    made_up  how many made-up rows each month may have, any number when None
     values   that a signature may have, of people or not;  those of the months when None
     """
     values = sorted({v for month in months for _, v in month.values()} if values is None else values)
@@ -157,7 +177,7 @@ def least(
             held: dict[Signature, int] = {}
             at: dict[str, dict[int, float]] = {p: {used: -1.0} for p in inside}
             for s in sorted({s for p in inside for s in spell[p]}):
-                held[s] = program.variable((loss + price) * len(s), whole=True)
+                held[s] = program.variable(loss * len(s), whole=True)
                 size[held[s]] = len(s)
                 here[held[s]] = len(s)
                 program.row({held[s]: 1, used: -len(month)}, -np.inf, 0)
@@ -178,11 +198,8 @@ def least(
         program.row(here, len(month), np.inf if made_up is None else len(month) + made_up[number])
         rows_of |= here
     found = program.solve(seconds)
-    if found.x is None:
+    if found is None:
         return None
-    people = sum(map(len, months))
-    rows = sum(found.x[x] * many for x, many in rows_of.items())
-    more = round(rows) - people
-    return Least(
-        float(found.fun) - price * (people + more), float(found.mip_dual_bound) - price * (people + more), more
-    )
+    loss, bound, at = found
+    more = round(sum(at[x] * many for x, many in rows_of.items())) - sum(map(len, months)) if at else 0
+    return Least(loss, bound, more)
