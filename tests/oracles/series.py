@@ -119,7 +119,7 @@ def free(month: Month, publish: str, k: int, l: int, seconds: float = 60) -> Lea
     values = sorted({value for _, value in month.values()})
     for texts, loss in tuples(month, publish):
         used = program.variable(upper=1, whole=True)
-        there = {p: program.variable(loss, 1) for p, (quasi, _) in month.items() if covers(texts, quasi)}
+        there = {p: program.variable(loss, 1, whole=True) for p, (quasi, _) in month.items() if covers(texts, quasi)}
         for person, x in there.items():
             seats[person][x] = 1
             program.row({x: 1, used: -1}, -np.inf, 0)
@@ -128,7 +128,6 @@ def free(month: Month, publish: str, k: int, l: int, seconds: float = 60) -> Lea
             own = {x: 1.0 - l * (month[p][1] == value) for p, x in there.items()}
             program.row(own, 0, np.inf)
     for person in month:
-        program.whole = [w or int(x in seats[person]) for x, w in enumerate(program.whole)]
         program.row(seats[person], 1, 1)
     found = program.solve(seconds)
     assert found is not None
