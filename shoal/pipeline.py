@@ -22,7 +22,7 @@ from shoal.engines.prepared import filled, harbored
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, is_remote, refuse_too_many, without_secrets
 from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
-from shoal.engines.unassigned import look, named_sensitive
+from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
 from shoal.judge.originals.population import Covered
 from shoal.model.arguments import column_names, drawn
@@ -174,6 +174,7 @@ def prepare(
     force_composition: bool = False,
     target: Path | None = None,
     fixed: FixedLevels | None = None,
+    carried: Unassigned | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     check: bool = False,
     **settings: Unpack[TableSettings],
@@ -184,6 +185,7 @@ def prepare(
 
     target  where it will be written: what its format cannot hold is refused before the work
     fixed   levels of a global recoding that was found before; None: they are searched
+    carried what a look at the columns without a role found; None: they are looked at
     check   judge the table in hand, as ``anonymize`` does
     """
     scope, wanted = Scope.among(settings)
@@ -200,7 +202,7 @@ def prepare(
     ShuffleKey.of(secret)  # one that is too short is refused before the work
     clock = StepClock(progress)
     with clock.step("reading", "read"):
-        read = _read(data, asked, engine, (separator, encoding), scope, target)
+        read = _read(data, asked, engine, (separator, encoding), scope, target, carried)
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with ThreadPoolExecutor(1) as meanwhile:  # figures of the table as it came need no answer
@@ -299,7 +301,7 @@ class _Solved(NamedTuple):
 
 def _read(
     data: Any, asked: Policy, engine: str | None, text: tuple[str | None, str | None], scope: Scope,
-    target: Path | None,
+    target: Path | None, carried: Unassigned | None,
 ) -> _Read:  # fmt: skip
     """Open the table and refuse what could not be published, before any work."""
     roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.counting]
@@ -312,7 +314,7 @@ def _read(
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
         table, harbor = harbored(table, stays, asked.insensitive)
-    carried = look(table, asked)
+    carried = look(table, asked) if carried is None else carried
     if asked.keep_order:
         row_numbers(data)
     if target is not None:
