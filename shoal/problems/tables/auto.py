@@ -300,7 +300,8 @@ class _Race:
     def round(self, bounds: Bounds) -> None:
         """Columns of the bound that share no row, the best paid first, and every other row where it costs least.
 
-        Only for k alone: a column need not hold the values that a group needs.
+        Rows alike lose nothing, and no column is of them alone.  So a column leaves a cell that has k rows k of them or
+        none, and what is left is a group.  Only for k alone: a column need not hold the values that a group needs.
         """
         need, late = self.task.requirement, self.deadline is not None and clock() > self.deadline
         if bounds.columns is None or need.sensitive_columns or need.rules or late:
@@ -313,13 +314,17 @@ class _Race:
             if not left[one].all():
                 continue
             cells, many = np.unique(one, return_counts=True)
-            if (left[cells] >= many).all():
+            rest = left[cells] - many
+            if (rest >= 0).all() and ((rest >= need.k) | (rest == 0) | (left[cells] < need.k)).all():
                 left[cells] -= many
                 for cell, count in zip(cells, many, strict=True):
                     group[rows[cell] : rows[cell] + count] = made
                     rows[cell] += count
                 made += 1
         if made:
+            for cell in np.flatnonzero(left >= need.k):
+                group[rows[cell] : rows[cell] + left[cell]] = made
+                made += 1
             self.offer("columns", self.whole(self.rows.place(group)), began)
 
     def cover(self) -> None:
