@@ -132,7 +132,7 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
         return table.to_pandas()
     if source == "levels":  # a table's own categories, and an enumeration that lists more than the table has
         texts = [c for c, t in table.schema.items() if t == pl.String]
-        every = pl.Enum(sorted({v for c in texts for v in (*COLUMNS.get(c, ((), ()))[0], *ILLS, *JOBS)}))
+        every = pl.Enum(sorted({v for c in texts for v in (*COLUMNS.get(c, ((), ()))[0], *ILLS, *JOBS)} - {None}))
         return table.with_columns(pl.col(c).cast(every if i % 2 else pl.Categorical) for i, c in enumerate(texts))
     if source == "csv":
         table.write_csv(folder / "in.csv")

@@ -92,15 +92,12 @@ def good_groups(
     return good
 
 
-def joining(
+def by_spare(
     histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
 ) -> np.ndarray:
-    """bool[groups]: the fewest groups of a fixed order with which rows that are in none are eligible, as one group.
+    """Groups in the order in which they help other rows: least share of these rows' commonest values, then fewest rows.
 
-    cell, group, count  triples int64[p] of the groups, each eligible;  pool  int64[m] the rows of each cell in none
-
-    The order: least share of the pool's commonest values, then fewest rows.  A pool that has become eligible stays so
-    when eligible groups join it, hence bisection; at the latest the whole table is eligible.  O(p log(groups)).
+    cell, group, count  triples int64[p] of the groups;  pool  int64[m] the other rows of each cell;  O(p log p).
     """
     groups = int(group.max(initial=-1)) + 1
     crowded = np.zeros(histogram.cells, bool)
@@ -109,8 +106,22 @@ def joining(
         crowded |= (held == held.max())[histogram.sensitive[:, j]]
     rows = np.bincount(group, weights=count, minlength=groups)
     share = np.bincount(group, weights=count * crowded[cell], minlength=groups) / np.maximum(rows, 1)
+    return np.lexsort((rows, share))
+
+
+def joining(
+    histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
+) -> np.ndarray:
+    """bool[groups]: the fewest groups of a fixed order with which rows that are in none are eligible, as one group.
+
+    cell, group, count  triples int64[p] of the groups, each eligible;  pool  int64[m] the rows of each cell in none
+
+    The order is that of ``by_spare``.  A pool that has become eligible stays so when eligible groups join it, hence
+    bisection; at the latest the whole table is eligible.  O(p log(groups)).
+    """
+    groups = int(group.max(initial=-1)) + 1
     rank = np.empty(groups, np.int64)
-    rank[np.lexsort((rows, share))] = np.arange(groups)
+    rank[by_spare(histogram, need, cell, group, count, pool)] = np.arange(groups)
     every, one = np.arange(histogram.cells), np.zeros(histogram.cells, np.int64)
     low, high = 0, groups
     while low < high:
@@ -267,9 +278,10 @@ class Rows:
         """Groups cut into as many eligible pieces as dealing allows; labels from 0, rows labelled -1 stay so.
 
         Rows of a group are sorted by sensitive value (and among equals by quasi-identifiers) and dealt in turn, so that
-        a piece of q holds at most ceil(c / q) rows of a value of c.  Without sensitive columns consecutive rows stay
-        together instead.  Pieces that turn out ineligible (several sensitive columns) make their group's number of
-        pieces halve.  O(n log n).
+        a piece of q holds at most ceil(c / q) rows of a value of c.  Where no value may be more than 1/l, dealing to
+        places of l rows each, of which several make a piece, may give more: no value has two rows in a place, so every
+        union of places is eligible.  Without sensitive columns consecutive rows stay together instead.  Pieces that
+        turn out ineligible (several sensitive columns) make their group's number of pieces halve.  O(n log n).
         """
         out = np.full(group.size, -1, np.int64)
         inside = np.flatnonzero(group >= 0)
@@ -291,10 +303,17 @@ class Rows:
             ones = np.ones(label.size, np.int64)
             pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
         pieces = np.maximum(pieces, 1)
+        places = pieces
+        if self.frequency.size == 1 and self.distinct[0] <= self.frequency[0] and not self.need.rules:
+            whole = rows // self.frequency[0]
+            unions = whole // -(-self.k // self.frequency[0])
+            places, pieces = np.where(unions > pieces, whole, places), np.maximum(unions, pieces)
         while True:
             first = np.cumsum(pieces) - pieces
             if self.need.rules:
                 out[inside] = first[label] + self._along(label, cell, pieces)
+            elif self.frequency.size == 1:
+                out[inside] = first[label] + rank % places[label] * pieces[label] // places[label]
             elif self.frequency.size:
                 out[inside] = first[label] + rank % pieces[label]
             else:
@@ -323,6 +342,41 @@ class Rows:
         rank = np.arange(label.size) - begin[run]
         shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
         return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
+
+    def dealt_small(self, group: np.ndarray, most: int) -> np.ndarray:
+        """Groups of more than ``most`` rows, and those that help them most, dealt into eligible pieces of at most that.
+
+        A group that meets the requirement by hair can hardly be cut; with a few others it often can.  As few join as
+        do (about: by doubling, then bisection); the same groups where not even all of them do.  O(n log n log(groups)).
+        """
+        size = np.bincount(group)
+        large = size > most
+        if not large.any():
+            return group
+        ones = np.ones(group.size, np.int64)
+        pool = np.bincount(self.cell[large[group]], minlength=self.histogram.cells)
+        order = by_spare(self.histogram, self.need, self.cell, group, ones, pool)
+        order = order[~large[order]]
+
+        def dealt(joined: int) -> np.ndarray | None:
+            taken = large.copy()
+            taken[order[:joined]] = True
+            pieces = self.cut(np.where(taken[group], 0, -1))
+            if np.bincount(pieces[pieces >= 0]).max() > most:
+                return None
+            return np.where(pieces >= 0, pieces + size.size, group)
+
+        low, joined, found = -1, 0, dealt(0)
+        while found is None and joined < order.size:
+            low, joined = joined, min(max(1, 2 * joined), order.size)
+            found = dealt(joined)
+        if found is None:
+            return group
+        while joined - low > 1:
+            middle = (low + joined) // 2
+            fewer = dealt(middle)
+            low, joined, found = (middle, joined, found) if fewer is None else (low, middle, fewer)
+        return np.unique(found, return_inverse=True)[1].reshape(-1)
 
     def place(self, group: np.ndarray) -> np.ndarray:
         """Every row labelled -1 put into an eligible group where that costs least; labels from 0 without gaps.

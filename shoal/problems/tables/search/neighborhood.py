@@ -119,7 +119,8 @@ WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = (50, 40_000)  # and at least, so many per row up to so many, of a small table whose rows are narrow
 LONG, LONGEST = 2, 200_000  # and of a larger one of narrow rows, without a lattice to start from, so many per row
-FEW_RULED = (10, 9_000)  # the same where further models are asked, whose questions take ten times as long
+FEW_RULED = (20, 40_000)  # the same where further models are asked, whose questions take longer
+LEAST = (10, 9_000)  # and of any table, however wide its rows are
 NARROW = 8  # slots of a row up to which they are; a step takes time by them
 WARM = 5  # steps per row from which on a search of shares begins warm: it may become dearer by chance
 HEAT, COLD = 0.4, 0.8  # of a group's loss at first, falling in a line to none after this share of the steps
@@ -149,9 +150,9 @@ def steps_of(task: Task) -> int:
     areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join looks for a connected set
     width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
     each, most = FEW_RULED if task.requirement.rules else FEW
-    if not task.requirement.rules and task.recoding.hierarchies is None:
+    if task.recoding.hierarchies is None:
         most = min(max(most, LONG * rows), LONGEST)
-    few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(FEW_RULED[0] * rows, FEW_RULED[1]))
+    few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(LEAST[0] * rows, LEAST[1]))
     few = few if name == "balanced" else 0
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
     if not task.requirement.closed:  # each question about a group is asked once for each model that counts persons
@@ -243,9 +244,13 @@ def search(
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps), deadline)
     searcher = Searcher(rows, _values(rows), near, most, flag())
+    given = group
+    small = rows.dealt_small(group, most // 2)  # larger groups are never taken apart
+    if deadline is not None or steps >= WARM * n or _loss(task, rows, small) <= _loss(task, rows, group):
+        group = small
     # Where k alone is asked, starts by columns are so good that warmth loses more than it finds.
     shares = max(task.requirement.frequency, default=1) > 1 and not task.requirement.rules
-    heated, given = deadline is None and shares and steps >= WARM * n, group
+    heated = deadline is None and shares and steps >= WARM * n
     with SearchThreads(workers) as pool:
         while True:
             each, until = max(1, int(SLICE * slow)), None
@@ -277,7 +282,7 @@ def search(
                 shift += int(label.max()) + 1
                 report.steps += done
             report.rounds += 1
-    if heated and _loss(task, rows, group) > _loss(task, rows, given):
+    if (heated or small is not given) and _loss(task, rows, group) > _loss(task, rows, given):
         group = given
     return np.unique(group, return_inverse=True)[1].reshape(-1), report
 
