@@ -345,6 +345,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 LARGEST = 12  # rows of a group
 SWEEPS = 60  # at most; looking at some anchors between two of them counts as one, for the program that follows
 BETWEEN = 3  # times, where l is asked, that anchors of violated groups are looked at between two sweeps
+DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps prove more
 SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
 WORK = {"fast": 4e8, "balanced": 1e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
@@ -575,7 +576,8 @@ def raised(
         least, most = np.where(free, least, 0.0), np.where(free, best + room, 0.0)
         moved = columns.multipliers(count, least, most, near, left)
         few, many = (share * int((at > 0.0).sum()) for share in SOME)
-        for _ in range(BETWEEN if p.cells.alike < group and few < violated.size < many else 0):
+        dear = next_looks > MORE * DEAR
+        for _ in range(BETWEEN if p.cells.alike < group and dear and few < violated.size < many else 0):
             left = None if until is None else until - clock() - next_seconds
             if moved is None or (left is not None and left < 0.0):
                 break
