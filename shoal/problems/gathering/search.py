@@ -33,10 +33,10 @@ from shoal.errors import InputError
 from shoal.kernels.gathering import cellular as kernels
 from shoal.kernels.gathering import duals, pairs
 from shoal.kernels.uncompiled import quick
-from shoal.problems.ascent import ascend, state_of
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters
+from shoal.problems.programs import ascend, state_of
 from shoal.watching import done
 
 STEPS = {"fast": 0, "balanced": 1, "thorough": 20}  # clusters dissolved, per cluster

@@ -27,7 +27,7 @@ from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cos
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
 from shoal.problems.tables.search.close_classes import anneal_and_search, close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
-from shoal.problems.tables.search.open_close import Candidates, applies, flow_start, open_close
+from shoal.problems.tables.search.open_close import Candidates, applies, columns_start, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues, three_phase
@@ -301,29 +301,13 @@ class _Race:
             self.offer("class program", filled, began)
 
     def round(self, bounds: Bounds) -> None:
-        """Columns of the bound that share no row, the best paid first, and every other row where it costs least.
-
-        Only for k alone: a column need not hold the values that a group needs.
-        """
-        need, late = self.task.requirement, self.deadline is not None and clock() > self.deadline
-        if bounds.columns is None or need.sensitive_columns or need.rules or late:
+        """Columns of the bound that share no row, the best paid first, and every other row where it costs least."""
+        if bounds.columns is None or (self.deadline is not None and clock() > self.deadline):
             return
-        began, left = clock(), self.task.histogram.count.copy()
-        rows = np.cumsum(left) - left
-        group = np.full(int(left.sum()), -1, np.int64)
-        made = 0
-        for one in bounds.columns:
-            if not left[one].all():
-                continue
-            cells, many = np.unique(one, return_counts=True)
-            if (left[cells] >= many).all():
-                left[cells] -= many
-                for cell, count in zip(cells, many, strict=True):
-                    group[rows[cell] : rows[cell] + count] = made
-                    rows[cell] += count
-                made += 1
-        if made:
-            self.offer("columns", self.whole(self.rows.place(group)), began)
+        began = clock()
+        group = columns_start(self.task, self.rows, bounds.columns)
+        if group is not None:
+            self.offer("columns", self.whole(group), began)
 
     def cover(self) -> None:
         """A cover by published rows, for large k."""
