@@ -19,7 +19,6 @@ MODEL = {"numpy", "shoal.clock", "shoal.errors", "shoal.model", "shoal.paths"}
 SOLVER = MODEL | {
     "scipy",
     "shoal.kernels",
-    "shoal.problems.ascent",
     "shoal.problems.catalogue",
     "shoal.problems.programs",
     "shoal.problems.threads",
@@ -47,7 +46,6 @@ ROOMS: dict[str, set[str]] = {
     "kernels": KERNEL | {"llvmlite", "shoal.clock", "shoal.kernels"},
     **{f"kernels/{name}": KERNEL | {f"shoal.kernels.{name}"} for name in folders("kernels")},
     "problems/catalogue.py": {"shoal.errors"},
-    "problems/ascent.py": {"numpy"},
     "problems/threads.py": {"numpy"},
     "problems/programs.py": {"numpy", "scipy", "highspy"},
     **{

@@ -7,6 +7,8 @@ python benchmarks/series.py increment adult stars
 python benchmarks/series.py increment adult ranges
 python benchmarks/series.py month 8000000 12
 python benchmarks/series.py month 8000000 12 duckdb
+python benchmarks/series.py optimum stars 2        small series against the least loss that the promise allows
+python benchmarks/series.py optimum ranges 2
 
 A month brings 10 % newcomers, 5 % of the people leave and 3 % change, one half of them a quasi-identifier, the other
 half the sensitive value.  Everybody is a record of the data set and appears once.
@@ -27,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from composition import load
+from composition import DATA, load
 from record import record
 
 import shoal
@@ -35,18 +37,20 @@ from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.publishing.series.increment import columns_of, losses_of
 from shoal.publishing.series_folder import open_series, part_name
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.oracles.series import Month, Signature, least
+
 K, MONTHS = 5, 12
 COME, LEAVE, CHANGE = 0.10, 0.05, 0.03
 
 
-def months(table: pl.DataFrame, quasi: Sequence[str], sensitive: str, *, whole: bool = False) -> list[pl.DataFrame]:
+def months(table: pl.DataFrame, quasi: Sequence[str], sensitive: str, parts: int = MONTHS) -> list[pl.DataFrame]:
     """The table of every month, with a column ``person``.
 
-    whole  two months, as large as the records allow
+    parts  how many months, each as large as the records allow
     """
     rng = np.random.default_rng(0)
     n = table.height
-    parts = 2 if whole else MONTHS
     grown = sum((1 + COME - LEAVE) ** i for i in range(parts - 1))
     start = int(n / (1 + COME * grown)) - parts
     order = rng.permutation(n)
@@ -213,6 +217,99 @@ def increment(name: str, publish: str, wait: int = 2) -> None:
     )
 
 
+SERIES, PARTS, PEOPLE, OTHERS, LEAST, SECONDS = 6, 3, 24, 8, 3, 25
+
+
+def optimum(publish: str, l: int) -> None:
+    """Small series of three months against the exact program of ``tests.oracles.series``: of each month alone with the
+    past that it had, of all three together for whoever knows the future, and of each month without a past.
+
+    Each optimum may have as many made-up rows in a month as the series has.
+    """
+    names = {
+        "series": "the series", "past": "least after the past that it had",
+        "foresight": "least of all months, by whoever knows them", "free": "least without a past",
+    }  # fmt: skip
+    total = {name: np.zeros(PARTS) for name in names}
+    people = made = proved = 0
+    for seed in range(SERIES):
+        tables, quasi = few(publish, l, seed)
+        policy = shoal.Policy(quasi_identifiers=quasi, sensitive="job", k=LEAST, l=l, publish=publish, seed=seed)
+        series = shoal.Series.start(Path(tempfile.mkdtemp()) / "s", policy, mode="again")
+        values = sorted(set(pl.concat(tables)["job"]))
+        given = [_month(table, quasi, publish) for table in tables]
+        more = []
+        for i, (table, month) in enumerate(zip(tables, given, strict=True)):
+            kept = _kept(series, month, values)
+            part = series.add(table, person="person")
+            more.append(part.made_up)
+            columns = columns_of(policy, {q: table[q].to_list() for q in quasi})
+            shown = pl.read_csv(open_series(series.place).release(i + 1), infer_schema=False).select(quasi)
+            total["series"][i] += losses_of(columns, shown.rows()).sum()
+            for name, known in (("past", kept), ("free", {})):
+                best = least([month], publish, LEAST, l, kept=known, made_up=more[-1:], values=values, seconds=SECONDS)
+                assert best is not None
+                total[name][i] += best.bound
+        joint = least(given, publish, LEAST, l, made_up=more, values=values, seconds=SECONDS)
+        assert joint is not None
+        total["foresight"][0] += joint.bound
+        proved += joint.loss <= joint.bound + 1e-4
+        people, made = people + sum(map(len, given)), made + sum(more)
+        print(
+            seed, {name: of.round(2).tolist() for name, of in total.items()}, more, joint, file=sys.stderr, flush=True
+        )
+        shutil.rmtree(series.place.parent)
+    rows = [
+        {"what": names[name], **({f"month {i + 1}": float(of[i]) for i in range(PARTS)} if all(of) else {}),
+         "all months": float(of.sum()), "against no past": float(of.sum() / total["free"].sum())}
+        for name, of in total.items()
+    ]  # fmt: skip
+    record(
+        f"Series, again: small series against the least loss, {publish}, l = {l}",
+        f"python benchmarks/series.py optimum {publish} {l}",
+        rows,
+        [
+            f"Loss of all rows, each from 0 to 1, of {SERIES} series of {PARTS} months with {people:,} people in all; "
+            f"k = {LEAST}.  Every optimum may have the made-up rows of the series, month by month: {made:,} in all.",
+            f"The least losses are lower bounds, which each month reaches; all months together are known to reach "
+            f"theirs in {proved} of {SERIES} series.",
+        ],
+    )
+
+
+def few(publish: str, l: int, seed: int) -> tuple[list[pl.DataFrame], list[str]]:
+    """Months of a few people of the census with coarse columns, and the quasi-identifiers."""
+    table = pl.read_csv(DATA / "census_income/census_income.csv.gz", infer_schema=False)
+    age, weeks = (pl.col(c).cast(pl.Int64) for c in ("Age", "WeeksWorked"))
+    table = table.filter((age >= 16) & (pl.col("Occupation") != "0"))
+    common = table["Occupation"].value_counts(sort=True)["Occupation"].head(l + 2).to_list()
+    table = table.filter(pl.col("Occupation").is_in(common)).rename({"Occupation": "job"})
+    if publish == "stars":
+        table, quasi = table.with_columns((age // 20).cast(pl.String)), ["Gender", "MaritalStatus", "Age"]
+    else:
+        wide = (age // 20 * 20).cast(pl.String), (weeks // 18 * 18).cast(pl.String)
+        table, quasi = table.with_columns(*wide), ["Age", "WeeksWorked"]
+    return months(table.select(*quasi, "job").sample(PEOPLE + OTHERS, seed=seed), quasi, "job", PARTS), quasi
+
+
+def _month(table: pl.DataFrame, quasi: Sequence[str], publish: str) -> Month:
+    def read(text: str) -> Any:
+        return text if publish == "stars" else int(text)
+
+    rows = table.select("person", "job", *quasi).rows()
+    return {person: (tuple(map(read, texts)), job) for person, job, *texts in rows}
+
+
+def _kept(series: shoal.Series, month: Month, values: Sequence[str]) -> dict[str, Signature]:
+    """The signatures of people who stay, as the ledger of the series has them."""
+    held = open_series(series.place)
+    words = {held.keyed.one("value", [v]): v for v in values}
+    lines = held.ledger.persons.select("person", "value", "possible").rows()
+    known = {person: (words[value], tuple(sorted(words[p] for p in of.split()))) for person, value, of in lines}
+    hashed = {person: held.keyed.one("person", [person]) for person in month}
+    return {p: known[h][1] for p, h in hashed.items() if h in known and known[h][0] == month[p][1]}
+
+
 def cases(rows: int, month: int) -> pl.DataFrame:
     """Case records of one month as health departments report them: 19 columns of categories and a person."""
     rng = np.random.default_rng(month)
@@ -332,6 +429,8 @@ if __name__ == "__main__":
         again(more[0], int(more[1]), float(more[2]) if more[2:] else None)
     elif what == "increment":
         increment(more[0], more[1])
+    elif what == "optimum":
+        optimum(more[0], int(more[1]))
     elif what == "month":
         month(int(more[0]), int((more[1:] or ["12"])[0]), *more[2:])
     else:

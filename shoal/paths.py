@@ -100,7 +100,7 @@ def is_arx(path: str | Path) -> bool:
 
 
 def sides_of(path: Path) -> list[Path]:
-    """The other files that a file is made of: a shapefile's."""
+    """The files that belong to a file and lie next to it: those of a shapefile."""
     return [path.with_suffix(end) for end in _SIDES.get(ending(path), ())]
 
 

@@ -1,4 +1,4 @@
-"""The whole flow on one page: read, roles and policy, histogram, algorithm, partition, recoding, verify, release."""
+"""The path of a table to its release on one page: read, count, solve, recode, place, judge."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import filled, harbored
-from shoal.engines.source import Scope, ScopeSettings, Searched, is_remote, refuse_too_many, without_secrets
+from shoal.engines.source import Scope, ScopeSettings, SearchSize, is_remote, refuse_too_many, without_secrets
 from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
-from shoal.engines.table import Counted, Expected, Table, require
-from shoal.engines.unassigned import look, named_sensitive
+from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
+from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
+from shoal.judge.originals.population import Covered
 from shoal.model.arguments import column_names, drawn
+from shoal.model.audit import Check
+from shoal.model.histogram import Partition
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
@@ -58,14 +61,14 @@ from shoal.publishing.replaced import (
     published_classes,
     replacement,
 )
-from shoal.publishing.tables.audited import MAX_COMPOSITION, figures_after
-from shoal.publishing.tables.figures import before
+from shoal.publishing.tables.audited import MAX_COMPOSITION, with_composition
+from shoal.publishing.tables.figures import figures_of_original
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget
 from shoal.publishing.tables.release import (
     Facts,
     GivenPopulation,
     Losses,
-    Missing,
+    MissingValues,
     Persons,
     Placement,
     Release,
@@ -171,15 +174,19 @@ def prepare(
     force_composition: bool = False,
     target: Path | None = None,
     fixed: FixedLevels | None = None,
+    carried: Unassigned | None = None,
     progress: Callable[[str, float | None], None] = nothing,
     check: bool = False,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
-    """``anonymize`` without the last look; for callers that write the release, which looks at the bytes written.
+    """A release that is not judged yet, for callers that write it: writing judges the bytes written.
+
+    The arguments are those of ``anonymize``, and these:
 
     target  where it will be written: what its format cannot hold is refused before the work
     fixed   levels of a global recoding that was found before; None: they are searched
-    check   look, as ``anonymize`` does
+    carried what a look at the columns without a role found; None: they are looked at
+    check   judge the table in hand, as ``anonymize`` does
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
@@ -195,16 +202,16 @@ def prepare(
     ShuffleKey.of(secret)  # one that is too short is refused before the work
     clock = StepClock(progress)
     with clock.step("reading", "read"):
-        read = _read(data, asked, engine, (separator, encoding), scope, target)
+        read = _read(data, asked, engine, (separator, encoding), scope, target, carried)
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
     with ThreadPoolExecutor(1) as meanwhile:  # figures of the table as it came need no answer
         raw = meanwhile.submit(
-            before, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
+            figures_of_original, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
         )
         with clock.step("solving", "solve"):
             workers = read.table.workers().spread if asked.shards else None
-            searched = Searched(cells.counted.histogram.cells, asked.shards or 0, workers is not None)
+            searched = SearchSize(cells.counted.histogram.cells, asked.shards or 0, workers is not None)
             refuse_too_many(searched, progress, memory=scope.memory)
             solved = _solve(cells, asked, progress, fixed, secret, workers)
         with clock.step("recoding", "recode"):
@@ -214,7 +221,7 @@ def prepare(
         release = replace(release, facts=replace(release.facts, before=raw.result()))
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
-            release = figures_after(release, read.table, after, max_composition, force=force_composition)
+            release = with_composition(release, read.table, after, max_composition, force=force_composition)
     release.seconds.update(clock.seconds)
     if cells.sample is not None and not cells.decided:
         refuse_uncovered(release.audit)
@@ -294,7 +301,7 @@ class _Solved(NamedTuple):
 
 def _read(
     data: Any, asked: Policy, engine: str | None, text: tuple[str | None, str | None], scope: Scope,
-    target: Path | None,
+    target: Path | None, carried: Unassigned | None,
 ) -> _Read:  # fmt: skip
     """Open the table and refuse what could not be published, before any work."""
     roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.counting]
@@ -307,7 +314,7 @@ def _read(
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
         table, harbor = harbored(table, stays, asked.insensitive)
-    carried = look(table, asked)
+    carried = look(table, asked) if carried is None else carried
     if asked.keep_order:
         row_numbers(data)
     if target is not None:
@@ -323,7 +330,7 @@ def _read(
 
 def _count(read: _Read, asked: Policy, data: Any) -> _CountedTable:
     """Group and count; refuse what no release can meet."""
-    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting), asked.dates)
+    counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting), asked.notations)
     if not counted.histogram.rows:
         name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{name} has a header and no rows, so there is nothing to publish")
@@ -375,7 +382,7 @@ def _solve(
 
 
 def _shown(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Of which cells the levels may be published; None: of all."""
+    """Which cells may be published at some levels, given these; None: all."""
     if not fixed.starred:
         return None
     quasi = cells.counted.histogram.quasi
@@ -388,14 +395,16 @@ def _shown(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], n
 
 def _recode(
     read: _Read, cells: _CountedTable, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
-) -> Release[Any]:  # fmt: skip
+) -> Release[Any]:
     """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
 
     The figures of the table as it came are filled in later.
     """
     counted, (grouping, recoding, shows, columns) = cells.counted, solved
-    apart = target is not None and kind_of(target) == "csv"
-    replacements = [replacement(c, q, asked.numeric_stars, apart) for c, q in zip(columns, counted.quasi, strict=True)]
+    as_text = target is not None and kind_of(target) == "csv"
+    replacements = [
+        replacement(c, q, asked.numeric_stars, as_text) for c, q in zip(columns, counted.quasi, strict=True)
+    ]
     blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     left, left_merged = without_units(counted, merged, asked)  # who is behind the rows is no part of their order
@@ -404,47 +413,68 @@ def _recode(
         starred=[c.starred for c in columns], sensitive=left.sensitive, plain=[c.code >= 0 for c in columns],
     )  # fmt: skip
     shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _context(expected, asked))
-    dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
-    placed, quicker, tuples, counts = read.table.place(
-        counted, merged, replacements, dropped, aside, shuffle_key, asked.keep_order
-    )
-    if tuples is not None and (asked.counting or asked.missing == "apart"):
-        placed, tuples = tuples.frame(), None
-    placed, incomplete = judged_by_part(placed, counted, asked)
-    out, persons, people = judged(placed, asked)
-    merged, (counted, partition) = left_merged, without_units(counted, grouping.partition, asked)
-    seen = (counted.histogram, partition, recoding, cells.need.smallest, shows)
+    placed = _placed(read.table, counted, merged, replacements, shuffle_key, asked)
+    _, partition = without_units(counted, grouping.partition, asked)
+    seen = (left.histogram, partition, recoding, cells.need.smallest, shows)
     facts = Facts(
-        rows=counted.histogram.rows,
+        rows=left.histogram.rows,
         groups=published_classes(replacements) if partition.groups else 0,
         cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         before={},
         carried=read.carried,
-        persons=Persons(*persons),
-        missing=Missing(incomplete, read.filled),
+        persons=Persons(*placed.persons),
+        missing=MissingValues(placed.incomplete, read.filled),
         harbor=read.harbor,
         # a center shows one row whole, which is another matter
-        exposed=exposed(counted.histogram, merged, () if shows is None else recoding.columns, asked.range_step),
+        exposed=exposed(left.histogram, left_merged, () if shows is None else recoding.columns, asked.range_step),
         notes=(
-            *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(counted.sensitive, asked.privacy),
-            *filled_words(read.filled), *of_columns(counted, columns, cells.texts, recoding, asked),
+            *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
+            *filled_words(read.filled), *of_columns(left, columns, cells.texts, recoding, asked),
         ),
     )  # fmt: skip
+    frame, slices, tuples, row_counts = placed.rows
+    row_key = shuffle_key.order if _nothing_carried(read.table, asked) else None
     placement = Placement(
         expected=expected,
         order="kept" if asked.keep_order else shuffle_key.words,
-        own={c.name: held for c, held in zip(counted.quasi, cells.texts, strict=True)},
+        own={c.name: held for c, held in zip(left.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
-        rows=ReleasedRows(
-            out, tuples, shuffle_key.order if _nothing_carried(read.table, asked) else None, quicker, counts
-        ),
+        rows=ReleasedRows(frame, tuples, row_key, slices, row_counts),
         losses=Losses(partial(View, *seen), partial(measures, *seen)),
         source=TableOrigin(read.source, read.separator, read.table.origin.parts),
-        population=GivenPopulation(read.census, people),
-    )  # fmt: skip
+        population=GivenPopulation(read.census, placed.people),
+    )
     return Release(asked, grouping.certificate, grouping.method, grouping.attempts, facts, placement)
+
+
+class _RowsOfPersons(NamedTuple):
+    """Rows as they leave, without the columns that name persons, and what was counted of these.
+
+    incomplete  of rows that lack a value, where these are grouped apart
+    persons     the fewest persons in a class, and the models that count them
+    people      whom the classes cover of a population, where weights tell
+    """
+
+    rows: Placed
+    incomplete: Mapping[str, Any] | None
+    persons: tuple[dict[str, int], tuple[Check, ...]]
+    people: Covered | None
+
+
+def _placed(
+    table: Table, counted: Counted, partition: Partition, replacements: list[Replacement], shuffle_key: ShuffleKey,
+    asked: Policy,
+) -> _RowsOfPersons:  # fmt: skip
+    """Give every row a group of its cell, and judge what the release does not show: who is behind a class."""
+    dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
+    rows = table.place(counted, partition, replacements, dropped, aside, shuffle_key, asked.keep_order)
+    if rows.tuples is not None and (asked.counting or asked.missing == "apart"):
+        rows = rows._replace(frame=rows.tuples.frame(), tuples=None)
+    frame, incomplete = judged_by_part(rows.frame, counted, asked)
+    frame, persons, people = judged(frame, asked)
+    return _RowsOfPersons(rows._replace(frame=frame), incomplete, persons, people)
 
 
 def _cost(view: View, filled: Mapping[str, int] | None, centers: bool) -> dict[str, Any]:

@@ -15,14 +15,14 @@ from shoal.engines.lazy import exchanged
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
-from shoal.engines.unassigned import look
+from shoal.engines.unassigned import Unassigned, look
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
 from shoal.model.task import nothing
-from shoal.pipeline import anonymize
+from shoal.pipeline import prepare
 from shoal.publishing import series_folder
 from shoal.publishing.series import NewPart, again, increment, judged_bytes, make_part, shuffled, views
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
@@ -146,7 +146,7 @@ class Series(Shown):
             carried = look(read, policy)
             if held.about["mode"] == "again":
                 _refuse_beyond(scope.memory, read)
-            added = _added(read, policy, person, held, scratch, without_waiting, progress)
+            added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
             said = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": added.made_up,
@@ -293,7 +293,7 @@ def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder
 
 def _added(
     read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, without_waiting: bool,
-    progress: Progress,
+    looked: Unassigned, progress: Progress,
 ) -> increment.Added:  # fmt: skip
     """The rows of the next part, and the ledger after it, as the mode of the series makes them."""
     wait = {"wait": held.about.get("wait", 0), "wait_above": held.about.get("wait_above", 0.0)}
@@ -304,7 +304,10 @@ def _added(
             frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy, shown=held.shown,
             counterfeits=held.about["counterfeits"], **wait,
         )  # fmt: skip
-    new = (_new_here if read.in_memory else _new_elsewhere)(read, policy, person, held, scratch, progress)
+    if read.in_memory:
+        new = _new_here(read, policy, person, held, progress)
+    else:
+        new = _new_elsewhere(read, policy, person, held, scratch, looked, progress)
     return increment.add(new, held.ledger, held.keyed, policy, **wait, without_waiting=without_waiting)
 
 
@@ -354,7 +357,7 @@ def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
 
 
 def _new_here(
-    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, progress: Progress
+    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, progress: Progress
 ) -> increment.NewPeople:
     """The people of a table in memory, of which the search sees what it judges alone."""
     texts, persons = _texts(read, person, held.keyed)
@@ -369,8 +372,9 @@ def _new_here(
 
 
 def _new_elsewhere(
-    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, progress: Progress
-) -> increment.NewPeople:
+    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, looked: Unassigned,
+    progress: Progress,
+) -> increment.NewPeople:  # fmt: skip
     """The people of a table that an engine holds: it may be larger than memory, and comes here by slices.
 
     Every row is published with the keyed hash of its person in the place of the person, into the scratch folder.
@@ -396,7 +400,7 @@ def _new_elsewhere(
     def publish() -> pl.LazyFrame:
         path = scratch / "published.parquet"
         asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
-        anonymize(data, asked, progress=progress).write(path, record=False)
+        prepare(data, asked, target=path, carried=looked, progress=progress).write(path, record=False)
         found = pl.scan_parquet(path).select(pl.all().cast(pl.String))
         return found.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
 
@@ -414,7 +418,7 @@ def _search(policy: Policy, progress: Progress) -> Callable[[pl.DataFrame], pl.D
         here = tuple(c for c in policy.identifiers if c in names)
         beside = tuple(c for c in names if c not in (*policy.grouped, *policy.sensitive))
         asked = replace(policy, identifiers=here, insensitive=beside, keep_order=True, numeric_stars="text")
-        found: pl.DataFrame = anonymize(frame, asked, progress=progress).table
+        found: pl.DataFrame = prepare(frame, asked, progress=progress).table  # what is written of it is judged
         return found.select(pl.all().cast(pl.String))
 
     return search

@@ -30,7 +30,7 @@ _listens: ContextVar[Callable[[float], None] | None] = ContextVar("shoal_listens
 
 
 def watched(call: Callable[P, R]) -> Callable[P, R]:
-    """The same function; in a notebook it shows a bar after a second, unless the caller gives ``progress`` itself.
+    """A call that shows a bar after a second in a notebook, unless the caller gives ``progress`` itself.
 
     A call made by another watched one is part of it: it has no bar of its own and is not logged.
     """

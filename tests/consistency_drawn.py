@@ -37,6 +37,7 @@ COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "note": (("a, b", "*", ""), ("stars",)),
     "tall": ((1.5, None, 1.75), ()),
     "came": (("03.02.2020", "12.01.2020", "1.3.2019", None), ("stars",)),
+    "costs": (("1.250,5", "980", "-3,25"), ("stars",)),
     "code": (("07", "7", "7.0"), ("stars", "prefixes:1")),
 }  # fmt: skip
 ILLS, JOBS = ("flu", "gout", "cold"), ("nurse", "cook")
@@ -78,6 +79,8 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     may(0.15, method=drawn.choice(["three_phase", "mondrian", "exact", "local_search", "global_recoding"]))
     if "came" in names:
         may(0.8, dates={"came": "%d.%m.%Y"})
+    if "costs" in names:
+        may(0.8, decimal={"costs": ","})
     if publish == "hierarchy":
         may(0.2, global_recoding=True)
         may(0.2, coarsen="auto")
@@ -85,6 +88,7 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     if publish == "ranges":
         steps = {"age": 10, "share": 0.5, "born": drawn.choice(["month", "year"]), "seen": 7, "tall": 1}
         steps |= {"came": "month"} if "dates" in asked else {}
+        steps |= {"costs": 500} if "decimal" in asked else {}
         may(0.4, range_step={n: steps[n] for n in names if n in steps})
     return asked
 
@@ -101,10 +105,12 @@ def _rows(drawn: random.Random, names: Sequence[str], size: int, insides: int) -
 def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     """One request; see the module."""
     drawn = random.Random(seed)
-    names = drawn.sample(sorted(COLUMNS.keys() - {"came"}), drawn.choice([1, 2, 2, 3]))
+    names = drawn.sample(sorted(COLUMNS.keys() - {"came", "costs"}), drawn.choice([1, 2, 2, 3]))
     apart = random.Random(f"more {seed}")  # what came later is drawn apart, so that a seed still means its request
     if apart.random() < 0.1:
         names[-1] = "came"
+    if random.Random(f"costs {seed}").random() < 0.05:
+        names[-1] = "costs"
     insides = drawn.choice([1, 1, 1, 2])
     asked = _asked(drawn, names)
     cells, columns = _rows(drawn, names, size, insides)

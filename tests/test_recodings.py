@@ -124,6 +124,14 @@ def test_rows_published_as_centers_are_records_of_the_table(people, tmp_path):
     assert shoal.verify(tmp_path / "release.csv", certificate, original=source).holds
 
 
+def test_a_center_shows_a_value_that_all_its_rows_have():
+    frame = pl.DataFrame({"age": [20, 21, 22, 60, 61, 63], "kids": [0, 0, 0, 3, 3, 3]})
+    made = shoal.anonymize(frame, quasi_identifiers=["age", "kids"], k=3, publish="centers", effort="fast", seed=1)
+    assert sorted(made.table["kids"]) == [0, 0, 0, 3, 3, 3]
+    assert set(made.table.rows()) <= set(frame.rows())
+    assert made.facts.changed["kids"] == 0
+
+
 def test_centers_keep_the_kind_of_a_numeric_column(placeless):
     release = shoal.anonymize(placeless, quasi_identifiers=["age", "town"], k=4, publish="centers", seed=1)
     assert release.table["age"].dtype == placeless["age"].dtype

@@ -18,6 +18,8 @@ import pytest
 import shoal
 from shoal.errors import CertificateError, InputError, VerificationError
 from shoal.judge.file import seal
+from shoal.judge.tables.large import count_release
+from shoal.publishing.tables.statement import blanks
 from tests.commands import python, started
 from tests.kept import forge, kept, verify
 
@@ -432,3 +434,15 @@ def test_stars_are_counted_as_they_stand_in_the_file(tmp_path: Path, publish: st
     verdict = verify(path, record)
     assert {f.check for f in verdict.findings if not f.holds} >= ({"certificate"} if publish != "hierarchy" else set())
     assert not verify(path, record, table, hierarchies=tree).holds
+
+
+def test_a_missing_value_may_hide_a_star_in_a_column_of_numbers_alone(tmp_path):
+    """A text that is missing in the file is missing in the table: stars of texts are written as stars."""
+    towns, sizes = ["a"] * 3 + [None] * 3, [1] * 6
+    frame = pl.DataFrame({"age": [30, 30, 30, 41, 52, 63], "size": sizes, "town": towns})
+    asked = {"quasi_identifiers": frame.columns, "k": 3, "publish": "stars", "numeric_stars": "null"}
+    release = shoal.anonymize(frame, **asked, effort="fast", seed=1)
+    release.write(tmp_path / "r.parquet")
+    held = count_release(tmp_path / "r.parquet", frame.columns)
+    assert held.cells["town"].null_count() == held.cells["age"].null_count() == 1
+    assert blanks(release, held) == ["age"]

@@ -100,6 +100,8 @@ ROOMS = {
         tuple(f"tests/series/test_{n}.py" for n in ("published", "increment", "again", "views", "chain")),
     ),
     "cli": Room(("shoal/cli",), ("tests/cli", "tests/regions/test_commands.py", "tests/gathering/test_commands.py")),
+    "report": Room(("shoal/report",), ("tests/report", "tests/attack/test_page.py", "tests/regions/test_maps.py")),
+    "utility": Room(("shoal/utility",), ("tests/utility",)),
     "kernels": Room(("shoal/kernels",), UNCOMPILED, compiled=False),
 }
 

@@ -11,7 +11,8 @@ import polars as pl
 
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
-from shoal.attacks.reading import Figure, People, Reading, read
+from shoal.attacks.reading import Figure, People, Reading, numbered, read
+from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
@@ -19,7 +20,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
-from shoal.paths import certificate_path
+from shoal.paths import PAGE, certificate_path, internal_path
 from shoal.watching import watched
 
 ERRORS = (0.0, 0.05, 0.15)
@@ -95,7 +96,6 @@ class Attack:
         state this, and only the owner can read new files. Returns the path of the page.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.paths import PAGE, internal_path
         from shoal.report.exploring import attack_page
         from shoal.report.parts import as_json
 
@@ -145,6 +145,7 @@ def attack(
     k: int | None = None,
     l: float | None = None,
     separator: str | None = None,
+    encoding: str | None = None,
     seed: int = 0,
 ) -> Attack:
     """What a motivated intruder learns from a release of any tool.
@@ -157,6 +158,7 @@ def attack(
     quasi_identifiers, sensitive, k, l   by default from the certificate of the release. For a path, this is
                  RELEASE.certificate.json next to it; ``certificate`` names another file
     hierarchies  for each column, to read labels that no notation explains
+    separator    of every CSV;  encoding: of every CSV that is not UTF-8
     seed         of the samples: at most 5,000 people are linked
 
     Every finding has its paper, what the intruder knows, a 95 % interval, its baselines, the worst group, and a way to
@@ -169,23 +171,22 @@ def attack(
     quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
     if not quasi:
         raise PolicyError(
-            "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the "
-            "columns others "
-            "may know)"
+            "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the columns "
+            "others may know)"
         )
     own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
         raise PolicyError("⟨earlier=⟩: pass a list of releases, as in ⟨earlier=['january.csv']⟩")
     trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
     with within("the release"):
-        frame = _open(told.table, separator, [*quasi, *own])
+        frame = _open(told.table, separator, encoding, [*quasi, *own])
     known, tables = [], {}
     for name, given in (("register", register), ("original", original)):
         if given is not None:
             with within(f"the {name}"):
-                tables[name] = _open(given, separator, quasi)
+                tables[name] = _open(given, separator, encoding, quasi)
             known.append(tables[name])
-    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l, told.dates)
+    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l, told.notations)
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
     found += files.found(reading, told.table, people.get("original"), separator)
@@ -196,7 +197,7 @@ def attack(
         others = []
         for i, given in enumerate(earlier, 1):
             with within(f"the other release {i}"):
-                others.append(_open(given, separator, ()))
+                others.append(_open(given, separator, encoding, ()))
         people_of = tables.get("original", tables.get("register"))
         told_together, more = composition.found(reading, others, people_of, trees)
         found += told_together
@@ -238,8 +239,6 @@ def without(register: People, original: People) -> People:
     """The people of a register who are not in the original: of equal tuples as many are left as the original lacks."""
     import numpy as np
 
-    from shoal.attacks.reading import numbered
-
     shared = [n for n in register.sensitive if n in original.sensitive]
     whole = [np.column_stack([t.codes, *(t.sensitive[n] for n in shared)]) for t in (register, original)]
     number = numbered(np.concatenate(whole))
@@ -253,6 +252,7 @@ def without(register: People, original: People) -> People:
 
 
 def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:
+    """Sentences on what the figures leave out, and why."""
     notes = []
     if reading.unknown:
         notes.append(f"{reading.unknown} different cells are not understood and count as stars; pass hierarchies")
@@ -283,7 +283,7 @@ class _Claims:
         self.sensitive: Sequence[str] = () if policy is None else policy.sensitive
         self.hierarchies: Mapping[str, Any] = {} if policy is None else policy.hierarchies
         self.stars = dict(stars or {})
-        self.dates: Mapping[str, str] = {} if policy is None else policy.dates
+        self.notations: Mapping[str, str] = {} if policy is None else policy.notations
         self.centers = policy is not None and policy.publish == "centers"
         models = () if policy is None else policy.privacy
         self.k = max((m.k for m in models if hasattr(m, "k") and type(m).__name__ == "KAnonymity"), default=1)
@@ -291,7 +291,7 @@ class _Claims:
 
 
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Claims:
-    """From a release in memory, or from a certificate that is named or lies beside a path."""
+    """The claims of a release in memory, or of a certificate that is named or lies next to a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
         return _Claims(release.table, release.policy, release.facts.stars)
     path = certificate
@@ -307,7 +307,8 @@ def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[st
     return _Claims(release, policy, record.get("stars"))
 
 
-def _open(given: Any, separator: str | None, needed: Sequence[str]) -> pl.DataFrame:
-    opened = open_table(given.table if hasattr(given, "policy") else given, separator=separator, needed=needed)
+def _open(given: Any, separator: str | None, encoding: str | None, needed: Sequence[str]) -> pl.DataFrame:
+    table = given.table if hasattr(given, "policy") else given
+    opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
     require(opened.columns, needed)
     return opened.polars(opened.columns)

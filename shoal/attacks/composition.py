@@ -74,7 +74,7 @@ def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _sets(setting: _Setting, have: Sequence[int], out: list[Figure], notes: list[str]) -> None:
-    """This release beside each of the others, then beside all."""
+    """Add figures and notes of this release beside each of the others, then beside all of them."""
     many = len(setting.frames)
     sets = [[i] for i in have] + ([list(have)] if len(have) > 1 else [])
     for chosen in sets:
@@ -145,6 +145,7 @@ def _findings(
 def _of(
     learned: Learned, name: str, which: tuple[str, str], assumes: str, said: Composition, reading: Reading
 ) -> list[Figure]:
+    """The figures of one sensitive column by one set of releases."""
     people, (column, releases) = max(said.people, 1), which
     details = {
         key: value

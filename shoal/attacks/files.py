@@ -124,6 +124,7 @@ def _arrow(table: Any, frame: pl.DataFrame, found: Residue) -> None:
 
 
 def _parquet(path: Path, frame: pl.DataFrame, found: Residue) -> None:
+    """Add to ``found`` what a Parquet file keeps beside its rows: orders, dictionaries, statistics."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 

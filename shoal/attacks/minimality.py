@@ -53,7 +53,7 @@ _BELIEF = 1.0, 2.0  # tuples hidden without need, and that need not be hidden, c
 _HELD = 1 << 24  # numbers held at once
 
 
-class Hidden(NamedTuple):
+class HiddenTuples(NamedTuple):
     """Tuples with hidden rows.
 
     have    float64[tuples, values]  their plain rows;  people: int64[tuples] all their rows
@@ -67,7 +67,7 @@ class Hidden(NamedTuple):
     share: np.ndarray
 
 
-class Weighed(NamedTuple):
+class WeighedTuples(NamedTuple):
     """Per tuple the weights of the compositions of its hidden rows.
 
     forced, free            float64[tuples]  the total weight of the forced ones, and of the others for epsilon = 1
@@ -170,7 +170,7 @@ def weighed(terms: np.ndarray, above: tuple[int, ...] = ()) -> tuple[np.ndarray,
     return total, np.divide(mean, total[:, None], out=np.zeros_like(mean), where=total[:, None] > 0)
 
 
-def weigh(hidden: Hidden, k: int, l: float, alike: float = math.inf) -> Weighed:
+def weigh(hidden: HiddenTuples, k: int, l: float, alike: float = math.inf) -> WeighedTuples:
     """Weights and means of what the hidden rows of every tuple may be.
 
     alike  how much the values of a tuple are draws from the same shares as those of others: Polya's concentration
@@ -180,9 +180,9 @@ def weigh(hidden: Hidden, k: int, l: float, alike: float = math.inf) -> Weighed:
     have, people, _, share = hidden
     plain = have.sum(axis=1).round().astype(np.int64)
     left = people - plain
-    out = Weighed(
+    out = WeighedTuples(
         np.zeros(len(people)), np.ones(len(people)), share.copy(), share.copy(), np.zeros(len(people), bool)
-    )  # fmt: skip
+    )
     for n, m in np.unique(np.column_stack([left, plain]), axis=0).tolist():
         if not 1 <= n <= MANY or n + m < max(k, 2):
             continue
@@ -224,7 +224,7 @@ def _of_few(terms: np.ndarray, above: tuple[int, ...]) -> tuple[np.ndarray, np.n
     return found[0], mean
 
 
-def _draws(hidden: Hidden, rows: np.ndarray, n: int, alike: float, top: np.ndarray) -> np.ndarray:
+def _draws(hidden: HiddenTuples, rows: np.ndarray, n: int, alike: float, top: np.ndarray) -> np.ndarray:
     """float64[rows, values, n + 1]: b_v(j), over top ** j, so that numbers stay within their range."""
     have, pool, share = hidden.have[rows], hidden.pool[rows], hidden.share[rows]
     out = np.ones((*share.shape, n + 1))
@@ -249,7 +249,7 @@ def concentration(counts: np.ndarray, share: np.ndarray) -> float:
     return 1 / more - 1 if more > 1e-6 else math.inf
 
 
-def rates(found: Weighed, wholly: np.ndarray, others: tuple[int, int]) -> np.ndarray:
+def rates(found: WeighedTuples, wholly: np.ndarray, others: tuple[int, int]) -> np.ndarray:
     """float64[tuples]: epsilon of each, one for tuples wholly hidden and one for those hidden in part.
 
     wholly  bool[tuples]: whether no row stands plainly
@@ -270,7 +270,7 @@ def rates(found: Weighed, wholly: np.ndarray, others: tuple[int, int]) -> np.nda
     return out
 
 
-def posterior(found: Weighed, rate: np.ndarray) -> np.ndarray:
+def posterior(found: WeighedTuples, rate: np.ndarray) -> np.ndarray:
     """float64[tuples, values]: the share of each value expected among the hidden rows.  rate: epsilon of each tuple"""
     free = rate * found.free
     whole = found.forced + free
@@ -309,7 +309,7 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     """Beliefs about a sensitive value of everybody in a register of exactly the people of the release.
 
     None where nothing is hidden, or the pairs of a tuple and a class are too many to look at.
-    O(tuples coarse classes / 8) in bit operations, and what ``forced.weigh`` takes.
+    O(tuples coarse classes / 8) in bit operations, and what ``weigh`` takes.
     """
     hidden = reading.points[2]
     tuples, people, number = register.tuples
@@ -325,7 +325,7 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     share = weighed / weighed.sum(axis=1, keepdims=True)
     own = reading.counts(column).astype(float)
     alike = concentration(own[reading.points[0]], own.sum(axis=0) / max(own.sum(), 1.0))
-    weights = weigh(Hidden(have[asked].astype(float), people[asked], pool, share), reading.k, reading.l, alike)
+    weights = weigh(HiddenTuples(have[asked].astype(float), people[asked], pool, share), reading.k, reading.l, alike)
     wholly, could = shown[asked] == 0, people >= max(reading.k, 2)
     rate = rates(weights, wholly, (int((could & (shown > 0)).sum()), int((could & (left == 0)).sum())))
     rest = left[asked][:, None]
@@ -432,6 +432,7 @@ def _findings(
     by_tuple: Claims,
     truth: np.ndarray | None,
 ) -> list[Figure]:
+    """The figures of a sensitive column: claims above 1/l, and the surest ones."""
     people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
     speaking = int(people[speaks].sum())
     details: dict[str, object] = {

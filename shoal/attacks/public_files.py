@@ -130,6 +130,7 @@ def slack(share: float) -> float:
 
 
 def _holds(figure: tuple[str, tuple[int, ...], float, float], rows: Sequence[Row], reading: Reading) -> bool:
+    """Whether rows of the original have a figure as it is stated."""
     what, columns, stated, off = figure
     if what == "rows":
         return abs(len(rows) - stated) <= off

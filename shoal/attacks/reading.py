@@ -22,7 +22,7 @@ from shoal.judge.file import set_bits
 from shoal.model.foreign import STARS, Domain, Spread, domain_of, parsed, spread
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.notation import RangeOf, SetOf
+from shoal.model.notation import RangeOf, SetOf, from_to
 from shoal.model.recoding import Recoding
 
 _BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
@@ -193,14 +193,14 @@ class Reading:
 def read(
     frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], known: Sequence[pl.DataFrame] = (),
     hierarchies: Mapping[str, Any] | None = None, stars: Mapping[str, int] | None = None, k: int = 1, l: float = 1.0,
-    dates: Mapping[str, str] | None = None,
+    notations: Mapping[str, str] | None = None,
 ) -> Reading:  # fmt: skip
     """A release as text understood.
 
     known        tables whose values the cells may stand for (the original, a register); the first has the shares
     hierarchies  per column, to read labels that no notation explains
     stars        per column how many of its cells are starred, where it is known: a missing number may be one
-    dates        per column the notation of its dates, where it is known
+    notations    per column the notation of its dates or numbers, where it is known
 
     Raises InputError for a column that is not there, or a release without rows.  O(rows columns).
     """
@@ -214,7 +214,7 @@ def read(
         if (stars or {}).get(name) or (tables and not any(t.null_count() for t in tables)):
             texts = texts.fill_null("*")
         distinct = texts.unique(maintain_order=True).to_list()
-        domain = _domain(distinct, tables, trees.get(name), (dates or {}).get(name))
+        domain = _domain(distinct, tables, trees.get(name), (notations or {}).get(name))
         found = spread(distinct, domain, trees.get(name))
         where = coded(texts, distinct)
         unknown += found.unknown
@@ -306,14 +306,14 @@ def numbered(codes: np.ndarray) -> np.ndarray:
     return number
 
 
-def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy: Any, dates: str | None) -> Domain:
+def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy: Any, notation: str | None) -> Domain:
     """The values a column's cells may stand for: those of the tables known, else those that the release names."""
     if tables:
         values = pl.concat([t.unique() for t in tables]).unique().to_list()
         leaves = _leaves(hierarchy)
-        plain = {t for t in texts if t is not None and t not in STARS and not _coarse(t)}
+        plain = {t for t in texts if t is not None and t not in STARS and not _coarse(t, notation)}
         held = _sorted({*values, *(t for t in plain if hierarchy is None or t in leaves)})
-        return domain_of(held, dates=dates)
+        return domain_of(held, notation=notation)
     named: set[str | None] = set()
     spans: list[tuple[str, str]] = []
     leaves = _leaves(hierarchy)
@@ -322,6 +322,8 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
             named.add(None)
         elif text in STARS or set(text) == {"*"} or (leaves and text not in leaves):
             continue
+        elif from_to(text, notation or "moment"):
+            named |= {*text.split(" .. ")}
         elif ends := _ENDS.match(text):
             spans.append((ends[1] or ends[3], ends[2] or ends[4]))
         else:
@@ -340,16 +342,18 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
         at = [int(v) for v in whole]
         if max(at) - min(at) <= _WIDE and all(str(n) == v for n, v in zip(at, whole, strict=True)):
             named |= {str(v) for v in range(min(at), max(at) + 1)}
-    return domain_of(_sorted(named), dates=dates)
+    return domain_of(_sorted(named), notation=notation)
 
 
 def _sorted(values: set[str | None]) -> list[str | None]:
-    """In one order in every run, a missing value last."""
+    """Values in the order of their text, a missing one last: the same in every run."""
     return sorted(values, key=lambda v: (v is None, v or ""))
 
 
-def _coarse(text: str) -> bool:
-    return bool(_ENDS.match(text)) or "*" in text or not isinstance(parsed(text), (str, type(None)))
+def _coarse(text: str, notation: str | None) -> bool:
+    if _ENDS.match(text) or "*" in text or from_to(text, notation or "moment"):
+        return True
+    return not isinstance(parsed(text), (str, type(None)))
 
 
 def _leaves(hierarchy: Any) -> set[str | None]:

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from shoal.errors import ShoalError
+
 HALTED = "interrupted; no file is half written"
 
 
@@ -60,7 +62,6 @@ def main() -> None:
 def _run() -> None:
     from shoal.cli.app import PAGES
     from shoal.cli.common import begin, option_of, refusal
-    from shoal.errors import ShoalError
 
     begin(sys.argv[1:], PAGES)
     try:
@@ -69,9 +70,6 @@ def _run() -> None:
     except ShoalError as error:
         setting = next((option_of(name) for name in error.settings), None)
         _refuse(refusal(error), error.exit_status, _kind(error), setting, error.column)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(2)
     except OSError as error:
         said = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
         name = str(error.filename) if error.filename else ""
@@ -180,8 +178,7 @@ def _kind(error: Exception) -> str:
     """The class of a refusal as ``shoal.errors`` has it; what a request lacks counts as a PolicyError."""
     from shoal import errors
 
-    own = [kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind]
-    return next(kind.__name__ for kind in own if kind is not errors.UnaskedError)
+    return next(kind.__name__ for kind in type(error).__mro__ if kind is not errors.UnaskedError)
 
 
 def _refuse(message: str, status: int, kind: str, setting: str | None = None, column: str | None = None) -> None:

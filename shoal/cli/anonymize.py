@@ -21,7 +21,9 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
-from shoal.paths import certified_name, is_json, is_page, release_name
+from shoal.errors import PolicyError
+from shoal.model.cards import floored, several, times
+from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, release_name
 
 if TYPE_CHECKING:
     from shoal.engines.atomic import Wanted
@@ -69,7 +71,7 @@ class After(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.anonymize`` takes it."""
+        """These options as keywords of ``shoal.anonymize``."""
         given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
@@ -107,7 +109,6 @@ def anonymize(
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
     from shoal.engines.source import is_server
-    from shoal.paths import PAGE
     from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.documents import Documents
 
@@ -153,7 +154,6 @@ def _unless_unchanged(
 ) -> bool:  # fmt: skip
     """Whether outputs may be overwritten; ends the command where ``--if-changed`` finds that nothing changed."""
     from shoal.cli.unchanged import repeated
-    from shoal.paths import PAGE, TABLE
 
     alone = [] if place.folder or place.lake else [(place.path, TABLE)]
     return repeated(
@@ -179,7 +179,7 @@ class Destination(NamedTuple):
 
     @classmethod
     def of(cls, files: ReleaseFiles, data: Any, glob: bool, in_memory: bool) -> Destination:
-        """As the options say; PolicyError for options that belong to another destination."""
+        """The destination that the options name; PolicyError for options that belong to another one."""
         from shoal.engines import lakes
         from shoal.publishing.tables.writing import is_folder
 
@@ -201,8 +201,6 @@ class Destination(NamedTuple):
 
     def wanted(self) -> list[Wanted]:
         """The table among the files that are checked before any work."""
-        from shoal.paths import TABLE
-
         return [] if self.server or self.lake or self.folder else [(self.path, TABLE)]
 
     def refuse_taken(self, force: bool) -> None:
@@ -237,7 +235,6 @@ class Destination(NamedTuple):
 def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     """The address and the table of a server that a release goes to; None where it goes to a file."""
     from shoal.engines.source import is_server
-    from shoal.errors import PolicyError
 
     if files.output is None or not is_server(files.output):
         if files.output_table is not None:
@@ -252,7 +249,6 @@ def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
 
 def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
     """The file's policy with what the flags say in its place; PolicyError for hierarchies that nothing publishes."""
-    from shoal.errors import PolicyError
     from shoal.model.policy import Policy
 
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
@@ -288,8 +284,6 @@ def _again(earlier: list[Path], *, counted: bool) -> str:
 
 def _default_output(data: Any, glob: bool) -> Path:
     """Where a release goes that was given no name."""
-    from shoal.errors import PolicyError
-
     if glob or not isinstance(data, Path):
         raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
     if data.is_dir():
@@ -300,8 +294,6 @@ def _default_output(data: Any, glob: bool) -> Path:
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
     """A release's facts for people."""
-    from shoal.model.cards import several
-
     certificate, weighted = facts["certificate"], "weighted_ncp" in facts["loss"]
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
@@ -389,8 +381,6 @@ def _exposed(found: dict[str, Any]) -> list[str]:
 
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
-    from shoal.model.cards import floored, times
-
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{short(cost)} {unit}"
     if certificate["optimal"]:
@@ -415,7 +405,6 @@ def demo(
 
     from shoal.engines.atomic import check_outputs
     from shoal.engines.store import fair_survey, write_table
-    from shoal.paths import JSON, PAGE, TABLE
     from shoal.pipeline import prepare
 
     people = fair_survey()

@@ -6,6 +6,8 @@ sections, so that forty of them can be read, and examples that the tests run.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import sys
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ from shoal.model.settings import entry_of
 from shoal.version import __version__
 
 _WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
-    "Columns": "quasi weight x y label value columns categories cyclic latitude longitude plane unit id "
+    "Columns": "quasi weight x y label value columns categories cyclic date latitude longitude plane unit id "
     "source target column boundary exclude compare_prefix shape_id layer drop_codes",
     "Request": "least epsilon population_size threshold fail_above number levels policy mode wait wait_above "
     "without_waiting no_counterfeits",
@@ -79,7 +81,7 @@ class Command(TyperCommand):
             self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As the parser has it; an option given twice is refused, for the last alone would count, without a word."""
+        """The parser's own method, which also refuses an option given twice: only the last would count."""
         if not ctx.resilient_parsing:
             order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
             for option in dict.fromkeys(order):
@@ -98,6 +100,10 @@ class Command(TyperCommand):
         job().parsed(ctx.params)
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # nobody reads on; the parser would end with 1, which says that a check failed
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(2)
         finally:
             lines = job().lines
             if lines is not None and isinstance(sys.exc_info()[1], SystemExit | None):

@@ -15,6 +15,7 @@ from shoal.cli.anonymize import After, release_lines
 from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, present, say, working
 from shoal.cli.options import FORCE, JSON_, Order, OutputFiles, Text, asks, flag, with_options
+from shoal.paths import POLICY, TABLE
 
 LEARNED = (
     "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "max_suppressed",
@@ -42,7 +43,6 @@ def fit(
     """Find one level of a hierarchy for each column, and save the levels for later tables; see apply."""
     import shoal
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import POLICY
 
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
@@ -71,7 +71,6 @@ def apply(
     import shoal
     from shoal.cli.unchanged import repeated
     from shoal.engines.order import read_secret
-    from shoal.paths import TABLE
     from shoal.publishing.documents import Documents
 
     present(recoder, new)
@@ -120,7 +119,6 @@ def assign(
     import shoal
     from shoal.cli.common import answer as said
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import TABLE
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
     how = {**columns._asdict(), **order._asdict(), **text._asdict()}

@@ -14,22 +14,26 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
-from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, asks, flag, with_options
-from shoal.errors import PolicyError, is_number
+from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, Text, asks, flag, with_options
+from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import several
 from shoal.model.settings import Measured as Judged
-from shoal.paths import is_arx
+from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
 
 
 class AuditOptions(NamedTuple):
     """How it is measured."""
 
     population_size: int | None = flag(None, "--population-size", "Number of people in the population.")
-    missing: str = flag("category", "--missing", "category; wildcard: count missing values as that too; filled.")
+    missing: str = flag(
+        "category",
+        "--missing",
+        "How a missing value counts: as a value (category), also as any value (wildcard), or filled.",
+    )
     threshold: float = flag(0.2, "--threshold", "Risk above which a record is at risk.")
 
 
-class Earlier(NamedTuple):
+class EarlierReleases(NamedTuple):
     """Earlier releases of the same people, and the tables that they and this one were made from."""
 
     earlier: list[str] = flag([], "--with", "An earlier release of the same people, to compare with. Repeatable.")
@@ -39,7 +43,7 @@ class Earlier(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.audit`` takes it."""
+        """These options as keywords of ``shoal.audit``."""
         given = {"earlier": self.earlier, "original": self.original, "earlier_originals": self.with_original}
         return {name: value for name, value in given.items() if value}
 
@@ -53,7 +57,7 @@ def audit(
         [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded. Repeatable."
     ),
     measured: AuditOptions = AuditOptions(),
-    earlier: Earlier = Earlier(),
+    earlier: EarlierReleases = EarlierReleases(),
     source: SourceOptions = SourceOptions(),
     as_json: bool = JSON_,
 ) -> None:
@@ -197,7 +201,7 @@ def _more(found: dict[str, Any]) -> str:
     return f" and {several(hidden, 'more size')}" if hidden > 0 else ""
 
 
-class Known(NamedTuple):
+class IntruderTables(NamedTuple):
     """What the intruder has."""
 
     original: Path | None = flag(None, "--original", "Its original, to check guesses; makes the page internal.")
@@ -208,8 +212,10 @@ class Known(NamedTuple):
 class ColumnsOfRelease(NamedTuple):
     """What the columns are, where no certificate says it."""
 
-    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; else the certificate's.")
-    sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas; else the certificate's.")
+    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; the certificate's by default.")
+    sensitive: str | None = flag(
+        None, "--sensitive", "Sensitive columns, separated by commas; the certificate's by default."
+    )
     certificate: Path | None = flag(None, "--certificate", "The release's certificate, if it is not next to it.")
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
     k: int | None = flag(None, "--k", "The k that the release promises; the certificate's by default.")
@@ -220,10 +226,10 @@ class ColumnsOfRelease(NamedTuple):
 @with_options
 def attack(
     release: Path = typer.Argument(help="A release from any tool: CSV, Parquet, or Excel."),
-    known: Known = Known(),
+    known: IntruderTables = IntruderTables(),
     columns: ColumnsOfRelease = ColumnsOfRelease(),
     fail_above: float | None = flag(None, "--fail-above", "Exit 1 if a risk is above this share, such as 0.5."),
-    separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
+    text: Text = Text(),
     seed: int = flag(0, "--seed", "Seed of the samples of people."),
     output: Path | None = flag(
         None, "-o", "--output", "An HTML page; with --original its name ends in .internal.html."
@@ -235,7 +241,6 @@ def attack(
     from shoal.attacks.attack import attack as attacked
     from shoal.attacks.attack import line_of
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import PAGE, internal_path
 
     read = [p for p in (release, known.original, known.register, *known.earlier, columns.certificate) if p is not None]
     if fail_above is not None and not 0 <= fail_above <= 1:
@@ -248,7 +253,7 @@ def attack(
             release, known.original, known.register, known.earlier,
             quasi_identifiers=listed(columns.quasi), sensitive=listed(columns.sensitive),
             certificate=columns.certificate, hierarchies=pairs(columns.hierarchy, "--hierarchy") or None,
-            k=columns.k, l=columns.l, separator=separator, seed=seed,
+            k=columns.k, l=columns.l, seed=seed, **text._asdict(),
         )  # fmt: skip
     page = {} if output is None else {"output": str(found.report(output))}
     failed = () if fail_above is None else found.above(fail_above)
@@ -269,15 +274,15 @@ def init(
     output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV."),
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1."),
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default."),
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1."),
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
-    from shoal.engines.propose import foremost, looked_at, publishing, words, write_policy
-    from shoal.paths import POLICY, named_after
+    from shoal.engines.dangerous import foremost, words
+    from shoal.engines.propose import looked_at, publishing, write_policy
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
@@ -330,9 +335,7 @@ def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as
 
     from shoal.engines.arx import hierarchy_files, policy_text, read_project
     from shoal.engines.atomic import check_outputs, publish_text
-    from shoal.errors import ShoalError
     from shoal.model.hierarchy import Hierarchy, decoded
-    from shoal.paths import POLICY, TABLE
 
     found = read_project(project)
     if k is not None and found.k:

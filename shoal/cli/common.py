@@ -19,8 +19,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import Mention, Sentence, ShoalError
+from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
+from shoal.model.cards import json_value
 from shoal.model.settings import entry_of
+from shoal.paths import JSON, RECORD, certificate_path, record_path
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Estimate
@@ -83,7 +85,6 @@ def _option(named: Mention) -> str:
 def present(*paths: Path, folders: bool = False) -> None:
     """InputError unless these are files (or folders), with the nearest name in the folder."""
     from shoal.engines.source import plain
-    from shoal.errors import InputError
 
     for path in paths:
         if path.is_file():
@@ -186,9 +187,9 @@ def print_json(payload: Mapping[str, Any], status: int) -> None:
 def _text(payload: Mapping[str, Any]) -> str:
     """The object as JSON, which has no word for a number that is not finite."""
     try:
-        return json.dumps(payload, ensure_ascii=False, default=_plain, allow_nan=False)
+        return json.dumps(payload, ensure_ascii=False, default=json_value, allow_nan=False)
     except ValueError:
-        plain = json.loads(json.dumps(payload, default=_plain), parse_constant=lambda _: None)
+        plain = json.loads(json.dumps(payload, default=json_value), parse_constant=lambda _: None)
         return json.dumps(plain, ensure_ascii=False)
 
 
@@ -199,15 +200,6 @@ def say(message: str, level: str = "info") -> None:
         own.lines.say(message, None, level)
     else:
         print(message, file=sys.stderr)
-
-
-def _plain(value: Any) -> Any:
-    """numpy scalars and the like as plain JSON values."""
-    if hasattr(value, "item"):
-        return value.item()
-    if hasattr(value, "as_dict"):
-        return value.as_dict()
-    return str(value)
 
 
 @contextmanager
@@ -249,7 +241,6 @@ def working(what: str) -> Iterator[None]:
 def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:
     """Where the certificate of an output goes."""
     from shoal.engines.atomic import check_place
-    from shoal.paths import certificate_path
 
     if output is None or certificate is not None:
         return certificate
@@ -258,34 +249,33 @@ def certificate_place(output: Path | None, certificate: Path | None) -> Path | N
 
 
 def papers(proof: Path | None, kept: tuple[bool, bool]) -> list[tuple[Any, Any]]:
-    """The certificate and the record that are written beside an output, with their forms, for ``check_outputs``.
+    """The certificate and the record that are written next to an output, with their forms, for ``check_outputs``.
 
-    kept  whether the record, and whether the proved ratio, are left out
+    kept  ``OutputFiles``
     """
-    from shoal.paths import JSON, RECORD, record_path
-
-    return [(proof, JSON), (None if proof is None or kept[0] else record_path(proof), RECORD)]
+    no_record, _ = kept
+    return [(proof, JSON), (None if proof is None or no_record else record_path(proof), RECORD)]
 
 
 def put(
     made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None,
-    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (), kept: tuple[bool, bool] = (False, False),
+    drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (), *, kept: tuple[bool, bool],
 ) -> dict[str, str | None]:  # fmt: skip
     """Write an answer where it was asked for, its certificate and record beside it; all paths, for the JSON object.
 
     also   name of a companion -> its path
-    kept   whether the record, and whether the proved ratio, are left out
+    kept   ``OutputFiles``
     drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
     """
     from shoal.engines.atomic import Piece, closed_to, publish_together
-    from shoal.paths import record_path
 
     more, pictures = also or {}, [(path, draw()) for path, draw in drawn if path is not None]
     proof = certificate_place(next((p for p in (output, *more.values()) if p is not None), None), certificate)
     written = output is not None or bool(more)
+    no_record, no_bound = kept
     if written:
-        bound = "none" if kept[1] else "ratio"
-        made.write(output, proof, also=more, drawn=pictures, record=not kept[0], bound=bound)
+        bound = "none" if no_bound else "ratio"
+        made.write(output, proof, also=more, drawn=pictures, record=not no_record, bound=bound)
     else:
         pieces = [Piece(path, drawing.fill) for path, drawing in pictures]
         publish_together(pieces, closed=closed_to(made.read))
@@ -294,7 +284,7 @@ def put(
     return {
         "output": None if output is None else str(output),
         "certificate_file": None if proof is None else str(proof),
-        **({"record_file": str(record_path(proof))} if written and proof and not kept[0] else {}),
+        **({"record_file": str(record_path(proof))} if written and proof and not no_record else {}),
     }
 
 
@@ -329,8 +319,6 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
 
 def exploration(path: Path | None, report: Path | None) -> Any:
     """What explore found before, for a report; None where none is named."""
-    from shoal.errors import PolicyError
-
     if path is None:
         return None
     if report is None:
@@ -357,8 +345,6 @@ def listed(text: str | None) -> list[str] | None:
 
 def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str) -> dict[str, Any]:
     """column=value options as a mapping."""
-    from shoal.errors import PolicyError
-
     out: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.rpartition("=")
@@ -408,7 +394,6 @@ def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
     from shoal.engines.lakes import is_target
     from shoal.engines.source import is_remote
-    from shoal.errors import InputError
 
     elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
     present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)

@@ -1,6 +1,7 @@
 """Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` holds releases of a
 table side by side, ``shoal reproduce`` computes a figure or table of a paper again, ``shoal workbench`` opens the
-browser."""
+browser.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
-from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, asks, flag, value_of, with_options
+from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, Text, asks, flag, value_of, with_options
+from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.cards import floored, number
 from shoal.model.settings import RECODINGS, SETTINGS
-from shoal.paths import is_picture
+from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
 POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
 
@@ -30,7 +33,7 @@ class RequestGrid(NamedTuple):
     range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
 
     def asked(self) -> dict[str, Any]:
-        """The same as ``shoal.explore`` takes it."""
+        """These options as keywords of ``shoal.explore``."""
         return {
             "k": _numbers(self.k, "--k"), "l": _numbers(self.l, "--l"), "publish": listed(self.publish),
             "method": listed(self.method), "range_step": value_of(SETTINGS["range_step"], self.range_step),
@@ -60,7 +63,6 @@ def explore(
     """Try a grid of k, l, and ways to publish. Prints loss, groups, and risk of each, and the best points."""
     from shoal.engines.atomic import check_outputs
     from shoal.model.policy import Policy
-    from shoal.paths import PAGE
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy, said.get("population")], overwrite=force)
@@ -100,8 +102,6 @@ def _keep(output: Path, so_far: Any) -> None:
 
 
 def _numbers(text: str, option: str) -> list[int]:
-    from shoal.errors import PolicyError
-
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -109,8 +109,6 @@ def _numbers(text: str, option: str) -> list[int]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    from shoal.model.cards import floored
-
     lines = ["    k    l  published as  loss     proved least  groups     risk   seconds"]
     for p in facts["points"]:
         start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
@@ -135,7 +133,7 @@ class ColumnsOfTable(NamedTuple):
     hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
 
     def settings(self) -> dict[str, Any]:
-        """The same as ``shoal.compare`` takes it."""
+        """These options as keywords of ``shoal.compare``."""
         trees = pairs(self.hierarchy, "--hierarchy") or None
         names = {"quasi_identifiers": self.quasi, "sensitive": self.sensitive}
         return {**{name: listed(given) or [] for name, given in names.items()}, "hierarchies": trees}
@@ -144,7 +142,7 @@ class ColumnsOfTable(NamedTuple):
 class ComparisonSettings(NamedTuple):
     """What a release is tried with beside its original."""
 
-    target: str | None = flag(None, "--target", "Column that a classifier learns (first sensitive one).")
+    target: str | None = flag(None, "--target", "Column that a classifier learns; by default, the first sensitive one.")
     held_out: Path | None = flag(None, "--held-out", "Rows that no release contains, to judge the classifier.")
     population: Path | None = flag(None, "--population", "Table from which the original was drawn.")
     seed: int = flag(0, "--seed", "Seed of the random queries.")
@@ -157,14 +155,13 @@ def compare(
     releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
     columns: ColumnsOfTable = ColumnsOfTable(),
     tried: ComparisonSettings = ComparisonSettings(),
-    separator: str | None = flag(None, "--separator", "Field separator of every CSV."),
+    text: Text = Text(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the same figures."),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Compare releases with their original: privacy in three readings, loss, and what readers can compute."""
+    """Compare releases with their original: risks, loss, and what readers can compute."""
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import PAGE
     from shoal.utility.compare import compare as held
 
     beside = [p for p in (tried.held_out, tried.population) if p]
@@ -175,7 +172,7 @@ def compare(
         names = [str(path) for path in releases]
     with working("comparing"):
         given = dict(zip(names, releases, strict=True))
-        found = held(table, given, **columns.settings(), **tried._asdict(), separator=separator)
+        found = held(table, given, **columns.settings(), **tried._asdict(), **text._asdict())
     if output is not None:
         found.report(output)
     page = {} if output is None else {"output": str(output)}
@@ -183,8 +180,6 @@ def compare(
 
 
 def _compared_lines(found: Any) -> list[str]:
-    from shoal.model.cards import number
-
     table = found.table
     width = max(len(name) for name in table.columns)
     lines = [
@@ -218,8 +213,6 @@ def reproduce(
     from tempfile import TemporaryDirectory
 
     from shoal.engines.atomic import Piece, check_outputs, publish_together
-    from shoal.errors import InputError, PolicyError
-    from shoal.paths import PICTURE, TABLE
 
     if name is None:
         raise PolicyError(f"no experiment is named; there is {' and '.join(EXPERIMENTS)}: shoal reproduce names")
@@ -255,8 +248,6 @@ def workbench(
     port: int | None = flag(None, "--port", "Port on this machine; a free port by default."),
 ) -> None:
     """Open a page in the browser that walks from a table to a release; nothing leaves this machine."""
-    from shoal.errors import MissingDependencyError, PolicyError
-
     if demo and table is not None:
         raise PolicyError("--demo opens a table of its own; leave it out to open yours")
     if port is not None and not 0 < port < 65536:

@@ -24,7 +24,10 @@ from shoal.cli.options import (
     keywords,
     with_options,
 )
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.cards import several, times
 from shoal.model.conditions import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
+from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +73,6 @@ class ClusterFiles(NamedTuple):
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
-        from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
 
         forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, CIRCLES, PAGE)
         proof = certificate_place(self.output or self.assignments, self.certificate)
@@ -87,6 +89,8 @@ class Distance(NamedTuple):
     )
     categories: str | None = flag(None, "--categories", "Columns whose numbers are names.")
     cyclic: list[str] = flag([], "--cyclic", "column=period, for numbers on a circle: hour=24, bearing=360.")
+    date: list[str] = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
+    decimal: list[str] = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
     weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default. A place is called 'place'.")
     unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
@@ -102,10 +106,9 @@ class Distance(NamedTuple):
     )
 
     def read(self) -> FeatureColumns:
-        """The same as values."""
+        """The columns that these options name, with how values are read and compared."""
         from shoal.cli.common import listed, pairs
         from shoal.engines.features import FeatureColumns
-        from shoal.errors import PolicyError
 
         if (self.latitude is None) != (self.longitude is None):
             raise PolicyError("a place needs both --latitude and --longitude")
@@ -120,7 +123,8 @@ class Distance(NamedTuple):
         return FeatureColumns(
             names, listed(self.categories) or [], place, pairs(weights, "--weights", float), pairs(units, "--unit"),
             pairs(self.hierarchy, "--hierarchy"), pairs(self.coordinates, "--coordinates"), self.plane,
-            pairs([p for text in self.cyclic for p in text.split(",")], "--cyclic", float),
+            pairs([p for text in self.cyclic for p in text.split(",")], "--cyclic", float), pairs(self.date, "--date"),
+            pairs(self.decimal, "--decimal"),
         )  # fmt: skip
 
 
@@ -208,13 +212,13 @@ def _run(
     solved = time.perf_counter()
     made = release(
         found, frame, read=used, columns=request.columns, place=request.place, hierarchies=request.hierarchies,
-        coordinates=request.coordinates, sensitive=names, center=how.center, keep_order=how.keep_order, secret=secret,
+        coordinates=request.coordinates, dates=request.dates, decimal=request.decimal, sensitive=names,
+        center=how.center, keep_order=how.keep_order, secret=secret,
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))
-    wrote = put(
-        made, files.output, files.certificate, also, [(p, partial(made.drawing, what)) for p, what in ways], kept
-    )
+    drawn = [(path, partial(made.drawing, what)) for path, what in ways]
+    wrote = put(made, files.output, files.certificate, also, drawn, kept=kept)
     if files.choices is not None:
         choices(
             files.choices, lambda least, share: solve(r=least, epsilon=share), frame.height, r, epsilon, read=made.read
@@ -225,6 +229,10 @@ def _run(
             f"{', '.join(map(repr, alike))}: whole numbers, measured by their difference; where they are codes, alike "
             "or not, name them in --categories"
         )
+    for name, notation in features.in_notations(frame, request):
+        option = f"--date {name}={notation}" if notation[0] == "%" else f"--decimal {name}={notation}"
+        what = "dates" if notation[0] == "%" else "numbers"
+        warnings.append(f"{name!r}: its {what} count as words, alike or not; say {option} to measure their difference")
     _warn(warnings)
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": r, "center": how.center,
@@ -245,7 +253,6 @@ def _run(
 
 def _proved(ratio: Any) -> str:
     """How far from the least possible, as far as that is known."""
-    from shoal.model.cards import times
     from shoal.model.certificate import ROUNDING
 
     if ratio is None:
@@ -259,7 +266,6 @@ def _refuse(
 ) -> None:
     """What no clustering can be made of, before any work."""
     from shoal.engines.store import column
-    from shoal.errors import InfeasibleError, PolicyError
     from shoal.publishing.crosswalks.clusters import distinct_names
 
     if (said.get("l") or said.get("distinct_l")) and not names:
@@ -270,8 +276,8 @@ def _refuse(
     r = said["r"]
     if frame.height < max(r, 1):
         raise InfeasibleError(
-            f"the table has {frame.height} records, so no cluster of r = {r} exists; the largest r possible is "
-            f"{frame.height}"
+            f"the table has {several(frame.height, 'record')}, so no cluster of r = {r} exists; the largest r possible "
+            f"is {frame.height}"
         )
     if request.coordinates and center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")

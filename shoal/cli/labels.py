@@ -23,7 +23,9 @@ from shoal.cli.options import (
     keywords,
     with_options,
 )
+from shoal.errors import InputError, PolicyError
 from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
+from shoal.paths import DRAWING, PAGE, TABLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,8 +49,6 @@ class GroupingFiles(NamedTuple):
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
         from shoal.engines.store import read_table
-        from shoal.errors import PolicyError
-        from shoal.paths import DRAWING, PAGE, TABLE
 
         if self.levels is not None and self.hierarchy is None:
             raise PolicyError("--levels needs --hierarchy FILE, the file to which the levels are written")
@@ -64,13 +64,13 @@ INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
 NAMES = flag(None, "--names", "File with your own group names, one in each line.")
 
 
-class How(NamedTuple):
+class LabelSearch(NamedTuple):
     """How labels are grouped; see ``shoal.labels.cover``."""
 
     method: str = flag("auto", "auto, fold, spread, five_halves, scheme, bicriteria or exact.")
     order: str = flag("sorted", "For fold and spread: sorted, given, or random.")
     seed: int | None = flag(None, "Seed for --order random.")
-    epsilon: float = flag(0.5, "Precision of scheme and bicriteria.")
+    epsilon: float = flag(0.5, "Precision of the methods scheme and bicriteria.")
     effort: str = flag(
         "balanced", "--effort", "--time-limit", "For auto and exact: fast, balanced, thorough, or seconds at most."
     )
@@ -83,7 +83,7 @@ def labels(
     label: str = flag(..., "--label", "Column of labels to group."),
     asked: dict[str, Any] = conditions(LABEL_CONDITIONS, "k"),
     names: Path | None = NAMES,
-    how: How = How(),
+    how: LabelSearch = LabelSearch(),
     naming: str = flag("ends", "Group labels: ends, largest or numbers."),
     files: GroupingFiles = GroupingFiles(),
     kept: OutputFiles = OutputFiles(),
@@ -155,8 +155,6 @@ def intervals(
 
 
 def _ks(k: int, levels: str | None) -> list[int]:
-    from shoal.errors import PolicyError
-
     try:
         return [k, *(int(part) for part in (levels or "").split(",") if part.strip())]
     except ValueError:
@@ -164,8 +162,6 @@ def _ks(k: int, levels: str | None) -> list[int]:
 
 
 def _lines_of(path: Path | None) -> list[str] | None:
-    from shoal.errors import InputError
-
     if path is None:
         return None
     if not path.exists():
@@ -240,8 +236,6 @@ def _tree(
     rows: Callable[[list[int]], Any],
 ) -> tuple[Iterable[list[str]], dict[str, int]] | None:
     """Rows of the hierarchy, where one is asked for, and the records of each value by its text, for its judge."""
-    from shoal.errors import PolicyError
-
     if files.hierarchy is None:
         return None
     if made.refused:

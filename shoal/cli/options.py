@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import typer
 
+from shoal.errors import PolicyError
 from shoal.model.conditions import Condition
 from shoal.model.settings import SETTINGS, SHORTHANDS, Setting, entry_of
+from shoal.paths import internal_path
 from shoal.problems.catalogue import names
 
 if TYPE_CHECKING:
@@ -64,11 +66,11 @@ class SourceOptions(NamedTuple):
         None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
     )
     query: str | None = flag(
-        None, "--query", "SELECT over a DuckDB or SQLite file or a server; over other files, FROM data."
+        None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
+    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
+    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""
@@ -103,8 +105,6 @@ class Decision(NamedTuple):
 
     def page(self, report: File) -> File:
         """Where the report goes: the name of an internal one says that it is."""
-        from shoal.paths import internal_path
-
         return internal_path(report) if self.internal and report is not None else report
 
 
@@ -152,7 +152,7 @@ def keywords(table: Mapping[str, Condition], said: Mapping[str, Any]) -> dict[st
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for each field of the tuples, and for each of the settings, that it takes."""
-    hints = get_type_hints(command, include_extras=True)
+    hints = get_type_hints(command)
     parameters = inspect.signature(command).parameters.values()
     settings = {p.name: p.default for p in parameters if isinstance(p.default, SettingOptions)}
     tuples = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_fields")}
@@ -192,7 +192,7 @@ def _fields(kind: Any) -> list[inspect.Parameter]:
         inspect.Parameter(
             name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=kind._field_defaults[name], annotation=annotation
         )
-        for name, annotation in get_type_hints(kind, include_extras=True).items()
+        for name, annotation in get_type_hints(kind).items()
     ]
 
 
@@ -256,8 +256,6 @@ def levels(text: str) -> int | tuple[int, ...]:
 
 
 def _each_level(entry: Setting, given: str) -> int | tuple[int, ...]:
-    from shoal.errors import PolicyError
-
     try:
         return levels(given)
     except ValueError:
@@ -274,8 +272,6 @@ def _number_or_word(text: str) -> float | str:
 
 def _numbers(entry: Setting, given: str) -> tuple[Any, ...]:
     """Several numbers from text with commas."""
-    from shoal.errors import PolicyError
-
     parts = given.split(",")
     try:
         if len(parts) != len(entry.values):

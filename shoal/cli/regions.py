@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import listed
+from shoal.cli.common import answer, certificate_place, listed, papers, put, reported, seconds, working
 from shoal.cli.options import (
     EFFORT,
     FORCE,
@@ -33,10 +33,11 @@ from shoal.cli.options import (
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
+from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
 
 if TYPE_CHECKING:
+    from shoal.engines.adjacency import Disconnected
     from shoal.engines.geography import Geography
-    from shoal.engines.shapes import Disconnected
     from shoal.problems.regions import Nested, Regions
     from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 
@@ -138,17 +139,13 @@ class RegionFiles(NamedTuple):
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
         """(level, path) of those that are written once for each level, the first under the name given."""
-        from shoal.paths import level_file
-
         return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuse targets that would do harm, before any work."""
-        from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
         from shoal.engines.vector import check_outlines
-        from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE
 
         forms = (TABLE, OUTLINED, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
         proof = certificate_place(self.output or self.hierarchy or self.dissolved, self.certificate)
@@ -173,13 +170,11 @@ class RegionFiles(NamedTuple):
         self, made: Crosswalk, by_level: list[Crosswalk], curve: Callable[[], Drawing], kept: OutputFiles
     ) -> dict[str, Any]:
         """Write what was asked for; where the crosswalk and its certificate went."""
-        from shoal.cli.common import put
-
         also = {} if self.hierarchy is None else {"hierarchy": self.hierarchy}
         also |= {f"outlines{i + 1 if i else ''}": p for i, p in self.of_levels(len(by_level), self.dissolved)}
         maps = self.of_levels(len(by_level), self.map_to, self.png)
         drawn = [(path, partial(by_level[i].drawing, "map")) for i, path in maps]
-        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept)
+        return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept=kept)
 
     def written(self, levels: int, certificate: str | None) -> list[str]:
         """A line for each file."""
@@ -357,7 +352,6 @@ def regions(
     """Merge neighboring areas (zip codes, counties) until each region weighs at least k."""
     import numpy as np
 
-    from shoal.cli.common import answer, reported, seconds, working
     from shoal.problems.regions import nested
     from shoal.publishing.crosswalks.answers import release
     from shoal.publishing.crosswalks.areas import levels_drawn
@@ -381,9 +375,7 @@ def regions(
     except InfeasibleError as error:  # why may lie in how the files were read
         raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
-    made = release(
-        nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict()
-    )  # fmt: skip
+    made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict())
     compared = _light_and_compared(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []
@@ -431,8 +423,9 @@ def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]
 
 def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     """How the figures are drawn."""
-    from shoal.paths import PICTURE
     from shoal.publishing.crosswalks.crosswalk import Drawing
-    from shoal.report.pictures import draw
+    from shoal.report.pictures import draw_region_choices
 
-    return Drawing(form=PICTURE, fill=lambda to: draw(to, rows, "km" if degrees else "units of the plane"))
+    return Drawing(
+        form=PICTURE, fill=lambda to: draw_region_choices(to, rows, "km" if degrees else "units of the plane")
+    )

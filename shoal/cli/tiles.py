@@ -23,8 +23,9 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
+from shoal.errors import InputError, PolicyError
 from shoal.model.conditions import TILE_CONDITIONS
-from shoal.paths import GEOJSON, ending
+from shoal.paths import GEOJSON, JSON, MAP, PAGE, TABLE, TILES, ending, is_map
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +82,6 @@ class TileFiles(NamedTuple):
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
-        from shoal.paths import JSON, MAP, PAGE, TABLE, TILES
 
         proof = certificate_place(
             next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
@@ -105,7 +105,7 @@ class TileFiles(NamedTuple):
         from shoal.cli.common import put, reported
 
         also = {name: p for name, p in (("table", self.table), (_kind(self.tiles_to), self.tiles_to)) if p is not None}
-        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept)
+        wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept=kept)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, wrote["certificate_file"])
         return {**wrote, **reported(made, self.report, **decision._asdict())}, [
             f"wrote {p}" for p in paths if p is not None
@@ -177,8 +177,6 @@ def tiles(
 def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
     """The points, the columns of their coordinates, and what these are."""
     from shoal.engines.store import read_table
-    from shoal.errors import PolicyError
-    from shoal.paths import is_map
     from shoal.problems.tiles import kind_of
 
     if not is_map(points) and (where.x is None or where.y is None):
@@ -209,7 +207,6 @@ def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
 
 def _codes(places: Any, geographic: bool, drop: bool) -> Any:
     """Rows whose coordinates are codes and no place, bool[n]; refused unless they are to be left out."""
-    from shoal.errors import InputError
     from shoal.model.metric import codes
 
     found = codes(places, geographic)

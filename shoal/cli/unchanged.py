@@ -1,7 +1,8 @@
 """``--if-changed``: a run that finds its outputs made of the same inputs by the same request ends at once.
 
 What an earlier run asked, read and wrote stands in its private record, as digests with a salt of the record's own: the
-certificate, which is public, has none of it.  An output is an earlier run's only where that record says so."""
+certificate, which is public, has none of it.  An output is an earlier run's only where that record says so.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +166,7 @@ def matching(pattern: str) -> list[Path]:
 
 
 def _digest(path: Path, salt: bytes) -> str:
-    """Of a file's bytes, or of all files in a folder with their names; InputError where there is none."""
+    """A keyed hash of a file, or of all files in a folder with their names; InputError if there is none."""
     total = hmac.new(salt, digestmod=hashlib.sha256)
     inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     for one in inside:

@@ -25,6 +25,8 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
+from shoal.errors import PolicyError
+from shoal.paths import PAGE, TABLE, named_after
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
@@ -51,7 +53,9 @@ def verify(
     table: str | None = flag(
         None, "--table", "--layer", "Table of an original that is a DuckDB or SQLite file; layer of a map of points."
     ),
-    query: str | None = flag(None, "--query", "SELECT that returns the original; over files, FROM data."),
+    query: str | None = flag(
+        None, "--query", "SELECT statement that returns the original; of files, select FROM data."
+    ),
     prove: str | None = flag(
         None,
         "--prove",
@@ -113,7 +117,6 @@ def report(
 ) -> None:
     """Make the report of a release later, from the release and its certificate, without figures of the original."""
     from shoal.engines.atomic import check_outputs
-    from shoal.paths import PAGE, named_after
     from shoal.publishing.tables.written import written
 
     target = output or release.with_name(f"{named_after(release)}.report.html")
@@ -216,7 +219,6 @@ def series(
 ) -> None:
     """Publish a series of releases: months and corrections."""
     import shoal
-    from shoal.errors import PolicyError
 
     if action == "verify":
         raise PolicyError(f"a series is checked as a release is: shoal verify {folder}")
@@ -257,8 +259,6 @@ def _refuse_options_of_others(
     action: str, settings: SeriesSettings, rows: PartRows, view: ViewColumns, output: Path | None
 ) -> None:
     """PolicyError for an option that belongs to another action, or for waiting rows without a file."""
-    from shoal.errors import PolicyError
-
     shown = view._asdict()
     begins = [name for name, value in settings._asdict().items() if value is not None and value is not False]
     if action != "view" and any(shown.values()):
@@ -275,7 +275,6 @@ def _refuse_options_of_others(
 
 def _started(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
     import shoal
-    from shoal.errors import PolicyError
 
     if settings.policy is None:
         raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
@@ -289,7 +288,6 @@ def _written_waiting(
     """The rows that wait, written to a private file."""
     from shoal.engines.atomic import Piece, check_outputs, publish_together
     from shoal.engines.store import store
-    from shoal.paths import TABLE
 
     closed = check_outputs([(output, TABLE)], [data], overwrite=force)
     rows = held.waiting(data, person=person, **source._asdict())

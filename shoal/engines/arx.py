@@ -1,10 +1,8 @@
-"""A project file of ARX (.deid): the roles of its columns, hierarchies, ceilings and privacy models; none of its rows.
+"""A project file of ARX (.deid) as a policy with its hierarchies; no row of the project is read.
 
-It is a zip.  ``input/definition.xml`` has a line for each column, ``input/config.xml`` the models in words and the
-weights, ``input/hierarchies/COLUMN.csv`` a hierarchy each.  The tables in it, and what Java alone reads, are not
-read.
-
-A policy from a project of ARX, and the hierarchies beside it."""
+The file is a zip.  ``input/definition.xml`` has a line for each column, ``input/config.xml`` the weights and the models
+in words, ``input/hierarchies/COLUMN.csv`` a hierarchy.  Its tables, and what only Java reads, are not read.
+"""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def publish_text(path: str | Path, text: str, *, closed: int = 0) -> None:
     publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline=""), closed=closed)
 
 
-def publish_page(path: str | Path, text: str, figures: str, *, closed: int = 0) -> None:
+def publish_page(path: str | Path, text: str, figures: str, *, closed: int) -> None:
     """A page and, under its name with the ending .json, its figures: both or neither."""
 
     def fill(temporary: Path) -> None:
@@ -337,7 +337,7 @@ def _put_back(target: Path, old: Path | None, new: int) -> None:
 
 
 def _copy_kept(target: Path, made: list[Path]) -> Path | None:
-    """Another name for the file that is about to be replaced; a copy where the file system knows no links."""
+    """The file that is about to be replaced under a second name: a link, or a copy if the file system has no links."""
     if not target.exists() or target.is_dir():
         return None
     kept = _temporary(target)
@@ -514,7 +514,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
     return closed_to(sources)
 
 
-def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrite: bool = True) -> int:
+def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrite: bool) -> int:
     """Refuse a folder of parts that would do harm; returns the bits that no output may have (``closed_to``).
 
     It is new, or empty, or holds an earlier release and nothing else, and neither stands in what is read nor holds it.

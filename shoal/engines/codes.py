@@ -17,7 +17,7 @@ import polars as pl
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.histogram import mixed_radix, narrowest
-from shoal.model.notation import NUMBER, day_of, ends, in_order
+from shoal.model.notation import MARKS, NUMBER, ends, in_order, place
 
 _DENSE = 1 << 22
 _STEP = 1 << 15
@@ -30,14 +30,14 @@ class Coded:
     codes    int32[n], or narrower
     values   the distinct values in code order, of the column's own type; None last if any is missing
     ordered  texts with an order of their own (an enumeration, an ordered categorical), in which the codes stand
-    dates    the notation of texts that are dates; None where they are none, or are written as 2024-12-31
+    notation  of texts that are dates or numbers; None where they are none, or are written as 2024-12-31 and 1234.5
     """
 
     name: str
     codes: np.ndarray
     values: pl.Series
     ordered: bool = False
-    dates: str | None = None
+    notation: str | None = None
 
     @property
     def size(self) -> int:
@@ -48,7 +48,7 @@ class Coded:
         """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
 
         Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
-        where every one is written as such, or in the notation given, and no two are the same one ("7" and "07", "7"
+        where every one is written as such, or as the notation says, and no two are the same one ("7" and "07", "7"
         and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ... as ordered texts do.
         Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
         the lowest is below it.
@@ -59,7 +59,7 @@ class Coded:
         if self.ordered or self.banded:
             numbers: pl.Series | None = pl.Series(np.arange(len(present), dtype=np.float64))
         elif present.dtype == pl.String:
-            numbers = as_numbers(present) if self.dates is None else _noted(present, self.dates)
+            numbers = as_numbers(present) if self.notation is None else _noted(present, self.notation)
             numbers = _days(present) if numbers is None else numbers
         else:
             numbers = _line(present)
@@ -83,11 +83,24 @@ class Coded:
         return as_text(self.values).to_list()
 
 
+def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
+    """InputError for a column whose type has no values that are the same or not the same in every engine.
+
+    leaves  how else the column can leave the request
+    """
+    kind = values.dtype
+    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
+        raise cannot_group(values.name, _kind_name(kind), leaves)
+
+
 def as_text(values: pl.Series) -> pl.Series:
     """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts.
 
     Times of day by their own format: a cast drops what is less than a second.  Minus zero as zero, which it equals.
+    InputError for lists and other types that have no text.
     """
+    if values.dtype.is_nested():
+        raise cannot_group(values.name, _kind_name(values.dtype), "")
     if values.dtype.is_float() and len(values):
         values = values.set(values == 0, 0.0)
     if values.dtype == pl.Time:
@@ -109,13 +122,13 @@ _WAYS = {  # by the beginning of a type's name in lower case
 }
 
 
-def cannot_group(name: str, kind: str) -> InputError:
+_LEAVES = ", or name it in ⟨identifiers=[...]⟩ to leave it out"
+
+
+def cannot_group(name: str, kind: str, leaves: str = _LEAVES) -> InputError:
     """The refusal of a column whose type has no values that are the same or not the same in every engine."""
     way = next((way for what, way in _WAYS.items() if kind.lower().startswith(what)), "turn them into text or numbers")
-    return InputError(
-        f"column {name!r} holds values of type {kind}, which cannot be grouped; {way}, or name it in "
-        "⟨identifiers=[...]⟩ to leave it out"
-    )
+    return InputError(f"column {name!r} holds values of type {kind}, which cannot be grouped; {way}{leaves}")
 
 
 def _kind_name(kind: pl.DataType) -> str:
@@ -142,9 +155,9 @@ def _days(words: pl.Series) -> pl.Series | None:
     return days.to_physical().cast(pl.Float64) if same else None
 
 
-def _noted(words: pl.Series, dates: str) -> pl.Series:
-    """Texts as days by a notation; missing where it does not read one."""
-    return pl.Series([day_of(word, dates) for word in words.to_list()], dtype=pl.Float64)
+def _noted(words: pl.Series, notation: str) -> pl.Series:
+    """Texts as numbers, or as days since 1970, by a notation; missing where it does not read one."""
+    return pl.Series([place(word, notation) for word in words.to_list()], dtype=pl.Float64)
 
 
 def on_a_line(words: pl.Series) -> bool:
@@ -164,14 +177,14 @@ def _line(values: pl.Series) -> pl.Series:
     return values.cast(pl.Float64, strict=False)
 
 
-def encode(series: pl.Series, dates: str | None = None) -> Coded:
+def encode(series: pl.Series, notation: str | None = None) -> Coded:
     """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values.
 
-    dates  the notation of a column of texts that are dates; PolicyError where it does not read every one
+    notation  of a column of texts that are dates or numbers; PolicyError where it does not read every one
     """
     kind = series.dtype
-    if dates is not None and kind != pl.Null:
-        return _dated(series, dates)
+    if notation is not None and kind != pl.Null:
+        return _in_notation(series, notation)
     if kind == pl.Null:
         return Coded(series.name, np.zeros(len(series), np.int32), series.slice(0, 1).cast(pl.String))
     if kind == pl.String:
@@ -180,8 +193,7 @@ def encode(series: pl.Series, dates: str | None = None) -> Coded:
         return _texts(series)
     if isinstance(kind, pl.Enum):
         return _levels(series)
-    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
-        raise cannot_group(series.name, _kind_name(kind))
+    refuse_opaque(series, _LEAVES)
     if kind.is_float():
         series = series.fill_nan(None)
     if kind.is_decimal() or kind in (pl.Int128, pl.UInt128):
@@ -192,28 +204,31 @@ def encode(series: pl.Series, dates: str | None = None) -> Coded:
     return _sorted(series)
 
 
-def _dated(series: pl.Series, dates: str) -> Coded:
-    """Texts in the order of the days that they are."""
-    said = f"⟨dates[{series.name!r}] = {dates!r}⟩"
+def _in_notation(series: pl.Series, notation: str) -> Coded:
+    """Texts in the order of the days or numbers that they are."""
+    setting, one, way = ("dates", "day", "1.2.2024 and 01.02.2024")
+    if notation in MARKS:
+        setting, one, way = ("decimal", "number", f"7{notation}5 and 7{notation}50")
+    said = f"⟨{setting}[{series.name!r}] = {notation!r}⟩"
     if series.dtype != pl.String and not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        raise PolicyError(f"{said}: the column holds {_kind_name(series.dtype)} and no texts; leave it out of ⟨dates⟩")
+        kind = _kind_name(series.dtype)
+        raise PolicyError(f"{said}: the column holds {kind} and no texts; leave it out of ⟨{setting}⟩")
     if isinstance(series.dtype, pl.Enum):
         series = series.cast(pl.String)
     coded = _texts(series)
     present = coded.values.drop_nulls()
-    days = _noted(present, dates)
-    if odd := days.null_count():
-        raise PolicyError(
-            f"{said}: {odd:,} of {several(len(present), 'value')} {'is' if odd == 1 else 'are'} no such date; correct "
-            "them, or leave them empty"
-        )
-    if days.n_unique() < len(days):
-        raise PolicyError(f"{said}: the column writes one day in two ways, such as 1.2.2024 and 01.02.2024; write one")
-    order = days.arg_sort().to_numpy()
+    line = _noted(present, notation)
+    if odd := line.null_count():
+        what = "date" if one == "day" else one
+        few = f"{odd:,} of {several(len(present), 'value')} {'is' if odd == 1 else 'are'} no such {what}"
+        raise PolicyError(f"{said}: {few}; correct them, or leave them empty")
+    if line.n_unique() < len(line):
+        raise PolicyError(f"{said}: the column writes one {one} in two ways, such as {way}; write one")
+    order = line.arg_sort().to_numpy()
     rank = np.arange(coded.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     values = coded.values.gather(np.append(order, np.arange(order.size, coded.size)))
-    return Coded(series.name, rank[coded.codes], values, dates=dates)
+    return Coded(series.name, rank[coded.codes], values, notation=notation)
 
 
 def _texts(series: pl.Series) -> Coded:

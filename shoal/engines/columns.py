@@ -101,7 +101,7 @@ def _plain(kind: Any) -> Any:
 
 
 def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
-    """The same as a PyArrow array of type ``like`` where that can hold it; an order of levels is kept."""
+    """``values`` at ``index`` as a PyArrow array, of type ``like`` if it can hold them; an order of levels is kept."""
     import pyarrow as pa
 
     short = values.to_arrow()
@@ -171,7 +171,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _cast(array: Any, like: Any) -> Any:
-    """As the type wished for; text stays text, since a recoded text is no truth value, date or number."""
+    """An array cast to type ``like``; text stays text, since a recoded text is no truth value, date or number."""
     import pyarrow as pa
 
     if array.type == like:
@@ -185,7 +185,7 @@ def _cast(array: Any, like: Any) -> Any:
 
 
 def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
-    """The same as a pandas Series; whole numbers and booleans with a missing value take the nullable type.
+    """``values`` at ``index`` as a pandas Series; whole numbers and booleans with a missing value are nullable.
 
     An ordered category stays ordered: its own values first, what is coarser after them.
     """
@@ -208,7 +208,7 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
 
 
 def _sorted(given: Iterable[Any], value: Callable[[Any], Any] = lambda held: held) -> list[Any]:
-    """By their values where these are of one kind, else by the values' text."""
+    """Items in the order of their values if these are of one type, otherwise of their values' text."""
     held = list(given)
     try:
         return sorted(held, key=value)

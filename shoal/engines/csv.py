@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
-from shoal.engines.source import Source, codec_of
+from shoal.engines.source import Source, codec_of, locate
 from shoal.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class FileStructure(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """Whole records.
+    """A piece of a CSV that ends with a record, and where its marks stand.
 
     body, array  their bytes
     places       int64[m]  where separators and line feeds stand outside quotes, rising
@@ -341,6 +341,23 @@ def refuse_twice(names: list[str], file: str) -> None:
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
             raise InputError(f"{file!r}: columns {first[name]} and {number} have the same name; rename one of them")
+
+
+def where_needed(data: Any, encoding: str | None) -> str | None:
+    """An encoding that is given for several files: for a CSV that is not UTF-8; None for other files and for frames."""
+    codec = codec_of(encoding)
+    if codec == "utf-8" or not isinstance(data, (str, Path)) or not Path(data).is_file():
+        return None
+    source = locate(data)
+    read = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with source.open() as stream:
+            while source.kind == "csv" and (part := stream.read(_SLICE)):
+                read.decode(part)
+            read.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return encoding
+    return None
 
 
 SEPARATORS = ",;\t|"

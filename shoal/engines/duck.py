@@ -22,10 +22,10 @@ import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Late, MemoryBounds, Sql, compared_sql, laid_in_order, payload_sql
+from shoal.engines.order import DIGITS, LatePlacement, MemoryBounds, Sql, compared_sql, laid_in_order, payload_sql
 from shoal.engines.source import FilesOfTable, Scope, Source, database_kind, locate, size, too_little
 from shoal.engines.store import batches, slices
-from shoal.engines.table import Checked, Origin, Stored, Table, Workers, refuse_other_count
+from shoal.engines.table import CheckedFiles, Origin, StoredFrame, Table, Workers, refuse_other_count
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
@@ -71,9 +71,9 @@ class _DuckDB:
         return native.order(quoted(by))
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
-        """Not by ``ordered``: DuckDB sorts all rows whole, which takes several times as long as to copy them."""
+        """The rows in order, laid here: DuckDB would sort whole rows, which takes several times as long."""
         return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def aside(self, native: Any) -> int:
@@ -83,7 +83,7 @@ class _DuckDB:
         return {}
 
     def stored(self, native: Any) -> Any:
-        return Stored(native.to_arrow_table(), _relation_of)
+        return StoredFrame(native.to_arrow_table(), _relation_of)
 
     def workers(self, native: Any) -> Workers:
         return Workers(ask=partial(answered, native))
@@ -131,7 +131,7 @@ class _Relation(LazyTable):
     """A relation; see ``Table``."""
 
     def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]]:
-        """As many at a time as fit beside DuckDB: the table is read anew for each lot."""
+        """Hashes of rows in lots: as many at a time as fit beside DuckDB, which reads the table once for each lot."""
         rows = self.rows if self.origin.records is None else self.origin.records
         lots = -(-8 * _HASHES * rows // _limit(self.native)) or 1
 
@@ -210,7 +210,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read(checked: Checked, scope: Scope) -> Any:
+def read(checked: CheckedFiles, scope: Scope) -> Any:
     """The parts as a relation on a connection of its own, or a query over them as the view ``data``."""
     connection = connect(scope)
     sql = duckdb_sql(checked)
@@ -232,7 +232,7 @@ def _only(counted: Any, name: str) -> int:
         raise InputError(f"{name!r} cannot be read by DuckDB ({type(error).__name__})") from None
 
 
-def duckdb_sql(checked: Checked) -> str:
+def duckdb_sql(checked: CheckedFiles) -> str:
     """The query that reads the parts, a call for all files that are read with the same options."""
     hive = f"hive_partitioning = {str(bool(checked.parts.keys)).lower()}"
     if checked.parts.keys:
@@ -248,7 +248,8 @@ def duckdb_sql(checked: Checked) -> str:
     return " union all ".join(made)
 
 
-def _csv_options(checked: Checked, i: int) -> str:
+def _csv_options(checked: CheckedFiles, i: int) -> str:
+    """The options with which DuckDB reads a CSV as it was checked, nothing guessed."""
     found = checked.found[i]
     longest = max(*(f.longest + 2 for f in checked.found), 1 << 21)
     options = {
@@ -320,6 +321,7 @@ def _sqlite(source: Source, scope: Scope) -> Any:
 
 
 def _copied(opened: sqlite3.Connection, asked: str, connection: Any, name: str) -> Any:
+    """The answer of a query to SQLite, as a relation; InputError for columns of mixed types."""
     names = [column[0] for column in opened.execute(f"select * from ({asked}) limit 0").description]
     kinds: list[str] = []
     for i, column in enumerate(names):

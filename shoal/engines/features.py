@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.recognize import named_words
+from shoal.engines.codes import encode, refuse_opaque
+from shoal.engines.recognize import decimal_mark, local_dates, named_words
 from shoal.engines.store import column, numbers, read_table
+from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite
+from shoal.model.notation import of_days
+from shoal.model.refusals import refuse_notations
 
 _CODES = {
     "category", "code", "codes", "county", "diag", "diagnosis", "district", "fips", "gender", "icd", "id", "ids",
@@ -35,6 +39,8 @@ class FeatureColumns:
     hierarchies  column -> a hierarchy's file, or what else ``Hierarchy.of`` takes
     coordinates  column of codes, such as zip codes -> file of their latitudes and longitudes
     cyclic       column of numbers that go around a circle -> the length of it: hour -> 24
+    dates        column of texts that are dates -> their notation, such as %d.%m.%Y
+    decimal      column of texts that are numbers -> their decimal mark, a comma or a point
     """
 
     columns: Sequence[str] = ()
@@ -46,6 +52,13 @@ class FeatureColumns:
     coordinates: Mapping[str, Any] = field(default_factory=dict)
     plane: bool = False
     cyclic: Mapping[str, float] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    decimal: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def notations(self) -> dict[str, str]:
+        """Column -> the notation of its dates, or the decimal mark of its numbers."""
+        return {**self.dates, **self.decimal}
 
     def check(self) -> None:
         """PolicyError for a name that is not among the columns, or that is told two kinds."""
@@ -63,6 +76,12 @@ class FeatureColumns:
                     "⟨coordinates=⟩, ⟨cyclic=⟩"
                 )
             seen.add(name)
+        refuse_notations(self.dates, self.decimal)
+        for name in self.notations:
+            if name not in self.columns:
+                raise PolicyError.unknown("column of ⟨columns=⟩", name, self.columns)
+            if name in seen.difference(self.cyclic):
+                raise PolicyError(f"column {name!r} has a notation, and is no column of numbers or dates; take out one")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +106,23 @@ class Features:
             and named_words(made.name) & _CODES and np.ptp(values) > 1 and (values == np.floor(values)).all()
         ]  # fmt: skip
 
+    def in_notations(self, frame: pl.DataFrame, asked: FeatureColumns) -> Iterator[tuple[str, str]]:
+        """Columns of words that one notation reads as dates or numbers, and the notation."""
+        for made in self.metric.features:
+            plain = isinstance(made, Category) and made.name not in (*asked.categories, *asked.hierarchies)
+            if not plain or frame[made.name].dtype != pl.String:
+                continue
+            some = sample(frame[made.name])
+            dates, _ = local_dates(frame[made.name], some)
+            decimal, _ = decimal_mark(frame[made.name], some)
+            if found := dates or decimal:
+                yield made.name, found
+
     @classmethod
     def of(cls, frame: pl.DataFrame, asked: FeatureColumns) -> Features:
         """Numbers and dates scaled to a span of 1, other values 1 apart or as their hierarchy says, places by distance.
 
-        A place alone is in kilometres, or in the unit of its plane; among other columns its span is 1 as well.
+        A place alone is in kilometers, or in the unit of its plane; among other columns its span is 1 as well.
         """
         asked.check()
         parts = [] if asked.place is None else [_place(frame, asked)]
@@ -139,7 +170,8 @@ def _like(frame: pl.DataFrame, name: str, feature: Any, asked: FeatureColumns) -
         where, codes = _located(frame, name, asked.coordinates[name])
         return replace(feature, name=name), where, (name,), [], codes
     if isinstance(feature, Number):
-        found, date = positions(frame, name) if feature.date else (numbers(frame, name), False)
+        noted = asked.notations.get(name)
+        found, date = positions(frame, name, noted) if feature.date or noted else (numbers(frame, name), False)
         if found is None or date != feature.date:
             raise InputError(f"the answer measures dates, and column {name!r} holds none; pass what was clustered")
         return replace(feature, name=name), found, (name,), [], {}
@@ -183,12 +215,15 @@ def _spanned(place: Place, where: np.ndarray) -> Place:
 def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
     """Numbers, dates, words, words with a hierarchy, or codes of places."""
     weight = asked.weights.get(name, 1.0)
+    if isinstance(column(frame, name).dtype, pl.Duration):
+        raise InputError(f"column {name!r} holds durations; turn them into numbers, such as hours")
+    refuse_opaque(frame[name])
     if name in asked.coordinates:
         where, codes = _located(frame, name, asked.coordinates[name])
         return _spanned(Place(name, weight=weight), where), where, (name,), [], codes
     found, date = (None, False)
     if name not in asked.categories and name not in asked.hierarchies:
-        found, date = positions(frame, name)
+        found, date = positions(frame, name, asked.notations.get(name))
     if name in asked.cyclic and (found is None or date):
         raise InputError(f"column {name!r} goes around no circle: it holds no numbers; write weekdays as 0 to 6")
     if found is None:
@@ -252,12 +287,20 @@ def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, d
     return np.array([at[code] for code in rows], np.float64).reshape(-1, 2), codes
 
 
-def positions(frame: pl.DataFrame, name: str) -> tuple[np.ndarray | None, bool]:
+def positions(frame: pl.DataFrame, name: str, notation: str | None = None) -> tuple[np.ndarray | None, bool]:
     """(float64[n], whether they are days of dates), or None for a column of words.
+
+    notation  of a column of texts that are dates or numbers
 
     A column most of whose values are numbers is one of numbers: InputError for the others, naming the column.
     """
     series = column(frame, name)
+    if notation is not None:
+        lies = encode(series, notation)
+        line = lies.positions()
+        if line is None or lies.values.null_count():
+            raise InputError(f"column {name!r} lacks values; leave these rows out, or fill them in")
+        return line[lies.codes] + (719163.0 if of_days(notation) else 0.0), of_days(notation)
     if series.dtype == pl.Boolean or series.dtype in (pl.Categorical, pl.Enum):
         return None, False
     if series.dtype.is_numeric():

@@ -29,7 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
-from shoal.engines.table import Counted, Origin, Placed, Replacement, Singled, Tuples, Workers, require
+from shoal.engines.table import Counted, Origin, Placed, Replacement, SingledOut, Tuples, Workers, require
 from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition
@@ -142,11 +142,11 @@ class FrameTable:
         return frame.lazy() if self.lazy else frame
 
     def alike(self, frame: pl.DataFrame) -> Any:
-        """As ``bring``, with the index of a pandas frame: row i of both is the same row."""
+        """``bring`` a frame whose row i is row i of this table: a pandas frame gets this table's index."""
         found = self.bring(frame)
         return found.set_axis(self.frame.to_native().index) if self.frame.implementation.is_pandas() else found
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out.  O(n log n) per column."""
         return singled_in_memory(self.polars(columns))
 
@@ -201,11 +201,13 @@ class FrameTable:
         found = self.frame.with_columns(*(c.fill_null(values[c.name]) for c in known)).to_native()
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count.  O(n) for codes and moderate domains, O(n log n) otherwise."""
         require(self.columns, [*quasi, *sensitive])
         frame = self.polars([*quasi, *sensitive])
-        coded = [narrow(encode(frame[name], (dates or {}).get(name))) for name in [*quasi, *sensitive]]
+        coded = [narrow(encode(frame[name], (notations or {}).get(name))) for name in [*quasi, *sensitive]]
         d = len(quasi)
         sizes = tuple(c.size for c in coded)
         key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
@@ -259,7 +261,7 @@ class FrameTable:
         names: list[str],
         shuffle_key: ShuffleKey,
     ) -> Placed:
-        """The same where nothing is carried along: rows of a cell are then alike, and none has to be looked at.
+        """``place`` without columns that are published unchanged: rows of a cell are alike, so none is looked at.
 
         The order is one of published tuples alone, so it tells nothing of who is behind them.
         """
@@ -300,7 +302,8 @@ class FrameTable:
             [(new[n] if n in new else _any_polars(self.frame.get_column(n))).alias(n) for n in names], shuffle_key
         )
 
-    def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any = None) -> Any:
+    def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any) -> Any:
+        """The published frame, of the kind that came: new columns as text, the others carried along."""
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():

@@ -18,22 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.shapes import (
-    Disconnected,
-    Shape,
-    adjacency,
-    around,
-    available,
-    center,
-    disconnected,
-    features,
-    listed,
-    neighbors,
-    partners,
-    restored,
-    spelled,
-)
-from shoal.engines.vector import Drawn, areas_of, drawing, read_drawing
+from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neighbors
+from shoal.engines.shapes import Shape, around, center, features, has_geometry, listed, partners, restored, spelled
+from shoal.engines.vector import DrawnAreas, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
@@ -246,6 +233,7 @@ def read(
 def _read(
     areas: Path, edges: str | Path | None, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
 ) -> Geography:
+    """Areas from a file, with neighbors from pairs or from polygons."""
     id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
     if is_drawing(areas):
         drawn = _drawn(areas, id, plane, layer=None if shapes is not None else how.get("layer"))
@@ -286,14 +274,14 @@ def _read(
     return _bordered(given, drawn, tolerance)
 
 
-def _with_drawing(given: Geography, drawn: Drawn, borders: bool) -> Geography:
+def _with_drawing(given: Geography, drawn: DrawnAreas, borders: bool) -> Geography:
     """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
     x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
 
 
-def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> Drawn:
+def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> DrawnAreas:
     drawing = read_drawing(path, layer)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
@@ -301,7 +289,7 @@ def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: s
     return areas_of(drawing, lambda names: _key(names, id, what), path.name, id, option)
 
 
-def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geography:
+def _bordered(given: Geography, drawn: DrawnAreas, tolerance: float | None) -> Geography:
     """Neighbors from the polygons."""
     place = {name: i for i, name in enumerate(drawn.names)}
     own = [drawn.own[place[name]] if name in place else [] for name in given.ids]
@@ -312,7 +300,7 @@ def _bordered(given: Geography, drawn: Drawn, tolerance: float | None) -> Geogra
 
 def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) -> tuple[np.ndarray, list[str], dict]:
     """Pairs, and what is to be said of the drawing."""
-    if tolerance is None and not available():
+    if tolerance is None and not has_geometry():
         pairs = neighbors(own)
         said = [f"{len(pairs):,} pairs of neighbors by sides in common alone; borders drawn twice need shoal[geo]"]
         return pairs, said, {"neighbors": len(pairs), "tolerance": None}

@@ -21,10 +21,10 @@ import polars as pl
 
 from shoal.engines.duck import answered
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, PARTS, WHOLE, Late
+from shoal.engines.order import DIGITS, PARTS, WHOLE, LatePlacement
 from shoal.engines.source import Scope, too_little
 from shoal.engines.store import slices
-from shoal.engines.table import Checked, Origin, Singled, Stored, Workers
+from shoal.engines.table import CheckedFiles, Origin, SingledOut, StoredFrame, Workers
 from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
 
@@ -91,7 +91,7 @@ def _left(text: Any, digits: int) -> Any:
 
 
 def _first(text: Any, digits: int) -> Any:
-    """The same elsewhere."""
+    """The first digits of a text, in other databases."""
     return _function("substr", "string", "string", "int32", "int32")(text, 1, digits)
 
 
@@ -119,7 +119,7 @@ _HEX = Exact(
 
 @cache
 def _words() -> dict[str, Words]:
-    """By the names that Ibis has for databases; built when a table of Ibis is there, for it is another's package."""
+    """How each database hashes, by Ibis's name for it; a function, so that Ibis is imported only for its own tables."""
     return {
         "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
         "postgres": Words(
@@ -149,7 +149,7 @@ def _words() -> dict[str, Words]:
             lambda text: _left(text.hexdigest("sha256"), DIGITS),
             lambda text: text.hexdigest("sha256"),
         ),
-    }  # fmt: skip
+    }
 
 
 def _trino(name: str, text: Any) -> Any:
@@ -216,7 +216,7 @@ class _Ibis:
         return native.order_by(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
@@ -243,7 +243,7 @@ class _Ibis:
     def stored(self, native: Any) -> Any:
         import ibis
 
-        return Stored(native.to_pyarrow(), ibis.memtable)
+        return StoredFrame(native.to_pyarrow(), ibis.memtable)
 
     def workers(self, native: Any) -> Workers:
         """A database in this process alone reads files that lie here."""
@@ -428,7 +428,7 @@ class IbisTable(LazyTable):
         """Number of rows; runs a query."""
         return int(self.native.count().execute())
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out, counted inside the database."""
         opaque = self.dialect.opaque(self.native)
         for name in columns:
@@ -452,6 +452,6 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
     return IbisTable(native, dialect, origin)
 
 
-def read(checked: Checked, scope: Scope) -> Any:
+def read(checked: CheckedFiles, scope: Scope) -> Any:
     """Files are read by the other engines."""
     raise InputError("files are read by the engines polars, duckdb and spark; Ibis reads tables of databases")

@@ -150,7 +150,7 @@ def in_a_sentence(lake: Lake) -> Iterator[None]:
 
 
 class _Delta:
-    """See ``Lake``."""
+    """A table of Delta, as a ``Lake``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.shown = folder, f"the Delta table {str(folder)!r}"
@@ -216,7 +216,7 @@ class _Delta:
 
 
 class _Iceberg:
-    """See ``Lake``."""
+    """A table of Iceberg, as a ``Lake``."""
 
     def __init__(self, place: str, named: bool) -> None:
         self.name = place

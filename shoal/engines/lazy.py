@@ -22,15 +22,15 @@ import polars as pl
 
 from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns, narrow, stacked
 from shoal.engines.frames import split_triples
-from shoal.engines.order import Late, ShuffleKey, row_hashes
+from shoal.engines.order import LatePlacement, ShuffleKey, row_hashes
 from shoal.engines.source import too_little
 from shoal.engines.table import (
+    CellKeys,
     Counted,
-    Keys,
     Origin,
     Placed,
     Replacement,
-    Singled,
+    SingledOut,
     Table,
     Workers,
     refuse_other_count,
@@ -83,7 +83,7 @@ class Dialect(Protocol):
         ...
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
         """The slices of ``ordered``, without the column of numbers; rows: how many there are in all.
 
@@ -156,14 +156,16 @@ class LazyTable:
         """Number of rows; runs a query."""
         return int(self.frame.select(nw.len()).collect(backend="polars").item())
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count inside the engine; only the cells come back."""
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
         cells, counts, key, attempt = self._tuples(names)
         tuples = cells.height
         coded = [
-            narrow(encode(cells.drop_in_place(name), (dates or {}).get(name))) for name in names
+            narrow(encode(cells.drop_in_place(name), (notations or {}).get(name))) for name in names
         ]  # so that no column is held twice
         sizes = tuple(c.size for c in coded)
         where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, tuples))
@@ -180,7 +182,7 @@ class LazyTable:
             quasi_sizes=sizes[:d],
             sensitive_sizes=sizes[d:],
         )
-        keys = Keys(attempt, key, narrowest(where, first.size))
+        keys = CellKeys(attempt, key, narrowest(where, first.size))
         coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # those of tuples, which the cells now have
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)
 
@@ -239,7 +241,7 @@ class LazyTable:
         return self.dialect.number(first, {name: self.kinds.get(name, nw.String()) for name in names})
 
     def _number_of_cells(self, names: Sequence[str], first: int) -> Any:
-        """The same number of rows of ``_compared``."""
+        """``_number`` of the rows of ``_compared``."""
         return self._number(names, first)
 
     def without(self, names: Sequence[str]) -> Any:
@@ -308,7 +310,7 @@ class LazyTable:
         late = self._late(plan, shuffle_key, tag, left)
         if late is not None:
             whole_rows = self._once(counted, plan, left, shown)
-        numbered = Numbered(self.dialect, whole_rows.to_native(), at, number, values, group, published, late)
+        numbered = NumberedRows(self.dialect, whole_rows.to_native(), at, number, values, group, published, late)
         unordered = type(self)(frame.select(*kept).to_native(), self.dialect, Origin())
         return Placed(whole.select(*kept).to_native(), numbered.slices, counts=unordered.counts)
 
@@ -341,7 +343,7 @@ class LazyTable:
         return nw.concat([found, split.select(*kept)])
 
     def _once(self, counted: Counted, plan: _Plan, left: Sequence[str], shown: Sequence[str]) -> Any:
-        """The same rows, each read once: those of split cells have no group yet, but all that ``Late`` asks of them."""
+        """The rows of ``_grouped``, each read once: rows of split cells lack a group, and have what ``_late`` needs."""
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         whole, cells = (nw.from_native(held) for held in (plan.whole, plan.cells))
         cells = cells.with_columns(
@@ -360,9 +362,7 @@ class LazyTable:
         """The names that the table's columns have in ``_once``: those that do not leave stand in columns beside."""
         return {name: name if name in left else f"{self.own}of_{i}" for i, name in enumerate(self.columns)}
 
-    def _late(
-        self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]
-    ) -> Late | None:  # fmt: skip
+    def _late(self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]) -> LatePlacement | None:
         """What places the rows of split cells after all have passed; None where the engine does it.
 
         An engine numbers them by a second look at all columns of the table, which takes as long as the first.
@@ -371,15 +371,15 @@ class LazyTable:
         cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
         rows, names = last - first + 1, self._names_once(left)
         most = self.dialect.aside(self.native)
-        if not 0 < Late.size(int(rows.sum()), len(names)) <= most or not all(map(_is_plain, self.kinds.values())):
+        if not 0 < LatePlacement.size(int(rows.sum()), len(names)) <= most or not all(
+            map(_is_plain, self.kinds.values())
+        ):
             return None
-        return Late(
+        return LatePlacement(
             f"{self.own}group", f"{self.own}at", names, shuffle_key.place, cell, rows, group, tag, self._numbers
         )
 
-    def _at(
-        self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str
-    ) -> Any:  # fmt: skip
+    def _at(self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str) -> Any:
         """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""
         group, tag, at, hashed = (f"{self.own}{word}" for word in ("group", "tag", "at", "shown"))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag, *more).to_native()
@@ -449,10 +449,10 @@ class LazyTable:
         return self.dialect.bring(self.native, frame)
 
     def alike(self, frame: pl.DataFrame) -> Any:
-        """The same: rows of an engine have no names."""
+        """``bring``: the rows of an engine have no index."""
         return self.bring(frame)
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out, counted inside the engine."""
         self._refuse_fields(columns)
         opaque = self.dialect.opaque(self.native)
@@ -510,7 +510,7 @@ def exchanged(table: Table, name: str, values: pl.DataFrame) -> Any:
     return found.to_native()
 
 
-class Numbered(NamedTuple):
+class NumberedRows(NamedTuple):
     """Rows with the number of their group in the place of what is recoded: fewer bytes to move and to hand over.
 
     native   a frame with what is not recoded, the column ``group`` and the column ``at``, by which they leave
@@ -526,7 +526,7 @@ class Numbered(NamedTuple):
     values: Any
     group: str
     published: Mapping[str, str]
-    late: Late | None = None
+    late: LatePlacement | None = None
 
     def slices(self, names: Sequence[str], scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Some columns of all rows in slices, at least one."""
@@ -537,7 +537,7 @@ class Numbered(NamedTuple):
 
 
 def _refuse_alike(native: Any) -> None:
-    """No such engine tells names apart that differ by case alone; one of two such columns would be read twice.
+    """InputError for names that differ by case alone: these engines would read one of the two columns twice.
 
     A column named ``*`` would stand for all of them, and DuckDB drops spaces around a name where it groups.
     """

@@ -21,8 +21,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines import frames
-from shoal.engines.csv import examine, read_csv, sniff
+from shoal.engines import frames, spark
+from shoal.engines.csv import examine, one_character, other_separator, read_csv, sniff
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
 from shoal.engines.source import (
@@ -33,14 +33,15 @@ from shoal.engines.source import (
     is_remote,
     is_server,
     is_several,
+    locate,
     parts_of,
     parts_of_one,
     without_secrets,
 )
-from shoal.engines.table import Counted, Home, Origin, Placed, Replacement, Table, look, require
+from shoal.engines.table import Counted, EngineModule, Origin, Placed, Replacement, Table, look, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
-from shoal.paths import is_map
+from shoal.paths import is_map, kind_of
 
 
 class Engine(NamedTuple):
@@ -55,9 +56,9 @@ class Engine(NamedTuple):
     frames: tuple[str, ...]
     home: str
 
-    def opened(self) -> Home:
+    def opened(self) -> EngineModule:
         """Its module, imported when it is needed."""
-        return cast(Home, import_module(self.home))
+        return cast(EngineModule, import_module(self.home))
 
 
 ENGINES = {
@@ -191,13 +192,10 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
-    from shoal.engines.source import locate
-    from shoal.engines.store import one_character, read_table
-    from shoal.paths import kind_of
+    """The table behind a path, by the engine that reads it."""
+    from shoal.engines.store import read_table
 
     if is_remote(path):
-        from shoal.engines import spark
-
         return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
     if engine == "polars":
         text = kind_of(path) == "csv" and not is_map(path)
@@ -218,8 +216,6 @@ def _opened(
 
 def _require(table: Table, path: Any, separator: str | None, needed: Sequence[str]) -> None:
     """PolicyError for the first column that is not there; it names the separator that would give it."""
-    from shoal.engines.csv import one_character, other_separator
-    from shoal.engines.source import locate
     from shoal.engines.store import separator_of
 
     absent = [name for name in needed if name not in table.columns]
@@ -300,7 +296,7 @@ def _counted(source: Source, separator: str, head: bytes) -> tuple[pl.DataFrame,
 
 
 class RepeatedTable(FrameTable):
-    """Such a file as a table; whoever asks for its rows by themselves makes it read them."""
+    """A CSV held as its different rows with their counts; it is read again if its rows are asked for one by one."""
 
     def __init__(self, tuples: pl.DataFrame, rows: np.ndarray, whole: Callable[[], pl.DataFrame]) -> None:
         self.lazy = False
@@ -311,12 +307,14 @@ class RepeatedTable(FrameTable):
 
     @cached_property
     def frame(self) -> Any:  # type: ignore[override]
-        """All rows."""
+        """All rows, read from the file again."""
         return nw.from_native(self._whole(), eager_only=True)
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count the different rows; ``cell`` is empty.  O(t log t) for t of them."""
-        found = self._tuples.count(quasi, sensitive, dates)
+        found = self._tuples.count(quasi, sensitive, notations)
         many = np.bincount(found.cell, weights=self._each).astype(np.int64)  # exact below 2^53 rows
         return replace(found, histogram=replace(found.histogram, count=many), cell=found.cell[:0])
 
@@ -344,5 +342,5 @@ class RepeatedTable(FrameTable):
         if not keep_order and set(self.columns) <= roles:
             return super().place(counted, *asked)
         whole = FrameTable(self.frame.to_native(), coded=tuple(self.coded))
-        dates = {c.name: c.dates for c in counted.quasi if c.dates is not None}
-        return whole.place(whole.count(held.quasi_names, held.sensitive_names, dates), *asked)
+        notations = {c.name: c.notation for c in counted.quasi if c.notation is not None}
+        return whole.place(whole.count(held.quasi_names, held.sensitive_names, notations), *asked)

@@ -54,7 +54,7 @@ class ShuffleKey:
 
     @classmethod
     def of(cls, secret: bytes | None, context: bytes = b"") -> ShuffleKey:
-        """From the caller's secret (at least 16 bytes) or fresh randomness.
+        """The key of a caller's secret (at least 16 bytes), or of fresh randomness.
 
         context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
                  two of them cannot be laid side by side row by row
@@ -70,7 +70,7 @@ class ShuffleKey:
 
     @classmethod
     def given(cls, secret: bytes | str | Path | None) -> ShuffleKey:
-        """The same from a secret or the path of a file that holds it."""
+        """The key of a secret, or of the file at a path that holds one."""
         return cls.of(read_secret(secret) if isinstance(secret, (str, Path)) else secret)
 
     @property
@@ -161,7 +161,7 @@ class MemoryBounds(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Late:
+class LatePlacement:
     """What gives rows of cells that are split between groups their group, once all of them have passed.
 
     group, at  columns of a row: its group, or of a row to be placed -1 less its cell; the number by which it leaves, or
@@ -189,7 +189,7 @@ class Late:
         return 8 * rows * (8 + columns)
 
     def through(self, frames: Iterator[pl.DataFrame], folder: Path) -> Iterator[pl.DataFrame]:
-        """The same rows, at least one frame; those to be placed last, from a file in a folder."""
+        """Rows that all have a group, in at least one frame; those that had none come last, from a file in a folder."""
         import pyarrow as pa
         import pyarrow.ipc
 
@@ -252,7 +252,12 @@ def _read_back(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def laid_in_order(
-    frames: Iterator[pl.DataFrame], by: str, rows: int, scratch: Path, bounds: MemoryBounds, late: Late | None = None
+    frames: Iterator[pl.DataFrame],
+    by: str,
+    rows: int,
+    scratch: Path,
+    bounds: MemoryBounds,
+    late: LatePlacement | None = None,
 ) -> Iterator[pl.DataFrame]:
     """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
 
@@ -346,7 +351,7 @@ def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
 
 
 def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
-    """The same rows in frames of about ``most`` bytes."""
+    """Rows of many small frames in frames of about ``most`` bytes."""
     some: list[pl.DataFrame] = []
     size = 0
     for frame in frames:
@@ -360,7 +365,7 @@ def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFram
 
 
 def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same frames, the next one on its way in a thread while one is written; two are in memory at a time."""
+    """Frames read ahead: a thread reads the next one while one is written, so two are in memory at a time."""
     with ThreadPoolExecutor(1) as thread:
         try:
             coming = thread.submit(next, frames, None)
@@ -431,7 +436,7 @@ def compared_sql(first: int | str, columns: Mapping[str, Any], sql: Sql) -> list
 
 
 def payload_sql(columns: Mapping[str, Any], sql: Sql) -> str:
-    """The same payload as an expression of an engine over columns of the given narwhals types."""
+    """The payload of ``row_hashes`` as an engine's expression over columns of the given narwhals types."""
     fields = []
     for name, kind in columns.items():
         shown = _text_sql(sql.name(name), kind, sql)

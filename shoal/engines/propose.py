@@ -1,26 +1,22 @@
-"""A first look at a table: a proposed role for every column, with the reason and warnings.
+"""A first look at a table, before anything is asked of it: a role for every column, and a policy that states it.
 
-Which columns single people out together: distinction and separation of small sets of columns.
-
-Motwani, Xu 2007, Efficient algorithms for masking and finding quasi-identifiers.
-
-A table looked at before anything is asked of it: a proposed role for every column, and what singles people out.
+Each proposal has a reason, and warnings where a person should look.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, encode
+from shoal.engines.dangerous import Danger, dangerous, foremost, words
 from shoal.engines.open import open_table
 from shoal.engines.recognize import (
     CODES,
@@ -30,167 +26,18 @@ from shoal.engines.recognize import (
     Kind,
     by_name,
     codes,
+    decimal_mark,
     local_dates,
     named_words,
     period_of,
     recognize,
-    spelled,
 )
 from shoal.engines.source import Scope
 from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, alike, counts_of, sample
 from shoal.errors import InputError
-from shoal.model.histogram import dense, narrowest
-
-LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
-SAMPLE = 10_000  # lines on which the sets of more columns than that are ranked
-KEPT = 5  # sets of each size that are named
-NEAR = 1 << 17  # keys that are counted in a table rather than sorted
-
-
-class Danger(NamedTuple):
-    """Some columns together.
-
-    distinction  different tuples over the rows: 1 means that every row is alone
-    separation   share of the pairs of rows that differ in one of the columns at least
-    """
-
-    columns: tuple[str, ...]
-    distinction: float
-    separation: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {"columns": list(self.columns), "distinction": self.distinction, "separation": self.separation}
-
-
-def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarray | None = None) -> list[Danger]:
-    """All single columns, then the worst pairs and triples, then the set that grows from the worst triple.
-
-    codes  one int[n] per column, from 0; count int64[n] rows behind each line, 1 when None
-
-    Worst is what separates most, then what distinguishes most.  All pairs and triples of up to ``LARGEST`` columns,
-    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs; the growing set takes the column
-    that separates most until none separates more.  Which sets of more than ``LARGEST`` columns are named is decided
-    on ``SAMPLE`` lines drawn with a fixed seed; what is said of them is counted on all.  O(n) for each set of few
-    distinct tuples, O(n log n) otherwise.
-    """
-    table = _Table(codes, None if count is None else np.asarray(count, np.int64))
-    if not table.rows:
-        return []
-    d, lines = len(codes), codes[0].size
-    looked = table if d <= LARGEST or lines <= SAMPLE else table.sampled()
-    named = _worst(looked, _pairs(looked), KEPT) + _worst(looked, dict.fromkeys(map(_sorted, _triples(looked))), KEPT)
-    named += [grown] if (grown := _grown(looked)) else []
-    single = _worst(table, ((j,) for j in range(d)), d)
-    return [Danger(tuple(names[j] for j in some), *table.measured(some)) for some in single + named]
-
-
-class _Table:
-    """Codes numbered without gaps, and the rows behind each line."""
-
-    def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
-        numbered = (dense(np.asarray(c)) for c in codes)
-        self.codes = [narrowest(c, int(c.max(initial=0)) + 1) for c in numbered]
-        self.sizes = [int(c.max(initial=0)) + 1 for c in self.codes]
-        self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
-        self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
-        self._left: tuple[tuple[int, ...], np.ndarray, int] = ((), np.zeros(0, np.int64), 0)
-        self._known: dict[tuple[int, ...], tuple[float, float]] = {}
-
-    def sampled(self) -> _Table:
-        """Some of the lines, the same ones at every call."""
-        drawn = np.random.default_rng(0).choice(self.codes[0].size, SAMPLE, replace=False)
-        return _Table([c[drawn] for c in self.codes], None if self.many is None else self.many[drawn])
-
-    def measured(self, some: tuple[int, ...]) -> tuple[float, float]:
-        """Distinction and separation of some columns."""
-        if some not in self._known:
-            held = _held(*self._key(some), self.many)
-            pairs = self.rows * (self.rows - 1) / 2
-            alike = float((held * (held - 1)).sum() / 2)
-            self._known[some] = held.size / self.rows, 1 - alike / pairs if pairs else 1.0
-        return self._known[some]
-
-    def _key(self, some: tuple[int, ...]) -> tuple[np.ndarray, int]:
-        """A number for each tuple of values, and one above all; the tuples of all columns but the last are kept."""
-        last, size = self.codes[some[-1]], self.sizes[some[-1]]
-        if len(some) == 1:
-            return last.astype(np.int64), size
-        if self._left[0] != some[:-1]:
-            key, span = self._key(some[:-1])
-            if span > NEAR:
-                key = dense(key)
-                span = int(key.max(initial=0)) + 1
-            self._left = some[:-1], key, span
-        _, key, span = self._left
-        return key * size + last, span * size
-
-
-def _worst(table: _Table, sets: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
-    """The sets of columns that separate most, then distinguish most."""
-    return sorted(sets, key=lambda some: (*(-x for x in reversed(table.measured(some))), some))[:most]
-
-
-def _pairs(table: _Table) -> Iterator[tuple[int, ...]]:
-    return combinations(range(len(table.codes)), 2)
-
-
-def _triples(table: _Table) -> Iterator[tuple[int, ...]]:
-    """All triples of few columns; of many, each of the worst pairs with one column more."""
-    d = len(table.codes)
-    if d <= LARGEST:
-        return combinations(range(d), 3)
-    near = _worst(table, _pairs(table), LARGEST)
-    return ((*pair, j) for pair in near for j in range(d) if j not in pair)
-
-
-def _sorted(some: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(some))
-
-
-def _grown(table: _Table) -> tuple[int, ...]:
-    """The worst triple with a column more at a time, as long as that separates more; () where none does."""
-    worst = _worst(table, map(_sorted, _triples(table)), 1)
-    some = worst[0] if worst else ()
-    grew = False
-    while some and len(some) < len(table.codes) and table.measured(some)[1] < 1:
-        wider = max(
-            ((*some, j) for j in range(len(table.codes)) if j not in some), key=lambda s: table.measured(s)[::-1]
-        )
-        if table.measured(wider)[1] <= table.measured(some)[1]:
-            break
-        some, grew = wider, True
-    return _sorted(some) if grew else ()
-
-
-def _held(key: np.ndarray, span: int, many: np.ndarray | None) -> np.ndarray:
-    """int64: rows of each different key of at least 0 and below ``span``."""
-    near = max(NEAR, key.size // 8)
-    if span <= near or many is not None:
-        rows = np.bincount(key if span <= near else dense(key), weights=many).astype(np.int64)
-        return rows[rows > 0]
-    ordered = np.sort(key)
-    ends = np.flatnonzero(ordered[1:] != ordered[:-1])
-    return np.diff(ends, prepend=-1, append=key.size - 1)
-
-
-def words(found: Danger, rows: int) -> str:
-    """One set of columns in a sentence."""
-    return (
-        f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations in {rows:,} rows; "
-        f"{100 * found.separation:.3f} % of all pairs of rows differ"
-    )
-
-
-def foremost(found: Sequence[Danger]) -> list[Danger]:
-    """The worst set of each size over one: what a person can take in."""
-    first: dict[int, Danger] = {}
-    for danger in found:
-        first.setdefault(len(danger.columns), danger)
-    return [danger for size, danger in sorted(first.items()) if size > 1]
-
+from shoal.model.notation import reader_of
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
@@ -205,7 +52,8 @@ class Proposal:
     ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
-    dates     of a quasi-identifier of texts that are dates, their notation
+    dates     of texts that one notation reads as dates, that notation
+    decimal   of texts that one decimal mark reads as numbers, that mark
     """
 
     name: str
@@ -219,6 +67,17 @@ class Proposal:
     person: bool = False
     share: float = 0.0
     dates: str | None = None
+    decimal: str | None = None
+
+    @property
+    def notation(self) -> str | None:
+        """The notation of dates or the decimal mark of numbers."""
+        return self.dates or self.decimal
+
+    @property
+    def read(self) -> Callable[[str], str | None] | None:
+        """A function that writes its dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
+        return reader_of(self.notation)
 
 
 def propose(
@@ -240,8 +99,8 @@ def looked_at(
     else:
         frame = read_table(path, separator=separator, encoding=encoding)
     found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
-    stay = {c.name: c.dates for c in found if c.role != DIRECT and c.distinct > 1}
-    coded = {name: encode(frame[name], dates) for name, dates in stay.items()}
+    stay = {c.name: c.notation for c in found if c.role != DIRECT and c.distinct > 1}
+    coded = {name: encode(frame[name], notation) for name, notation in stay.items()}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
     found = [_with_share(c, frame, person_of(found), coded) for c in found]
     found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
@@ -282,7 +141,7 @@ def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded
 
 
 def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], rows: int) -> list[Proposal]:
-    """The same; columns that would be carried along leave where together they single out more than 5 % of the rows.
+    """Proposals in which the columns published unchanged do not single out more than 5 % of the rows together.
 
     Those of the fewest values stay: each is taken while it does not single out more beside the ones taken before.
     O(n log n) per column.
@@ -351,6 +210,7 @@ def _has_words(series: pl.Series) -> bool:
 
 
 def _column(series: pl.Series, rows: int, l: int) -> Proposal:
+    """The proposal for one column, by its name and its values."""
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
         why = f"holds {series.dtype}, which cannot be grouped and could contain anything about a person"
@@ -385,10 +245,15 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
             f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
     warnings += codes(series)
-    dates = None
-    if role != DIRECT and series.dtype == pl.String:
-        dates, said = local_dates(series, texts) if role == "quasi-identifier" else (None, [])
-        warnings += [*said, *spelled(texts)]
+    dates = decimal = None
+    if series.dtype == pl.String:
+        dates, said = local_dates(series, texts)
+        decimal, more = decimal_mark(series, texts) if dates is None else (None, [])
+        if role == "quasi-identifier":
+            warnings += [*said, *more]
+        elif role == "insensitive" and (dates or decimal):
+            needed = f"{'dates' if dates else 'decimal'} = {{{quoted(name)} = {quoted(dates or str(decimal))}}}"
+            warnings.append(f"as a quasi-identifier, it needs {needed}, or its values count as texts")
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
@@ -399,7 +264,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{missing:,} missing values: they count as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates)
+    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates, decimal=decimal)
 
 
 def _role(
@@ -508,8 +373,11 @@ def write_policy(
         f"# {why}".replace("\n", " "),
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"',
     ]  # fmt: skip
-    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in found if c.dates is not None]:
+    keys = [c for c in found if c.role == "quasi-identifier"]
+    if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in keys if c.dates is not None]:
         lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
+    if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in keys if c.decimal is not None]:
+        lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
     return "\n".join(lines)
 
@@ -566,8 +434,11 @@ class Roles:
             models["l"] = l
         elif shares:
             models["alpha_k"] = [proposed_share(max(shares)), k]
-        dates = {c.name: c.dates for c in self.columns if c.dates is not None}
-        return {**named, **models, "publish": self.publish[0], **({"dates": dates} if dates else {})}
+        keys = [c for c in self.columns if c.role == "quasi-identifier"]
+        dates = {c.name: c.dates for c in keys if c.dates is not None}
+        decimal = {c.name: c.decimal for c in keys if c.decimal is not None}
+        noted = {name: held for name, held in (("dates", dates), ("decimal", decimal)) if held}
+        return {**named, **models, "publish": self.publish[0], **noted}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
         """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".
@@ -596,8 +467,8 @@ class Roles:
     def counts(self, column: str) -> list[tuple[str | None, int]]:
         """Every value of a column as text, in its order, with its number of rows; a missing value is None."""
         require(self.table.columns, [column])
-        dates = next((c.dates for c in self.columns if c.name == column), None)
-        coded = encode(self.table[column], dates)
+        notation = next((c.notation for c in self.columns if c.name == column), None)
+        coded = encode(self.table[column], notation)
         rows = np.bincount(coded.codes, minlength=coded.size)
         return list(zip(coded.texts(), rows.tolist(), strict=True))
 

@@ -12,6 +12,7 @@ that stand for missing values, and numbers and dates that only people read as su
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
 import re
 import unicodedata
@@ -22,7 +23,7 @@ import polars as pl
 
 from shoal.engines.codes import on_a_line
 from shoal.model.cards import several
-from shoal.model.notation import day_of, notations_of
+from shoal.model.notation import day_of, marks_of, notations_of, place
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
@@ -219,7 +220,7 @@ _NAMED: list[tuple[str, str, str]] = [
         "something that others may know about a person",
         r" (?:sex|gender|race|ethnic\w*|marital\w*|marri\w*|educ\w*|occup\w*|profess\w*|job|work ?class|employ\w*"
         r"|relig\w*|household|children|language|citizen\w*|height|weight|hours|relationship|nationality|school"
-        r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität"
+        r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität|größe|groesse|gewicht"
         r"|sesso|genere|razza|etnia|istruzione|titolo di studio|cittadinanza|nazionalita|lingua|scuola|classe|sezione"
         r"|figli|altezza|peso|diplome|langue|nationalite|ecole|enfants|taille|poids|genero|raza|ocupacion|trabajo"
         r"|idioma|nacionalidad|escuela|colegio|hijos|altura|escolaridade|ocupacao|filhos|geslacht|opleiding"
@@ -321,7 +322,7 @@ _FORMS: list[tuple[str, str, float, Callable[[str], bool]]] = [
         ),
     ),
     ("quasi-identifier", "dates", 0.8, _matches(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[ T]\d{2}:\d{2}.*)?")),
-    ("quasi-identifier", "dates", 0.8, _matches(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{4}(?: \d{1,2}:\d{2}.*)?")),
+    ("quasi-identifier", "dates", 0.8, _matches(r"\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})(?: \d{1,2}:\d{2}.*)?")),
 ]
 
 
@@ -448,17 +449,42 @@ def codes(series: pl.Series) -> list[str]:
     return found
 
 
-_COMMAS = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
-_LOCAL = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./]\d{1,2}[./]\d{1,2}")
+_MARKED = re.compile(r"-?\d{1,3}(?:[. '\u2019\u00a0\u202f]?\d{3})*(?:,\d+)?|-?\d{1,3}(?:[,'\u2019]?\d{3})*(?:\.\d+)?")
+_THREE = re.compile(r"-?[1-9]\d{0,2}(?:\.\d{3})+")
+_LOCAL = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2}")
 
 
-def spelled(texts: Sequence[str]) -> list[str]:
-    """A sentence when most of a column's texts are numbers that only people read as such."""
-    if not _mostly(_COMMAS, texts):
-        return []
-    return [
-        "its numbers count as texts, so a range of them is a set that lists each; write them as 1234.5 first, or save "
-        "the table as .xlsx from a spreadsheet that shows them as numbers"
+def decimal_mark(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The decimal mark under which all values of a column are numbers, and what to say where there is not just one.
+
+    texts  some of them;  O(distinct values), and soon for texts that are no numbers.
+    """
+    if not _mostly(_MARKED, texts):
+        return None, []
+    values = column.unique().drop_nulls()
+    if on_a_line(values):
+        points = values.filter(values.str.contains(".", literal=True)).to_list()
+        if len(points) in (0, len(values)) or not all(map(_THREE.fullmatch, points)):
+            return None, []
+        return None, [
+            "three digits follow each point; if it separates thousands, name the comma in decimal, so that 1.234 is "
+            "more than 999"
+        ]
+    held = values.to_list()
+    found = [m for m in marks_of(held) if len({place(text, m) for text in held}) == len(held) > 1]
+    if len(found) == 1:
+        return found[0], []
+    so = "so its numbers count as texts, and a range of them is a set that lists each"
+    if found:
+        either = "',' if 1,234 is between 1 and 2, or '.' if it is above 1,000"
+        return None, [
+            f"no value tells whether a comma separates decimals or thousands, {so}; in decimal, name {either}"
+        ]
+    if not any("," in text for text in texts):  # codes such as 007
+        return None, []
+    return None, [
+        f"no decimal mark reads all its values as different numbers, {so}; write them alike, empty those that are no "
+        "numbers, and name the mark in decimal"
     ]
 
 
@@ -475,10 +501,17 @@ def local_dates(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, li
     if not _mostly(_LOCAL, texts):
         return None, []
     values = column.unique().drop_nulls().to_list()
-    found = notations_of(values)
-    if len(found) == 1 and len({day_of(text, found[0]) for text in values}) == len(values):
-        return found[0], []
+    found = [n for n in notations_of(values) if len({day_of(text, n) for text in values}) == len(values)]
     so = "so its dates count as texts, and a range of them is a set that lists each"
+    if ahead := [n for n in found if "%y" in n and any(_ahead(text, n) for text in values)]:
+        found = [n for n in found if n not in ahead]
+        if not found:
+            return None, [
+                f"years of two digits are those from 1969 to 2068, and some of its dates would lie ahead, {so}; write "
+                "years of four digits"
+            ]
+    if len(found) == 1:
+        return found[0], []
     if len(found) > 1:
         either = " or ".join(found)
         return None, [f"no value tells which number is the day and which the month, {so}; in dates, name {either}"]
@@ -486,6 +519,12 @@ def local_dates(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, li
         f"no notation reads all its values as different dates, {so}; write them alike, empty those that are no dates, "
         "and name their notation in dates, such as %d.%m.%Y"
     ]
+
+
+def _ahead(text: str, notation: str) -> bool:
+    """Whether a date lies more than a year from now."""
+    days = day_of(text, notation)
+    return days is not None and days > (datetime.date.today() - datetime.date(1970, 1, 1)).days + 366
 
 
 def _apart(values: pl.Series) -> int:

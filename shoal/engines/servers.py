@@ -54,7 +54,7 @@ class Server(Protocol):
         ...
 
     def insert(self, stage: str, frame: pl.DataFrame) -> None:
-        """Rows into it."""
+        """Add rows to the new table."""
         ...
 
     def certify(self, stage: str, certificate: str) -> None:
@@ -206,7 +206,7 @@ class _MySQL:
             self.held = ""
 
     def undo(self) -> None:
-        """On another connection where this one is lost: what is on its way holds rows, and would stay."""
+        """Drop the new table, on another connection if this one is lost: it holds rows, and would stay."""
         for connect in (lambda: self.own, self.again):
             with contextlib.suppress(Exception):
                 if self.held:

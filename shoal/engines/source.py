@@ -91,9 +91,9 @@ def spoiled(name: str, kind: str, error: Exception) -> InputError:
 
 
 def plain(path: Path) -> os.stat_result:
-    """Of a file of this very name; InputError when there is none, or it is a folder, a device or a pipe.
+    """The facts of a file by its literal name; InputError for none, or for a folder, a device, or a pipe.
 
-    A name is literal: ``*``, ``?`` and brackets stand for themselves.
+    ``*``, ``?`` and brackets in a name stand for themselves.
     """
     try:
         found = os.stat(path)
@@ -329,7 +329,7 @@ def _keys(path: Path, root: Path) -> tuple[str, ...]:
 
 
 def _refuse_twice(paths: Iterable[Path]) -> None:
-    """By the file and not by its name, which some systems write in capitals as well."""
+    """InputError for a file named twice: by its number, since some systems also find it by another name."""
     seen: set[str | tuple[int, int]] = set()
     for path in paths:
         marks: set[str | tuple[int, int]] = {os.path.realpath(path)}
@@ -392,12 +392,12 @@ class Scope(NamedTuple):
 
     @classmethod
     def among(cls, settings: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
-        """Those among other settings, and the others."""
+        """The scope that some settings state, and the other settings."""
         own = {name: value for name, value in settings.items() if name in cls._fields}
         return cls(**own), {name: value for name, value in settings.items() if name not in own}
 
     def as_asked(self, data: Any, engine: str | None, asked: Any) -> tuple[Scope, str | None]:
-        """With what a policy says of reading where the call says nothing; a frame has been read already.
+        """The scope and engine, with what a policy says of reading if the call says nothing; a frame is read already.
 
         asked  a ``Policy``
         """
@@ -465,7 +465,7 @@ DRIVER = (
 DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memory=...⟩"
 
 
-class Searched(NamedTuple):
+class SearchSize(NamedTuple):
     """What is searched, and where.
 
     cells   number of distinct tuples of quasi-identifiers and sensitive values
@@ -486,7 +486,7 @@ class Searched(NamedTuple):
         return self.cells * HELD + largest * (CELL - HELD)
 
     def words(self) -> str:
-        """The same in a clause."""
+        """The memory that it takes, as a clause of a sentence."""
         at_once = f"({CELL // 1000} KB a cell)"
         if self.shards:
             rest = "the workers search them" if self.away else f"{CELL / 1000:.0f} KB a cell of the shard searched"
@@ -498,7 +498,7 @@ class Searched(NamedTuple):
 
 
 def refuse_too_many(
-    searched: Searched, progress: Callable[[str, float | None], None], free: int | None = None,
+    searched: SearchSize, progress: Callable[[str, float | None], None], free: int | None = None,
     memory: str | None = None,
 ) -> None:  # fmt: skip
     """Say before a search what it takes, and refuse with InputError one that takes more than there is.
@@ -513,7 +513,7 @@ def refuse_too_many(
             f"{words}; ⟨memory={memory!r}⟩ does not leave that. Give ⟨memory='{least:.1f}GB'⟩ or more, or make "
             "quasi-identifiers coarser first, or name fewer"
         )
-    free = available() if free is None else free
+    free = free_memory() if free is None else free
     if free is not None and takes > free:
         raise InputError(
             f"{words}; {_gb(free)} are free. Make quasi-identifiers coarser first, name fewer, or use a "
@@ -524,7 +524,7 @@ def refuse_too_many(
         progress(words.removeprefix("the "), None)
 
 
-def available(root: Path = Path("/")) -> int | None:
+def free_memory(root: Path = Path("/")) -> int | None:
     """Bytes that this process can still have, swap included; None where the system does not tell."""
     try:
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()

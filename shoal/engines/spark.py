@@ -20,9 +20,9 @@ import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, Late, Sql, compared_sql, payload_sql
+from shoal.engines.order import DIGITS, LatePlacement, Sql, compared_sql, payload_sql
 from shoal.engines.source import Scope, too_little, without_secrets
-from shoal.engines.table import Checked, Origin, Workers
+from shoal.engines.table import CheckedFiles, Origin, Workers
 from shoal.errors import InputError, MissingDependencyError, VerificationError
 
 OLDEST = 4
@@ -70,7 +70,7 @@ class _Spark:
         return native.repartition(by).sortWithinPartitions(by)
 
     def in_order(
-        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: Late | None
+        self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
@@ -184,7 +184,7 @@ def _for_us_alone() -> dict[str, str]:
     return {"spark.local.dir": str(spill), "spark.ui.enabled": "false", "spark.authenticate": "true", **here}
 
 
-def read(checked: Checked, scope: Scope) -> Any:
+def read(checked: CheckedFiles, scope: Scope) -> Any:
     """The files of a table as a frame of Spark, every option of reading said."""
     running = session(scope)
     from pyspark.sql.types import StringType, StructField, StructType

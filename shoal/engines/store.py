@@ -76,7 +76,6 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
 def _typed(source: Source) -> pl.DataFrame:
     """The rows; a column of whole numbers is one of integers unless one of them is beyond 64 bits."""
     import fastexcel
-    import polars as pl
 
     try:
         return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False)
@@ -138,8 +137,6 @@ def read_table(
     and Excel keep their types.  Raises InputError when the file is missing, breaks the rules of its format, has a
     column without a name or two of one name.
     """
-    import polars as pl
-
     if is_map(path):
         from shoal.engines.vector import read_points
 
@@ -186,8 +183,6 @@ def column(frame: pl.DataFrame, name: str) -> pl.Series:
 
 def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
     """A column as float64[n]; InputError naming the first value that is not a finite number."""
-    import polars as pl
-
     values = column(frame, name)
     if values.dtype == pl.String:
         cast = values.str.strip_chars().cast(pl.Float64, strict=False)
@@ -244,8 +239,6 @@ def store(
 
     Raises InputError for what the format cannot hold.
     """
-    import polars as pl
-
     kind = kind_of(path)
     separator = one_character(separator) or usual_separator(path)
     try:
@@ -271,8 +264,6 @@ def store(
 
 def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray | None) -> None:
     """A CSV; where lines of the frame stand in many rows, each is formatted once, by the same writer."""
-    import polars as pl
-
     if rows is None:
         frame.write_csv(file, separator=separator)
         return
@@ -288,15 +279,11 @@ def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
     """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects."""
-    import polars as pl
-
     _refuse_nested(frame)
     return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
 
 
 def _refuse_nested(frame: pl.DataFrame) -> None:
-    import polars as pl
-
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind in (pl.Object, pl.Binary):
             raise InputError(f"column {name!r} holds {kind}, which has no place in CSV or Excel; write Parquet")
@@ -315,8 +302,6 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
         raise InputError(f"Excel files are written as .xlsx, not {path.suffix}; name another file")
     refuse_sheet(frame.height, frame.columns)
     _refuse_nested(frame)
-    import polars as pl
-
     held = []
     for name, kind in frame.schema.items():
         column = frame[name]
@@ -379,8 +364,6 @@ def text_in_excel(column: pl.Series) -> bool:
 
     A cell holds 16 digits of a number, milliseconds of a time, and no zone, decimal or day before March 1900.
     """
-    import polars as pl
-
     kind = column.dtype
     if kind == pl.Time or kind.is_decimal() or kind == pl.Duration:
         return True
@@ -408,8 +391,7 @@ _LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have
 
 
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
-    import polars as pl
-
+    """An Excel file of the frame: text stays text, and the same rows give the same bytes."""
     refuse_for_excel(path, frame)
     try:
         import xlsxwriter
@@ -443,8 +425,6 @@ def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Ite
 
     tell  called with the number of rows seen so far
     """
-    import polars as pl
-
     held: list[pl.DataFrame] = []
     rows = bytes_ = 0
     for frame in batches(native, tell):
@@ -458,9 +438,7 @@ def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Ite
 
 
 def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-    """The same in the frames that DuckDB hands out; at least one."""
-    import polars as pl
-
+    """Rows of a DuckDB relation in the frames that DuckDB hands out; at least one."""
     total = 0
     try:
         reader = native.to_arrow_reader(BATCH)

@@ -1,6 +1,6 @@
 """The protocol of engines: a ``Table`` is grouped and counted, numbered and joined, and read back, wherever it lies.
 
-A new engine is one file with a ``Home``'s two functions and a line in ``shoal.engines.open:ENGINES``.
+A new engine is one file with a ``EngineModule``'s two functions and a line in ``shoal.engines.open:ENGINES``.
 
 ``look`` examines the parts of a table before an engine reads them: their columns, structure and names.  ``Expected``
 computes from the partition alone what must stand in a release: every published tuple with its number of rows.
@@ -26,7 +26,7 @@ from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition, dense, mixed_radix
 
 
-class Checked(NamedTuple):
+class CheckedFiles(NamedTuple):
     """The parts of a table after a look at their bytes.
 
     names      the columns in the files
@@ -57,7 +57,7 @@ def refuse_other_count(name: str, held: int, records: int) -> None:
         raise InputError(f"two readers do not agree on {name!r}: {held:,} rows and {records:,}; leave ⟨engine=⟩ out")
 
 
-def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engine: str) -> Checked:
+def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engine: str) -> CheckedFiles:
     """Every part looked at; InputError where one has other columns, or its bytes break the rules."""
     names: tuple[str, ...] | None = None
     given = one_character(separator)
@@ -94,7 +94,7 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
         elif here != names:
             raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
     assert names is not None
-    return Checked(parts, names, tuple(found), given if found else None, codec_of(encoding))
+    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding))
 
 
 def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
@@ -157,7 +157,7 @@ def _parquet_schema(source: Source) -> Any:
         raise spoiled(source.name, "Parquet", error) from None
 
 
-class Keys(NamedTuple):
+class CellKeys(NamedTuple):
     """How an engine finds the cell of a row: by a number it computes of the row's values.
 
     attempt  which of its numberings: the first that gave every tuple a number of its own
@@ -182,7 +182,7 @@ class Counted:
     quasi: tuple[Coded, ...]
     sensitive: tuple[Coded, ...]
     cell: np.ndarray
-    keys: Keys | None = None
+    keys: CellKeys | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class Replacement:
     index: np.ndarray
 
 
-class Singled(NamedTuple):
+class SingledOut(NamedTuple):
     """How some columns single rows out.
 
     rows      of the table
@@ -248,7 +248,7 @@ class Placed(NamedTuple):
     counts: Callable[[Sequence[str]], tuple[pl.DataFrame, np.ndarray]] | None = None
 
 
-class Stored(NamedTuple):
+class StoredFrame(NamedTuple):
     """A table as something that can be pickled; ``revive(held)`` is the frame again."""
 
     held: Any
@@ -314,10 +314,12 @@ class Table(Protocol):
         """The files it is read from."""
         ...
 
-    def count(self, quasi: Sequence[str], sensitive: Sequence[str], dates: Mapping[str, str] | None = None) -> Counted:
+    def count(
+        self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
+    ) -> Counted:
         """Group and count: cells in the order of their codes; PolicyError for a column that is not there.
 
-        dates  the notation of columns of texts that are dates, which then have their order
+        notations  of columns of texts that are dates or numbers in a notation, which then have their order
         """
         ...
 
@@ -333,7 +335,7 @@ class Table(Protocol):
         """A table in which the missing values of some columns are the value given for each."""
         ...
 
-    def singled(self, columns: Sequence[str]) -> Singled:
+    def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out; InputError for one whose values cannot be compared."""
         ...
 
@@ -387,7 +389,7 @@ class Table(Protocol):
         ...
 
     def stored(self) -> Any:
-        """The frame as something that can be pickled, ``Stored`` where it cannot be as it is."""
+        """The frame as something that can be pickled, ``StoredFrame`` where it cannot be as it is."""
         ...
 
     def workers(self) -> Workers:
@@ -395,7 +397,7 @@ class Table(Protocol):
         ...
 
 
-class Home(Protocol):
+class EngineModule(Protocol):
     """The file of an engine that reads paths."""
 
     @property
@@ -404,7 +406,7 @@ class Home(Protocol):
         ...
 
     @property
-    def read(self) -> Callable[[Checked, Scope], Any]:
+    def read(self) -> Callable[[CheckedFiles, Scope], Any]:
         """Files that were looked at as a frame of the engine, every option of reading said."""
         ...
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, numbers_nobody
-from shoal.engines.table import Counted, Singled, Table
+from shoal.engines.table import Counted, SingledOut, Table
 from shoal.errors import InputError
 from shoal.model import metric
 from shoal.model.cards import several
@@ -93,7 +93,7 @@ def look(table: Table, policy: Policy) -> Unassigned:
     return Unassigned(tuple(columns), named, found.alone, found.together, found.rows)
 
 
-def refuse_pointing(found: Singled, known: Sequence[str], protect: str = _PROTECT) -> None:
+def refuse_pointing(found: SingledOut, known: Sequence[str], protect: str = _PROTECT) -> None:
     """InputError naming each column that is or singles out people, but for the ones ``known`` to be published.
 
     protect  how a column can be published otherwise; empty where it cannot
@@ -125,8 +125,8 @@ def _refusal(refused: Mapping[str, str], protect: str) -> str:
     return (
         f"{'a column has' if one else f'{len(refused)} columns have'} no role, and published as "
         f"{'it is, it' if one else 'they are, they'} would point at people ({shown}{more}). Name "
-        f"{'it' if one else 'each'} in "
-        f"⟨identifiers=[...]⟩ to leave it out, {protect}or in ⟨insensitive=[...]⟩ to publish it knowingly"
+        f"{'it' if one else 'each'} in ⟨identifiers=[...]⟩ to leave it out, {protect}or in ⟨insensitive=[...]⟩ to "
+        "publish it knowingly"
     )
 
 
@@ -144,7 +144,7 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     return ""
 
 
-def singled_in_memory(frame: pl.DataFrame) -> Singled:
+def singled_in_memory(frame: pl.DataFrame) -> SingledOut:
     """How the columns of a frame single rows out, by 64-bit hashes of values and of rows."""
     rows = frame.height
     alone: dict[str, int] = {}
@@ -166,7 +166,7 @@ def singled_in_memory(frame: pl.DataFrame) -> Singled:
     together = max(alone.values())
     if len(alone) > 1 and together < rows:
         together = _counted(joined)[0]
-    return Singled(rows, alone, together, distinct, texts)
+    return SingledOut(rows, alone, together, distinct, texts)
 
 
 def counts_of(column: pl.Series) -> tuple[int, int]:
@@ -212,8 +212,8 @@ def singled_elsewhere(
     columns: Sequence[str],
     few: Callable[[int], Any] | None = None,
     hashed: Callable[[Sequence[str]], Iterable[np.ndarray]] | None = None,
-) -> Singled:
-    """The same counted inside an engine, in one query: only numbers and a sample of values come back.
+) -> SingledOut:
+    """How columns single rows out, counted inside an engine: only numbers and a sample of values come back.
 
     few     gives so many rows as values, where the frame has them in another form
     hashed  gives 64-bit hashes of some columns in lots, all that are alike in one: where most values differ they are
@@ -256,7 +256,7 @@ def singled_elsewhere(
     alone = {name: found[i][1] for i, name in enumerate(columns)}
     distinct = {name: found[i][2] for i, name in enumerate(columns)}
     texts = {name: sample(head[name]) for name in columns}
-    return Singled(found[0][0], alone, found[last][1], distinct, texts)
+    return SingledOut(found[0][0], alone, found[last][1], distinct, texts)
 
 
 def _is_many(some: pl.Series) -> bool:
@@ -303,7 +303,7 @@ def notes(counted: Counted) -> tuple[str, ...]:
 
 
 def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """The same of the sensitive columns of a frame."""
+    """Notes on the sensitive columns of a frame: values that look alike, and missing ones."""
     found: list[str] = []
     for column in (frame[name] for name in names):
         if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):

@@ -50,7 +50,7 @@ class FeaturesOfFile(NamedTuple):
     said: tuple[str, ...]
 
 
-class Drawn(NamedTuple):
+class DrawnAreas(NamedTuple):
     """Areas of a file of polygons: several features of one id put together."""
 
     drawing: FeaturesOfFile
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 
 def areas_of(
     found: FeaturesOfFile, key: Callable[[Sequence[str]], str], name: str, asked: str | None, option: str = "id"
-) -> Drawn:
+) -> DrawnAreas:
     """Features put together by the property that names an area, chosen by ``key`` among those there are.
 
     InputError where it was not ``asked`` for, by ``option``, and is no id: what repeats may be anything.
@@ -92,8 +92,7 @@ def areas_of(
         one_each = (c for c in found.properties[0] if len({spelled(p.get(c)) for p in found.properties}) == each)
         raise InputError(
             f"the features of {name} have no property 'id', and {id!r}, their first, does not tell them apart: "
-            f"{more:,} repeat another's; name the one that does with "
-            f"⟨{option}={next(one_each, 'NAME')!r}⟩"
+            f"{more:,} repeat another's; name the one that does with ⟨{option}={next(one_each, 'NAME')!r}⟩"
         )
     if more:
         words = f"{several(more, 'feature')} of {name} with another's id: pieces of that area"
@@ -106,10 +105,10 @@ def areas_of(
         if apart - {id}:
             words += f"; of {', '.join(sorted(apart - {id}))}, where pieces differ, the first's value is taken"
         found = found._replace(said=(*found.said, words))
-    return Drawn(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
+    return DrawnAreas(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
-def read_points(path: Path, layer: str | None = None) -> pl.DataFrame:
+def read_points(path: Path, layer: str | None) -> pl.DataFrame:
     """A map of points as a table: the properties, then longitude and latitude; x and y where its system is a plane.
 
     layer  which is read of a file with several
@@ -323,7 +322,7 @@ def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.nd
     except pyproj.exceptions.CRSError:
         raise InputError(f"{name} states the coordinate reference system {crs!r}, which is not known") from None
     if system.is_geographic and abs(system.axis_info[0].unit_conversion_factor - np.pi / 180) < 1e-12:
-        return True, None  # another datum moves borders by metres, all of them alike
+        return True, None  # another datum moves borders by meters, all of them alike
     with_ = pyproj.Transformer.from_crs(system, 4326, always_xy=True)
 
     def turned(ring: np.ndarray) -> np.ndarray:
@@ -369,6 +368,7 @@ def write_outlines(path: Path, text: str, degrees: bool) -> None:
 
 
 def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
+    """Write GeoJSON text as a Shapefile, a GeoPackage, or KML."""
     import pyogrio
     import shapely
 

@@ -27,7 +27,7 @@ SUBRANGES = 80
 SEED = 0  # of the random order
 
 
-def read_counts(name: str, data: Path | None = None) -> np.ndarray:
+def read_counts(name: str, data: Path | None) -> np.ndarray:
     """Positive counts of one list, from the package ``names`` or from ``data``'s CSV."""
     packaged, table = LISTS[name]
     if data is not None:
@@ -166,6 +166,7 @@ def _subranges(by_k: dict[str, np.ndarray]) -> list[list[float]]:
 
 
 def _draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
+    """Draw Figure 7: the curves of each list by k."""
     MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.figure import Figure
 

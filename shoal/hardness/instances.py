@@ -333,7 +333,7 @@ class ThreePartition:
 
     @property
     def bound(self) -> int:
-        """B."""
+        """The size of each bin, B."""
         return sum(self.weights) // (len(self.weights) // 3)
 
     def solution(self) -> list[tuple[int, ...]] | None:

@@ -55,7 +55,7 @@ class ReleaseOfPeople:
 
     table              the published rows; quasi_identifiers, and the sensitive column, name columns of it
     hierarchies        per column what ``Hierarchy.of`` takes, for labels; other notations are read as they stand
-    dates              per column the notation of its dates
+    notations          per column the notation of its dates or numbers
     original           one row for each person of the release, with the same columns as they came
     placed             int64[rows of the original]: the published row of each, where that is known
     """
@@ -65,7 +65,7 @@ class ReleaseOfPeople:
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     original: pl.DataFrame | None = None
     placed: np.ndarray | None = None
-    dates: Mapping[str, str] = field(default_factory=dict)
+    notations: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Release(NamedTuple):
@@ -243,8 +243,8 @@ def _meeting(
     for name in (q for q in left_groups.names if q in right_groups.names):
         texts = left_groups.texts[name], right_groups.texts[name]
         once = [own.unique(maintain_order=True) for own in texts]
-        dates = left.dates.get(name), right.dates.get(name)
-        met = _overlap(_meant(once[0], left, name), _meant(once[1], right, name), *dates)
+        notations = left.notations.get(name), right.notations.get(name)
+        met = _overlap(_meant(once[0], left, name), _meant(once[1], right, name), *notations)
         bits.append((np.packbits(met[:, _index(texts[1], once[1])], axis=1), _index(texts[0], once[0])))
     return _covering(bits, left_groups.size.size, right_groups.size.size)
 
@@ -257,19 +257,19 @@ def _meant(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Member
         "ranges" if source is None else "hierarchy",
         source,
         starred=True,
-        dates=release.dates.get(name),
+        notation=release.notations.get(name),
     )
 
 
-def _overlap(left: list[Members], right: list[Members], dates: str | None, other: str | None) -> np.ndarray:
-    """bool[left, right]: whether two cells may mean the same value; in different notations of dates any two may.
+def _overlap(left: list[Members], right: list[Members], notation: str | None, other: str | None) -> np.ndarray:
+    """bool[left, right]: whether two cells may mean the same value; in different notations any two may.
 
-    dates, other  the notation of the dates of each side
+    notation, other  of each side
     """
-    if dates != other:
+    if notation != other:
         return np.ones((len(left), len(right)), bool)
     known = known_values([*left, *right])
-    ruler = dates or ruler_of(known)
+    ruler = notation or ruler_of(known)
     at = places(known, ruler)
     a, b = (np.array([c.held(known, at) for c in side]).reshape(len(side), -1) for side in (left, right))
     met: np.ndarray = (a.astype(np.int32) @ b.T.astype(np.int32)) > 0
@@ -373,7 +373,7 @@ def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) 
         tree = None if isinstance(source, str) and source in GENERATED else source
         own = column.unique(maintain_order=True).to_list()
         held = own if tree is not None else [*dict.fromkeys([*own, *_members(texts)])]
-        domain = domain_of(held, dates=release.dates.get(name))
+        domain = domain_of(held, notation=release.notations.get(name))
         numbers.append(_index(column, pl.Series(domain.values, dtype=pl.String)))
         try:
             cover = spread(texts.to_list(), domain, tree)
@@ -706,6 +706,7 @@ def _worst(
     seen: Sequence[_Release],
     known: bool,
 ) -> Worst | None:
+    """The people who are worst off among those in two releases or more; None if there are none."""
     at = np.flatnonzero(two)
     if not at.size:
         return None

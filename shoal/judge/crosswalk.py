@@ -156,7 +156,7 @@ def number_of(stated: Mapping[str, Any], name: str) -> int:
 
 
 def one_row_each(named: Sequence[Any], stated: Mapping[str, Any], what: str) -> Finding:
-    """Nothing stands in two rows, and there are as many rows as certified."""
+    """Whether each row names something else, and there are as many rows as certified."""
     rows = number_of(stated, "rows")
     twice = len(named) - len(set(named))
     if twice:
@@ -182,7 +182,7 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
 
 
 def judge_groups(
-    kind: str, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None = None
+    kind: str, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None
 ) -> list[Finding]:
     """Labels or intervals: a row per value, its group, the group's name and its records.
 
@@ -276,6 +276,7 @@ def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
 def _cost_of_cut(
     stated: StatedCrosswalk, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None
 ) -> Finding:
+    """Whether the certified cost is that of the groups, by the objective that was asked."""
     objective = stated.parameters.get("objective")
     if stated.kind == "intervals" and stated.unit == OWN:
         return stated.unpaid("by a measure of the caller's own")

@@ -147,7 +147,7 @@ def _rows_of(places: np.ndarray) -> np.ndarray:
 
 
 def _joined(expected: pl.Series, found: pl.Series, form: str) -> pl.Series:
-    """Both columns as one: as they are where their types are alike and exact, else as text."""
+    """Two columns one after the other: unchanged if their types are equal and exact, otherwise as text."""
     kind = expected.dtype
     exact = kind.is_integer() or kind in (pl.Boolean, pl.Date) or kind == pl.String
     if kind == found.dtype and exact and form in ("frame", "parquet"):

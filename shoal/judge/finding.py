@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.notation import RangeOf, SetOf, parse
+from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
 
 RECOMPUTED, CONSISTENT, STATED = "recomputed", "checked for consistency", "stated"
 
@@ -79,7 +80,7 @@ def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.S
     return form(before), form(after)
 
 
-def codes(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_both(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     """int64 of both, equal exactly where the values are; missing is 0."""
     both = pl.concat([before.rename("v"), after.rename("v")])
     if both.dtype == pl.String:
@@ -90,14 +91,14 @@ def codes(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     return number[: len(before)], number[len(before) :]
 
 
-def pair_codes(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def pair_codes(before: pl.Series, after: pl.Series, sheet: bool) -> tuple[np.ndarray, np.ndarray]:
     """``codes`` of ``pair``, without the detour over text where both sides have one type."""
     kind = before.dtype
     if kind == after.dtype and (kind.is_integer() or kind.is_float() or kind == pl.Boolean) and not sheet:
         if kind.is_float():
             before, after = before.fill_nan(None) + 0.0, after.fill_nan(None) + 0.0
-        return codes(before, after)
-    return codes(*pair(before, after, sheet))
+        return codes_of_both(before, after)
+    return codes_of_both(*pair(before, after, sheet))
 
 
 def typed_form(a: pl.DataType, b: pl.DataType) -> Callable[[pl.Series], pl.Series]:
@@ -233,19 +234,39 @@ def _moment(column: pl.Series, day: bool) -> pl.Series:
     return text.str.replace(r" 00:00:00$", "") if day else text
 
 
-def as_number(text: str) -> float | None:
-    """The finite number that a text is, or None."""
+def as_number(text: str, notation: str | None = None) -> float | None:
+    """The finite number that a text is, or None.  notation: the column's decimal mark, where it has one."""
     try:
-        number = float(text) if "_" not in text else math.nan
+        number = float(text if notation is None else unmarked(text, notation)) if "_" not in text else math.nan
     except ValueError:
         return None
     return number if math.isfinite(number) else None
 
 
-def noted(text: str, dates: str | None) -> datetime.datetime | None:
+def is_number(text: str, notation: str | None) -> bool:
+    """Whether a text is a number as columns write them, by a decimal mark where one is given."""
+    return bool(re.search(NUMBER, text if notation is None else unmarked(text, notation)))
+
+
+def unmarked(text: str, notation: str) -> str:
+    """A number with a decimal mark as Python writes it; of another text, or under a notation of dates, the empty one.
+
+    What separates thousands stands before three digits each, and is the same throughout.
+    """
+    whole, mark, part = text.partition(notation)
+    apart = {c for c in whole if not c.isdigit() and c != "-"}
+    if notation not in (",", ".") or len(apart) > 1 or not apart <= set(".,\u0020\u0027\u2019\u00a0\u202f"):
+        return ""
+    first, *more = whole.split(apart.pop()) if apart else [whole]
+    if any(len(three) != 3 for three in more) or (more and (not 1 <= len(first.lstrip("-")) <= 3)):
+        return ""
+    return "".join([first, *more]) + ("." if mark else "") + part
+
+
+def noted(text: str, notation: str | None) -> datetime.datetime | None:
     """The moment that a text is, by a notation of dates or as 2024-12-31 is written; None for another text."""
     try:
-        return datetime.datetime.fromisoformat(text) if dates is None else datetime.datetime.strptime(text, dates)
+        return datetime.datetime.fromisoformat(text) if notation is None else datetime.datetime.strptime(text, notation)
     except ValueError:
         return None
 

@@ -31,7 +31,7 @@ from shoal.judge.tables.large import count_release
 from shoal.judge.tables.privacy import judge
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import Members, known_values, meanings, places, ruler_of
+from shoal.model.notation import Members, known_values, meanings, named_notations, places, ruler_of
 
 Text = str | None
 
@@ -110,11 +110,11 @@ def _images(
     """Text of the first part -> the narrowest text of the view that holds all it may stand for."""
     star = str(asked["star"])
     tree = hierarchies.get(name)
-    dates = asked.get("dates", {}).get(name)
-    a = meanings(fine, asked["publish"], tree, star, dates=dates)
-    b = meanings(coarse, own["publish"], tree, star, dates=dates)
+    notation = named_notations(asked).get(name)
+    a = meanings(fine, asked["publish"], tree, star, notation=notation)
+    b = meanings(coarse, own["publish"], tree, star, notation=notation)
     known = known_values([*a, *b, *_leaves(tree)])
-    ruler = dates or ruler_of(known)
+    ruler = notation or ruler_of(known)
     at = places(known, ruler)
     inside = [m.held(known, at) for m in a]
     outside = [m.held(known, at) for m in b]

@@ -98,7 +98,7 @@ class _AllSources:
         return _stamp(Path(self._py_file).resolve())
 
     def get_disambiguator(self) -> str:
-        """In the file's name: what other sources left behind may name types that have moved, and is never opened."""
+        """The part of a file's name that tells sources apart: code of other sources may name types that have moved."""
         return f"{super().get_disambiguator()}-{self.get_source_stamp()[:8]}"  # type: ignore[misc]
 
 
@@ -125,7 +125,7 @@ class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
     """
 
     def _load_index(self) -> dict[Any, str]:
-        """As numba has it; an index that names types which have moved since, in modules of other sources, is none."""
+        """Numba's index of compiled code; empty if it names types that other modules define since it was written."""
         try:
             return super()._load_index()  # type: ignore[no-any-return]
         except (ImportError, AttributeError):

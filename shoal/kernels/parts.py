@@ -21,7 +21,7 @@ class LinkedCode(JITCodeLibrary):
     """Code to be linked into callers; the machine gets nothing but its (empty) environment."""
 
     def _optimize_final_module(self) -> None:
-        """Only what is not used goes: numba takes addresses that it never asks, and keeps no code that holds one."""
+        """Remove what is not used: numba takes addresses that it never asks, and keeps no code that holds one."""
         passes, builder = binding.create_new_module_pass_manager(), self._codegen._pass_builder(opt=0)
         passes.add_sroa_pass()
         passes.add_aggressive_dce_pass()

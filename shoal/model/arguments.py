@@ -246,7 +246,7 @@ class Effort:
 
     @classmethod
     def of(cls, effort: str | float | Effort) -> Effort:
-        """From a name or a number of seconds; PolicyError for anything else."""
+        """The effort of a name or a number of seconds; PolicyError for anything else."""
         if isinstance(effort, Effort):
             return effort
         if isinstance(effort, str) and effort in EFFORTS:
@@ -261,7 +261,7 @@ class Effort:
 
     @property
     def recorded(self) -> str | float:
-        """As it is asked for, and put on record."""
+        """The effort as a caller writes it: a name, or seconds."""
         return self.name if self.seconds is None else self.seconds
 
     def among(self, named: Mapping[str, float]) -> float:
@@ -278,7 +278,7 @@ def drawn() -> int:
 
 
 def recorded(call: Callable[P, R]) -> Callable[P, R]:
-    """The same function; its answer's certificate says in ``details["run"]`` with which method, effort and seed."""
+    """A function that puts its method, effort, and seed on record: ``details["run"]`` of the answer's certificate."""
     asked = signature(call)
     names = [name for name in HOW if name in asked.parameters]
 

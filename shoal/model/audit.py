@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from shoal.model.cards import audit_card, in_one_line
+
 
 @dataclass(frozen=True)
 class Worst:
@@ -241,8 +243,6 @@ class Audit:
         return all(c.passes for c in self.checks) if self.checks else None
 
     def __repr__(self) -> str:
-        from shoal.model.cards import in_one_line
-
         return in_one_line(self._lines(), 3)
 
     def __str__(self) -> str:
@@ -254,8 +254,6 @@ class Audit:
         return ["Audit", *(f"{name}: {number(value)}" for name, value in audit_rows(self.as_dict()))]
 
     def _repr_html_(self) -> str:
-        from shoal.model.cards import audit_card
-
         return audit_card(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""What notebooks show: an answer as a small table of HTML, readable on light and dark pages."""
+"""How answers show themselves to people: numbers and proofs in words, a line for ``repr``, a card in a notebook.
+
+Cards are small tables of HTML, readable on light and dark pages.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,11 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def json_value(value: Any) -> Any:
+    """What JSON has no word for as a plain value: a scalar of numpy as a number, anything else as its text."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def floored(value: float) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
+from shoal.model.cards import certificate_card, certificate_lines, in_one_line
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS
 
@@ -211,18 +212,12 @@ class Certificate:
         return self.cost == self.lower_bound
 
     def __repr__(self) -> str:
-        from shoal.model.cards import certificate_lines, in_one_line
-
         return in_one_line(["Certificate", *certificate_lines(self.as_dict())], 3)
 
     def __str__(self) -> str:
-        from shoal.model.cards import certificate_lines
-
         return "\n".join(["Certificate", *certificate_lines(self.as_dict())])
 
     def _repr_html_(self) -> str:
-        from shoal.model.cards import certificate_card
-
         return certificate_card(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class TileConditions(NamedTuple):
     ] = None
     sensitive: Annotated[
         str | None,
-        Condition(Setting("Columns", "Column that every tile is diverse in; with --l."), "sensitive", "texts"),
+        Condition(Setting("Columns", "Sensitive column; with --l, every tile is diverse in it."), "sensitive", "texts"),
     ] = None
     person: Annotated[
         str | None,

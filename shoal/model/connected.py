@@ -25,7 +25,7 @@ class Area(NamedTuple):
 def nested_regions(
     names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Area]]:
-    """Of every area its region, level by level, each a union of regions of the level before; all of them connected.
+    """The region of every area, level by level: connected, and a union of regions of the level before.
 
     At every level the lightest region joins its lightest neighbor that has not joined another.  A region without such
     a neighbor stays as it is.  If fewer than a fifth of the regions go that way, those that stayed join, too, so that

@@ -15,7 +15,18 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, in_order, notations_of, of_days, parse, place, places
+from shoal.model.notation import (
+    RangeOf,
+    SetOf,
+    from_to,
+    in_order,
+    marks_of,
+    notations_of,
+    parse,
+    place,
+    places,
+    reader_of,
+)
 
 _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
@@ -96,11 +107,11 @@ class Spread(NamedTuple):
         return np.where(self.wild, 1.0, np.where(np.isnan(self.stated), span, self.stated))
 
 
-def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, dates: str | None = None) -> Domain:
+def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, notation: str | None = None) -> Domain:
     """The domain of a column from its distinct values.
 
     order  of the values of a column that has one of its own
-    dates  the notation of its dates; None: the one under which every value is a date, where there is only one
+    notation  of its dates or numbers; None: the one under which every value is one, where there is only one
     """
     present = [t for t in texts if t is not None]
     if order is None and (bands := in_order(present)) is not None:
@@ -112,7 +123,7 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, d
         return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
     ruler = next((r for r in ("number", "date") if present and all(place(t, r) is not None for t in present)), None)
     if ruler is None and present:
-        found = [dates] if dates is not None else notations_of(present)
+        found = [notation] if notation is not None else notations_of(present) or marks_of(present)
         ruler = found[0] if len(found) == 1 and all(place(t, found[0]) is not None for t in present) else None
     key: Any = (lambda t: place(t, ruler)) if ruler else None
     values = (*sorted(present, key=key), *([None] if len(present) < len(texts) else []))
@@ -155,11 +166,12 @@ def _runs(text: str | None, domain: Domain, below: Mapping[str, list[int]]) -> l
 
 
 def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
+    """The run of the domain that an interval of numbers or dates holds; None if the text is none, or holds no value."""
     if domain.at is None:
         return None
     at = domain.at[~np.isnan(domain.at)]
     low, high, left, right = -np.inf, np.inf, True, True  # both ends belong
-    alone, numbers = domain.place(text), not of_days(domain.ruler)  # 31.12.2024 looks like a number, and is none
+    alone, numbers = domain.place(text), domain.ruler in (None, "number")  # 31.12.2024 and 1.234 only look like numbers
     if numbers and (found := _INTERVAL.match(text)):
         low, high, left, right = float(found[2]), float(found[3]), found[1] == "[", found[4] == "]"
     elif numbers and (found := _DASH.match(text)):
@@ -167,6 +179,8 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     elif numbers and (found := _END.match(text)):
         low, high = (-np.inf, float(found[2])) if found[1][0] == "<" else (float(found[2]), np.inf)
         left = right = "=" in found[1]
+    elif domain.ruler is not None and (between := from_to(text, domain.ruler)):
+        low, high = between
     elif alone is not None:  # 20.0 for 20
         low = high = alone
     else:
@@ -251,7 +265,8 @@ def _labels(hierarchy: Any, domain: Domain) -> tuple[dict[str, list[int]], dict[
     if hierarchy is None:
         return {}, {}
     present = [v for v in domain.values if v is not None]
-    resolved = Hierarchy.of(hierarchy).resolve(present)
+    notation = None if domain.ruler in (None, ORDER, "number", "date") else domain.ruler
+    resolved = Hierarchy.of(hierarchy).resolve(present, read=reader_of(notation))
     out: dict[str, list[int]] = {}
     paid = dict.fromkeys(present, 0.0)
     for level, labels, leaves in zip(resolved.node[1:-1], resolved.labels[1:-1], resolved.leaves[1:-1], strict=True):

@@ -427,7 +427,7 @@ class Hierarchy:
 
     @cached_property
     def _regions(self) -> list[dict[str, Area]]:
-        """Of every area its region, at the levels above the areas and below the root."""
+        """The region of every area, at each level above the areas and below the root."""
         names, weights, first, second = self.steps
         return nested_regions(names, weights, list(zip(first, second, strict=True)))
 
@@ -443,18 +443,24 @@ class Hierarchy:
         except PolicyError:
             return None
 
-    def resolve(self, values: Sequence[str | None], column: str = "") -> Resolved:
+    def resolve(
+        self, values: Sequence[str | None], column: str = "", read: Callable[[str], str | None] | None = None
+    ) -> Resolved:
         """Classes and texts for the distinct values of a column.
 
         values  the distinct values as text; None is missing, a value of its own directly under the root
         column  name of the column, for refusals
+        read    writes a date of the column as 2024-12-31, or a number as 1234.5; None where they are written so
 
         Raises PolicyError naming the column, with no value of it: few rows may share one.  O(values levels).
         """
         present = [v for v in values if v is not None]
         if len(set(values)) < len(values):
             raise PolicyError(f"the values of column {column!r} are not distinct")
-        levels = [present, *self._levels(present, column)]
+        if read is not None and self.kind in ("dates", "intervals"):
+            levels = [present, *self._levels([read(v) or v for v in present], column)]
+        else:
+            levels = [present, *self._levels(present, column)]
         where = f"the hierarchy of {column!r}"
         _nested(levels, where, rows=False)
         node, labels = [], []

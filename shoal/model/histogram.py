@@ -57,6 +57,10 @@ class Histogram:
         """Number of distinct tuples, m."""
         return int(self.count.shape[0])
 
+    def part(self, cells: np.ndarray) -> Histogram:
+        """Some of the cells, int[m'], with the same codes."""
+        return replace(self, quasi=self.quasi[cells], sensitive=self.sensitive[cells], count=self.count[cells])
+
     @cached_property
     def types(self) -> tuple[np.ndarray, np.ndarray]:
         """Distinct quasi-identifier tuples: (type of each cell int64[m], a cell of each type int64[t]).

@@ -40,7 +40,7 @@ class View:
 
     @cached_property
     def shown(self) -> list[PublishedColumn]:
-        """The same, column by column."""
+        """What is published of each column."""
         known = self.histogram, self.partition, self.published
         return [self.recoding.shown(*known, j) for j in range(len(self.recoding.columns))]
 
@@ -130,7 +130,7 @@ def discernibility(view: View) -> int:
 
 
 def average_class_size(view: View) -> float:
-    """Rows per class."""
+    """The mean number of rows of a class."""
     return view.histogram.rows / max(view.classes.size, 1)
 
 

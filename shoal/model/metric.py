@@ -145,7 +145,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Two coordinates.  geometry "great-circle": degrees of latitude and longitude, the distance in kilometres over
+    """Two coordinates.  geometry "great-circle": degrees of latitude and longitude, the distance in kilometers over
     the sphere; "plane": the ordinary distance in ``unit``.  Divided by scale, times weight."""
 
     name: str
@@ -213,7 +213,7 @@ class Metric:
 
     @classmethod
     def great_circle(cls) -> Metric:
-        """Latitude and longitude in degrees; kilometres over the sphere."""
+        """Latitude and longitude in degrees; kilometers over the sphere."""
         return cls(features=(Place("place"),), unit="km")
 
     @classmethod
@@ -306,7 +306,7 @@ def on_sphere(degrees: np.ndarray) -> np.ndarray:
 
 
 def project(degrees: np.ndarray) -> np.ndarray:
-    """float64[n, 2]: kilometres east and north of the middle of latitude and longitude (equirectangular).
+    """Places as kilometers east and north of the middle of all, float64[n, 2] (equirectangular).
 
     Distances are off by less than 1 % within about 5 degrees of the middle latitude; use great-circle beyond.
     """

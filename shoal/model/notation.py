@@ -1,4 +1,4 @@
-"""How sets and ranges of values are written, and read back exactly, whatever the values hold.
+"""How sets and ranges of values are written and read back exactly, and which values a published cell may hide.
 
 ::
 
@@ -12,9 +12,10 @@ it is empty, is the word ``missing``, has a blank at either end, or holds one of
 character.  In a column of sets or ranges a single value is published bare, but quoted where it begins like a quoted
 text, or begins and ends like a set or a range (``[70-80)`` does not).
 
-What a published cell stands for: the values it may hide, read from its text and the way it was recoded.
-
-Texts that are bands of numbers, such as ``[70-80)``, ``65-69`` or ``85+``, and the order in which they lie."""
+``Members`` are the values that a published cell may hide, read from its text and the way it was recoded.  Texts can
+also be bands of numbers, such as ``[70-80)``, ``65-69``, or ``85+``; ``in_order`` gives the order in which they lie.
+They can be dates or numbers in a notation: ``%d.%m.%Y`` reads 31.12.2024, and the decimal mark ``,`` reads 1.234,5.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from decimal import Decimal
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -179,21 +181,26 @@ def in_order(texts: Sequence[str]) -> list[int] | None:
     return order if apart else None
 
 
-_PARTS = {"%d": r"(?P<d>[0-9]{1,2})", "%m": r"(?P<m>[0-9]{1,2})", "%Y": r"(?P<Y>[0-9]{4})"}
-_NOTATION = re.compile(r"(%[dmY])([./ -]+)(%[dmY])\2(%[dmY])\Z")
+_PARTS = {
+    "%d": r"(?P<d>[0-9]{1,2})", "%m": r"(?P<m>[0-9]{1,2})", "%Y": r"(?P<Y>[0-9]{4})", "%y": r"(?P<y>[0-9]{2})",
+}  # fmt: skip
+_NOTATION = re.compile(r"(%[dmYy])([./ -]+)(%[dmYy])\2(%[dmYy])\Z")
+_FIRST = 1969  # the years of two digits are those from this one on, as POSIX and Python have it
 NOTATIONS = tuple(
     mark.join(parts)
-    for parts in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"), ("%Y", "%m", "%d"))
+    for parts in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"), ("%Y", "%m", "%d"), ("%d", "%m", "%y"), ("%m", "%d", "%y"))
     for mark in "./-"
     if (parts[0], mark) != ("%Y", "-")
 )
 """The notations of dates that are looked for, without the one that needs no notation."""
+MARKS = (",", ".")
+"""The decimal marks of numbers; what is none separates thousands."""
 
 
 def is_notation(text: str) -> bool:
-    """Whether a text says how dates are written: ``%d``, ``%m`` and ``%Y`` once each, the same mark between them."""
+    """Whether a text says how dates are written: day, month and year once each, the same mark between them."""
     found = _NOTATION.match(text)
-    return found is not None and {found[1], found[3], found[4]} == set(_PARTS)
+    return found is not None and {found[1], found[3], found[4]} in ({"%d", "%m", "%Y"}, {"%d", "%m", "%y"})
 
 
 @cache
@@ -206,8 +213,12 @@ def _reads(notation: str) -> re.Pattern[str]:
 def day_of(text: str, notation: str) -> int | None:
     """The days since 1970 of a date that is written so, with or without zeros in front; None for another text."""
     found = _reads(notation).fullmatch(text)
+    if found is None:
+        return None
+    held = found.groupdict()
+    year = int(held["Y"]) if "Y" in held else _FIRST + (int(held["y"]) - _FIRST) % 100
     try:
-        return None if found is None else datetime.date(*(int(found[part]) for part in "Ymd")).toordinal() - 719163
+        return datetime.date(year, int(held["m"]), int(held["d"])).toordinal() - 719163
     except ValueError:
         return None
 
@@ -218,10 +229,16 @@ def of_days(ruler: str | None) -> bool:
 
 
 def in_notation(day: datetime.date, notation: str, zeros: bool) -> str:
-    """A date as a notation writes it; zeros: in front of days and months of one digit."""
+    """A date as a notation writes it; zeros: in front of days and months of one digit.
+
+    Raises OverflowError for a year that two digits do not tell.
+    """
+    if "%y" in notation and not _FIRST <= day.year < _FIRST + 100:
+        raise OverflowError
     two = "02d" if zeros else "d"
     written = {"%d": format(day.day, two), "%m": format(day.month, two), "%Y": format(day.year, "04d")}
-    return re.sub("%[dmY]", lambda part: written[part[0]], notation)
+    written["%y"] = written["%Y"][2:]
+    return re.sub("%[dmYy]", lambda part: written[part[0]], notation)
 
 
 def notations_of(texts: Iterable[str]) -> list[str]:
@@ -232,6 +249,88 @@ def notations_of(texts: Iterable[str]) -> list[str]:
         if not found:
             break
     return found
+
+
+_THOUSANDS = {
+    mark: rf"[{re.escape(other)} '\u2019\u00a0\u202f]" for mark, other in zip(MARKS, MARKS[::-1], strict=True)
+}
+_NUMERALS = {
+    mark: re.compile(
+        rf"(-?(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}({apart})[0-9]{{3}}(?:\2[0-9]{{3}})*))(?:{re.escape(mark)}([0-9]+))?"
+    )
+    for mark, apart in _THOUSANDS.items()
+}
+
+
+def numeral(text: str, mark: str) -> str | None:
+    """A number with a decimal mark, as Python writes it: ``1.234,50`` is ``1234.50``; None for another text.
+
+    Thousands may be separated by the other mark, a blank or an apostrophe, the same one throughout.
+    """
+    found = _NUMERALS[mark].fullmatch(text)
+    if found is None:
+        return None
+    whole = found[1].replace(found[2], "") if found[2] else found[1]
+    return whole if found[3] is None else f"{whole}.{found[3]}"
+
+
+def marks_of(texts: Sequence[str]) -> list[str]:
+    """The decimal marks under which all texts are numbers; one of two that read the same numbers.  O(texts)."""
+    read = {mark: [numeral(text, mark) for text in texts] for mark in MARKS}
+    found = [mark for mark, numbers in read.items() if None not in numbers]
+    return found[:1] if len(found) > 1 and read[found[0]] == read[found[1]] else found
+
+
+def writer_of(texts: Sequence[str], notation: str) -> Callable[[str], str]:
+    """A function that writes a date given as 2024-12-31, or a number given as 1234.5, as a column's texts are written.
+
+    Of dates, zeros stand in front where all texts have them. Of numbers, it takes over what separates thousands, and
+    the number of decimals where all texts have as many. OverflowError for a date that the notation cannot write.
+    """
+    if notation in MARKS:
+        return _writing(texts, notation)
+    full = len(in_notation(datetime.date(1970, 1, 1), notation, zeros=True))
+    zeros = all(len(text) == full for text in texts)
+    return lambda day: in_notation(datetime.date.fromisoformat(day), notation, zeros)
+
+
+def _writing(texts: Iterable[str], mark: str) -> Callable[[str], str]:
+    found = [read for text in texts if (read := _NUMERALS[mark].fullmatch(text)) is not None]
+    each = {len(read[3] or "") for read in found}
+    decimals = each.pop() if len(each) == 1 else 0
+    apart = next((read[2] for read in found if read[2]), "")
+
+    def written(plain: str) -> str:
+        whole, _, part = format(Decimal(plain), "f").partition(".")
+        sign, part = "-" if whole[0] == "-" else "", part.ljust(decimals, "0")
+        whole = sign + f"{int(whole.lstrip('-')):,}".replace(",", apart)
+        return f"{whole}{mark}{part}" if part else whole
+
+    return written
+
+
+def reader_of(notation: str | None) -> Callable[[str], str | None] | None:
+    """A function that writes a column's dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
+    if notation is None:
+        return None
+    if notation in MARKS:
+        return partial(numeral, mark=notation)
+
+    def as_day(text: str) -> str | None:
+        days = day_of(text, notation)
+        return None if days is None else str(datetime.date.fromordinal(days + 719163))
+
+    return as_day
+
+
+def named_notations(asked: Mapping[str, Any]) -> dict[str, str]:
+    """Column -> the notation of its dates or numbers, of what a certificate says was asked."""
+    return {**asked.get("dates", {}), **asked.get("decimal", {})}
+
+
+def of_numbers(ruler: str | None) -> bool:
+    """Whether a ruler is of numbers: plain ones, or with a decimal mark."""
+    return ruler == "number" or ruler in MARKS
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\Z")
@@ -246,7 +345,7 @@ class Members:
 
     named       values by name, as text; None is a missing value
     low, high   ends of a range of numbers, or of days since 1970; both belong to it unless ``open``, then high does not
-    ruler       "number", "date", "moment", "band", or the notation of dates: what low and high are; None where there is
+    ruler       "number", "date", "moment", "band", or a notation: what low and high are; None where there is
                 no range
     pattern     a regular expression that every value matches entirely
     everything  a star: any value at all, those that stand nowhere in the release included
@@ -308,6 +407,9 @@ def place(text: str, ruler: str | None) -> float | None:
             return float(text)
         if ruler is not None and ruler[0] == "%":
             return day_of(text, ruler)
+        if ruler in MARKS:
+            plain = numeral(text, ruler)
+            return None if plain is None else float(plain)
         if ruler in ("date", "moment") and _ISO.match(text):
             moment = datetime.datetime.fromisoformat(text)
             return (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
@@ -340,14 +442,14 @@ def meanings(
     hierarchy: Any = None,
     star: str = "*",
     starred: bool = False,
-    dates: str | None = None,
+    notation: str | None = None,
 ) -> list[Members]:
     """What the distinct texts of a published column stand for.
 
     publish    a word of ``shoal.model.settings``
     hierarchy  what ``Hierarchy.of`` takes, or the name of a generated one
     starred    whether a missing cell may be a star, as in columns of numbers
-    dates      the notation of the column's dates, where it has one
+    notation   of the column's dates or numbers, where it has one
 
     A text that its column's recoding does not explain stands for everything: never less than the truth.
     O(texts + size of the hierarchy).
@@ -355,18 +457,18 @@ def meanings(
     missing = Members(everything=True) if starred else Members(named=frozenset([None]))
     shown = [t for t in texts if t is not None and t != star]
     if publish == "hierarchy" and hierarchy is not None:
-        found = meanings_of_classes(shown, hierarchy)
+        found = meanings_of_classes(shown, hierarchy, notation)
     elif RECODINGS[publish].file:
         read = RECODINGS[publish].load().meanings
-        found = read(shown) if dates is None else read(shown, dates)
+        found = read(shown) if notation is None else read(shown, notation)
     else:
         found = {t: Members(named=frozenset([t])) for t in shown}
     known = {**found, star: Members(everything=True)}
     return [missing if t is None else known.get(t, known[star]) for t in texts]
 
 
-def of_ranges(shown: Sequence[str], dates: str | None = None) -> dict[str, Members]:
-    """Texts of a column of ranges or sets; dates: the notation of the column's dates, where it has one."""
+def of_ranges(shown: Sequence[str], notation: str | None = None) -> dict[str, Members]:
+    """Texts of a column of ranges or sets; notation: of the column's dates or numbers, where it has one."""
     parsed: dict[str, Any] = {}
     for text in shown:
         try:
@@ -378,7 +480,7 @@ def of_ranges(shown: Sequence[str], dates: str | None = None) -> dict[str, Membe
         for p in parsed.values()
         for e in ((p.low, p.high) if isinstance(p, RangeOf) else [p] if isinstance(p, str) else [])
     }
-    ruler = dates or ruler_of(ends)
+    ruler = notation or ruler_of(ends)
     members = [p.values if isinstance(p, SetOf) else () for p in parsed.values()]
     known = {e for e in ends.union(*members) if e is not None}
     if ruler is None and in_order([*known]) is not None:
@@ -406,8 +508,11 @@ def _between(found: RangeOf, at: Mapping[str | None, float | None], ruler: str |
     return Members(named=none | {found.low, found.high}, low=low, high=high, ruler=ruler)
 
 
-def meanings_of_classes(shown: Sequence[str], source: Any) -> dict[str, Members]:
-    """Labels of a hierarchy; of a generated one only intervals of numbers can be told from their names."""
+def meanings_of_classes(shown: Sequence[str], source: Any, notation: str | None = None) -> dict[str, Members]:
+    """Labels of a hierarchy; of a generated one only intervals of numbers can be told from their names.
+
+    notation  of the column's dates or numbers; periods are written 2024-03 and intervals [2.5, 5) in any
+    """
     if isinstance(source, str) and source in ("labels", "tiles"):
         return {t: Members(everything=True) for t in shown}
     rule = None if isinstance(source, str) and source == "intervals" else Hierarchy.of(source)
@@ -420,7 +525,26 @@ def meanings_of_classes(shown: Sequence[str], source: Any) -> dict[str, Members]
     if rule is not None and rule.kind == REGIONS:
         read = {t: parse(t) for t in shown}
         return {t: Members(named=frozenset(p.values if isinstance(p, SetOf) else [t])) for t, p in read.items()}
-    return {t: _label(t, rule) for t in shown}
+    found = {t: _label(t, rule) for t in shown}
+    return found if notation is None else {t: _noted(t, m, notation) for t, m in found.items()}
+
+
+def _noted(text: str, found: Members, notation: str) -> Members:
+    """What a label or a value stands for in a column whose values are written in a notation."""
+    at = place(text, notation)
+    if at is not None:
+        return Members(named=frozenset([text]), low=at, high=at, ruler=notation)
+    if ends := from_to(text, notation):
+        return Members(low=ends[0], high=ends[1], ruler=notation)
+    alike = of_days(notation) if found.ruler == "moment" else of_numbers(notation) if found.ruler == "number" else False
+    return replace(found, ruler=notation, pattern=None) if alike else found
+
+
+def from_to(text: str, ruler: str) -> tuple[float, float] | None:
+    """The ends of ``2024-01-01 .. 2024-05-31``; None for another text."""
+    low, dots, high = text.partition(" .. ")
+    first, last = place(low, ruler), place(high, ruler)
+    return (first, last) if dots and first is not None and last is not None else None
 
 
 def _label(text: str, rule: Hierarchy | None) -> Members:
@@ -430,6 +554,8 @@ def _label(text: str, rule: Hierarchy | None) -> Members:
         return _period(text)
     if rule is not None and rule.kind == "stars":
         return Members(named=frozenset([text]))
+    if ends := from_to(text, "moment"):
+        return Members(low=ends[0], high=ends[1], ruler="moment" if len(text) > 24 else "date")
     return span(text) or Members(everything=True)
 
 

@@ -1,8 +1,7 @@
 """What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try.
 
-The models a request names: listed, by the keywords that stand for them, and by its rule book.
-
-What may be asked of a release, as plain values: from them a form, a page or another language makes its fields.
+A request names its models in a list, by keywords, and by a rule book; ``Policy.privacy`` has all of them.  ``choices``
+has what can be asked, as plain values, from which a form, a page, or another language makes its fields.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
-from shoal.model.notation import is_notation
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
@@ -29,6 +27,7 @@ from shoal.model.refusals import (
     refuse_hierarchies,
     refuse_missing,
     refuse_nameless,
+    refuse_notations,
     refuse_population,
     refuse_regions,
     with_regions,
@@ -160,6 +159,7 @@ class Policy:
     max_level: Mapping[str, int] = field(hash=False)
     range_step: Mapping[str, float | str] = field(hash=False)
     dates: Mapping[str, str] = field(hash=False)
+    decimal: Mapping[str, str] = field(hash=False)
     global_recoding: bool
     coarsen: str | None
     max_suppressed: float
@@ -301,12 +301,7 @@ class Policy:
                 raise PolicyError(
                     f"⟨max_level[{name!r}] = {level!r}⟩: a level is a whole number from 0, the value itself"
                 )
-        for name, notation in self.dates.items():
-            if not isinstance(notation, str) or not is_notation(notation):
-                raise PolicyError(
-                    f"⟨dates[{name!r}] = {notation!r}⟩: write %d, %m and %Y once each, with a mark between them, as in "
-                    "%d.%m.%Y"
-                )
+        refuse_notations(self.dates, self.decimal)
         self._check_steps()
 
     def _check_steps(self) -> None:
@@ -332,6 +327,11 @@ class Policy:
     def grouped(self) -> tuple[str, ...]:
         """The quasi-identifiers as they are published: the coordinates are one of them, ``place``."""
         return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
+
+    @property
+    def notations(self) -> dict[str, str]:
+        """Column -> the notation of its dates, or the decimal mark of its numbers."""
+        return {**self.dates, **self.decimal}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -363,7 +363,7 @@ class Policy:
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
-        """From a Policy or a mapping, and keyword arguments that override it, each its own: k=3 leaves l as it was.
+        """The policy of a Policy or a mapping, in which keyword arguments replace single settings: k=3 keeps l.
 
         Raises PolicyError with a suggestion for anything unknown.
         """
@@ -421,9 +421,9 @@ class Policy:
             raise
 
     def seeded(self, seed: int) -> Policy:
-        """The same with that seed, where none was given, so that it goes on record and can be asked for again.
+        """This policy, with a seed if it has none, so that the seed goes on record and can be asked for again.
 
-        A seed decides which cells share a group and nothing about rows: these are placed and ordered by the lot alone.
+        A seed decides which cells share a group and nothing about rows: the shuffle key alone places and orders these.
         """
         return self if self.seed is not None else replace(self, seed=seed)
 
@@ -476,8 +476,6 @@ def choices() -> dict[str, Any]:
         >>> choices()["settings"]["missing"]["words"]
         ['category', 'apart', 'filled']
     """
-    from shoal.model.privacy import MODELS
-
     models = {
         name: {
             "name": MODELS[short.model].name,

@@ -13,6 +13,7 @@ from typing import Any
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
+from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
 
 READINGS = {
@@ -166,9 +167,8 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError("⟨publish='centers'⟩ gathers all rows together; ⟨missing='apart'⟩ goes with the other ways")
     if asked.missing == "apart" and asked.coarsen is not None:
         raise PolicyError(
-            "coarsen puts a column at one level for all rows, and ⟨missing='apart'⟩ groups rows in two parts, "
-            "each with "
-            "levels of its own; leave one of them out"
+            "coarsen puts a column at one level for all rows, and ⟨missing='apart'⟩ groups rows in two parts, each "
+            "with levels of its own; leave one of them out"
         )
 
 
@@ -253,3 +253,20 @@ def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
                 "choose another text with ⟨star='...'⟩"
             )
+
+
+def refuse_notations(dates: Mapping[str, Any], decimal: Mapping[str, Any]) -> None:
+    """PolicyError for what is no notation of dates or no decimal mark, and for a column that has both."""
+    for name, notation in dates.items():
+        if not isinstance(notation, str) or not is_notation(notation):
+            raise PolicyError(
+                f"⟨dates[{name!r}] = {notation!r}⟩: write %d, %m and %Y once each, with a mark between them, as in "
+                "%d.%m.%Y; %y is a year of two digits"
+            )
+    for name, mark in decimal.items():
+        if mark not in MARKS:
+            raise PolicyError(
+                f"⟨decimal[{name!r}] = {mark!r}⟩: a decimal mark is ',' or '.'; the other one separates thousands"
+            )
+        if name in dates:
+            raise PolicyError(f"column {name!r} is in both ⟨dates⟩ and ⟨decimal⟩; take it out of one of them")

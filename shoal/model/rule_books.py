@@ -1,9 +1,9 @@
 """Rules that are known by a name: what each asks of a table, who says so, and what it asks that no table shows.
 
-HIPAA's Safe Harbor as far as a table goes: which three-digit zips may stand, and what a release says of its columns.
-
-45 CFR 164.514(b)(2)(i)(B), (C): the first three digits of a zip stand where more than 20,000 people live in all zips
-with these digits, else 000; of dates the year alone; ages above 89, and years that tell them, in one category.
+HIPAA's Safe Harbor is here as far as a table goes: which three-digit zips may be published, and ``Harbor``, what a
+release says of its columns.  45 CFR 164.514(b)(2)(i)(B), (C): the first three digits of a zip stand where more than
+20,000 people live in all zips with these digits, else 000; of dates the year alone; ages above 89, and years that tell
+them, in one category.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RuleBook:
-    """One rule.
+    """A rule that is known by a name.
 
     k       rows in every group; source who says so; why how k follows; leaves what the rule asks beyond it
     """

@@ -371,9 +371,20 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         Mapping[str, str],
         Setting(
             "Columns", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y. Repeatable.",
-            "For texts that are dates: %d is the day, %m the month, %Y the year. They are then ordered as dates, and "
-            "ranges of them are published in the same notation. Dates as in 2024-12-31 need no notation.",
+            "For texts that are dates: %d is the day, %m the month, %Y the year; %y is a year of two digits, from 1969 "
+            "to 2068. They are then ordered as dates, and ranges of them are published in the same notation. Dates as "
+            "in 2024-12-31 need no notation.",
             default={}, flag="--date", stated="asked", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    decimal: Annotated[
+        Mapping[str, str],
+        Setting(
+            "Columns", "column=decimal mark of its numbers, a comma or a point. Repeatable.",
+            "For texts that are numbers: a comma reads 1.234,5, and a point reads 1,234.5; thousands may also be "
+            "separated by a blank or an apostrophe. They are then ordered as numbers, and ranges of them are published "
+            "in the same notation. Numbers as in 1234.5 need no mark.",
+            default={}, stated="asked", shown=True, promised=True,
         ),
     ]  # fmt: skip
     global_recoding: Annotated[
@@ -398,7 +409,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     keep_order: Annotated[
         bool,
         Setting(
-            "Release", "Keep the order of the rows. This is a leak.",
+            "Release", "Keep the order of the rows, which can tell who is who.",
             "A pandas frame keeps its index too. An index that is more than a numbering of the rows is refused.",
             default=False, promised=True,
         ),
@@ -474,7 +485,7 @@ class PolicySettings(Settings, total=False):
         str | None,
         Setting(
             "Files",
-            "Most memory for the work with DuckDB before it writes to disk, such as 2GB.",
+            "Memory that the whole work may take, such as 2GB; DuckDB writes the rest to disk.",
             stated="never",
             promised=True,
         ),

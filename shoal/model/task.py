@@ -123,7 +123,7 @@ Claimed = Callable[[Partition], np.ndarray | None]
 
 @dataclass(frozen=True, eq=False)
 class Decoys:
-    """Groups must tell nothing by having been formed: nobody's value with more than ``most``.
+    """A limit on what the grouping itself tells: nobody's value with a chance above ``most``.
 
     deal     draws that nobody else can repeat
     claimed  what an attack claims of a partition with more than ``most``: int64[n, 2] each claim, numbered from 0 and
@@ -282,7 +282,7 @@ def _by_persons(histogram: Histogram, requirement: Requirement) -> list[Shortfal
 
 
 def _by_values(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    """Of the columns whose most frequent value is too frequent, or else of those with too few values."""
+    """Shortfalls of columns whose most frequent value is too frequent, or else of those with too few values."""
     rows, frequent, few = histogram.rows, [], []
     for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
         held = np.bincount(

@@ -1,8 +1,16 @@
-"""Linear and integer programs by HiGHS, which releases the interpreter while it works; scipy's own call does not."""
+"""What finds prices and multipliers: linear and integer programs, and steps along subgradients.
+
+The programs are solved by HiGHS, which releases the interpreter while it works; scipy's own call does not.
+
+Prices and Lagrange multipliers are moved along subgradients of the bound that they prove, by Polyak's rule.  A step
+goes along the smoothed subgradient and aims at a value above the one there is, so its length is what is missing over
+the squared length of the direction.  Steps are cut after some passes in which the bound did not rise, or shrink evenly
+where the number of passes is known (Polyak, "Minimization of unsmooth functionals", 1969).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +19,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+CUT = 0.7
+NOWHERE = 1e-200  # squared length of a direction that leads nowhere
 
 
 class Solver(highspy.Highs):  # type: ignore[misc]
@@ -130,7 +141,7 @@ def _compressed(parts: Sequence[np.ndarray], many: int) -> tuple[np.ndarray, np.
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What came out.
+    """What HiGHS found of a program.
 
     x         float64[n], or None where nothing was found
     bound     no solution costs less
@@ -214,3 +225,41 @@ def solve(
     infeasible = status == highspy.HighsModelStatus.kInfeasible
     done = infeasible or status == highspy.HighsModelStatus.kOptimal
     return Solved(None if infeasible else x, float(bound) if np.isfinite(bound) else -np.inf, done)
+
+
+def state_of(step: float) -> np.ndarray:
+    """float64[3]: largest value so far, length of steps, passes since the value rose."""
+    return np.array([-np.inf, step, 0.0])
+
+
+def ascend(
+    state: np.ndarray, passes: int, patience: float | None, reach: Callable[[float], float], *,
+    value: Callable[[], float], direct: Callable[[bool], float], move: Callable[[float], None],
+    restart: Callable[[float], bool] = lambda _: False, shrink: float = 1.0,
+) -> None:  # fmt: skip
+    """Some passes from a state, which is changed.
+
+    patience  passes in vain before steps are cut; None: they are not
+    reach     how far above a value a step aims
+    value     what the point proves, its subgradient kept
+    direct    smooths the subgradient; gets whether the value is the largest so far, and gives the squared length
+    move      the point, by the direction times a factor
+    restart   asked where steps were just cut; true: the point is the best again, and its pass is over
+    shrink    factor of the step after every pass
+    """
+    for _ in range(passes):
+        found = value()
+        risen = found > state[0]
+        state[2] = 0.0 if risen else state[2] + 1.0
+        if risen:
+            state[0] = found
+        elif patience is not None and state[2] >= patience:
+            state[1] *= CUT
+            state[2] = 0.0
+            if restart(found):
+                continue
+        length = direct(risen)
+        if length < NOWHERE:
+            break
+        move(state[1] * reach(found) / length)
+        state[1] *= shrink

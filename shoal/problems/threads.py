@@ -9,7 +9,8 @@ next instruction.
 Kernels that may run long release the interpreter (``nogil``), else the main thread could not look up.
 
 Long calls that release the interpreter run beside each other until they are told to stop.  Work goes to all cores where
-that pays, and stays in the caller's own thread where it is over before a thread has begun."""
+that pays, and stays in the caller's own thread where it is over before a thread has begun.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def flag() -> threading.Event:
 
 
 def heard(search: Callable[P, R]) -> Callable[P, R]:
-    """The same function; called from the main thread it can be interrupted at any moment."""
+    """A search that can be interrupted at any moment when the main thread calls it."""
 
     @wraps(search)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +67,7 @@ class SearchThreads(ThreadPoolExecutor):
     """
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """As every executor's."""
+        """``ThreadPoolExecutor.submit``, one call at a time."""
         with _begins:
             return super().submit(fn, *args, **kwargs)
 

@@ -1,1 +1,1 @@
-"""From a partition to what leaves: how values are recoded, the release, its verification and its signature."""
+"""Making releases of answers: how values are recoded, the release, its verification and its signature."""

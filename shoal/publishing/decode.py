@@ -18,7 +18,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import Members, known_values, meanings, of_days, places, ruler_of
+from shoal.model.notation import Members, known_values, meanings, numeral, of_days, of_numbers, places, ruler_of
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
 
@@ -29,7 +29,7 @@ class DecodedColumn:
 
     cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
     known  every value that the release names, in their order
-    ruler  "number", "date", "moment", or the notation of dates, where all of them are; at: float64[known], their places
+    ruler  "number", "date", "moment", or a notation, where all of them are; at: float64[known], their places
     classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
     """
 
@@ -50,7 +50,10 @@ class DecodedColumn:
     def whole(self) -> bool:
         """Every value known is a whole number."""
         present = self.at[~np.isnan(self.at)]
-        return self.ruler == "number" and not any("." in v or "e" in v for v in self.known if v) and present.size > 0
+        if not of_numbers(self.ruler) or not present.size:
+            return False
+        plain = [v if self.ruler == "number" else numeral(v, str(self.ruler)) or v for v in self.known if v]
+        return not any("." in v or "e" in v for v in plain)
 
     @cached_property
     def ends(self) -> np.ndarray:
@@ -101,7 +104,7 @@ class Decoded:
 
     @classmethod
     def of(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
-        """From a published table and what was asked; ``stars`` per column tells a starred number from a missing one."""
+        """A published table, decoded by its policy; ``stars`` of a column tells a starred number from a missing one."""
         if policy.publish == "centers":
             raise PolicyError(
                 "a release of centers shows one record for each cluster and does not state what a cell can be; "
@@ -111,7 +114,7 @@ class Decoded:
 
     @classmethod
     def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
-        """The same for every release; a center stands for itself."""
+        """A release of any kind, decoded; a center stands for itself."""
         opened = open_table(data, separator=separator)
         frame = opened.polars(opened.columns)
         found = {}
@@ -130,9 +133,9 @@ class Decoded:
                 policy.hierarchies.get(name),
                 policy.star,
                 stars.get(name, 0) > 0,
-                policy.dates.get(name),
+                policy.notations.get(name),
             )
-            made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name], policy.dates.get(name))
+            made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name], policy.notations.get(name))
             classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
             found[name] = replace(made, classes=classes)
         return cls(frame, found, opened.alike)
@@ -226,12 +229,12 @@ def decode(
 
 
 def _column(
-    cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType, dates: str | None
+    cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType, notation: str | None
 ) -> DecodedColumn:
     known = known_values(cells)
     rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are categories that have an order
     own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # where all cells are starred
-    ruler = dates or (ruler_of(known) if any(v is not None for v in known) else own)
+    ruler = notation or (ruler_of(known) if any(v is not None for v in known) else own)
     if rulers:
         ruler = next(iter(rulers)) if ruler is None or ruler in rulers else "moment" if "moment" in rulers else ruler
     return DecodedColumn(cells, labels, index, known, ruler, places(known, ruler))
@@ -247,7 +250,7 @@ def _of_labels(hierarchy: Any) -> bool:
 def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
     """Numbers as they are, days since 1970 as dates (a middle at noon begins its day) or moments."""
     found = pl.Series(name, values, dtype=pl.Float64, nan_to_null=True).fill_nan(None)
-    if ruler == "number":
+    if of_numbers(ruler):
         return found
     if of_days(ruler):
         return found.floor().cast(pl.Int32).cast(pl.Date)

@@ -23,6 +23,7 @@ from shoal.engines.atomic import Piece, Wanted, check_folder, check_outputs, pub
 from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
+from shoal.model.cards import json_value
 from shoal.model.certificate import canonical
 from shoal.paths import JSON, RECORD, certificate_path, record_path
 from shoal.version import __version__
@@ -32,15 +33,11 @@ Content = Callable[[], Mapping[str, Any]]
 
 def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
     """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
-    made = json.loads(json.dumps(content, default=_plain))
+    made = json.loads(json.dumps(content, default=json_value))
     made["seal"] = seal(made)
     if sign is not None:
         made = signed(made, sign)
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from shoal.judge.crosswalk import StatedCrosswalk, judge_groups
 from shoal.judge.finding import Finding
 from shoal.judge.places.areas import CENTERS, NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
-from shoal.judge.places.region_outlines import Outlined, judge_levels, judge_region_hierarchy, judge_region_outlines
+from shoal.judge.places.region_outlines import ReadOutlines, judge_levels, judge_region_hierarchy, judge_region_outlines
 from shoal.judge.places.tiles import judge_outlines, judge_tile_rows, judge_tile_table, judge_tiles
 from shoal.model.certificate import Certificate, PublicCertificate
 from shoal.problems.catalogue import CATALOGUE, resolved
@@ -122,10 +122,10 @@ def _refuse_part(part: str | None) -> None:
         raise InputError(f"the certificate file names a part {part!r} that this version cannot check")
 
 
-def outlined(path: Path) -> Outlined:
+def outlined(path: Path) -> ReadOutlines:
     """Outlines of regions as they stand in a file; KML has its own word for a name."""
     found = read_drawing(path)
-    return Outlined([{"region": held.get("Name"), **held} for held in found.properties], found.drawn)
+    return ReadOutlines([{"region": held.get("Name"), **held} for held in found.properties], found.drawn)
 
 
 def tables(

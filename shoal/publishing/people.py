@@ -1,8 +1,7 @@
 """The people behind the rows of a table: those that its rows are about, and those that it was drawn from.
 
-Several rows per person: who stands behind the rows is counted beside the sensitive columns and never published.
-
-Rows with a missing quasi-identifier are grouped among themselves, and that is counted on the rows that leave.
+If persons have several rows, who is behind the rows is counted like a sensitive column and never published.  If rows
+with a missing quasi-identifier are grouped among themselves, that is counted on the rows that leave.
 
 A sample is bound to its population: what a group must cover of it, or what the weights of its rows must add up to.
 ``shoal.problems.tables.constraints`` says how a search keeps that; the judge counts what is covered once more, from the
@@ -36,6 +35,7 @@ from shoal.judge.tables.privacy import fewest, judge
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition, mixed_radix
+from shoal.model.notation import reader_of
 from shoal.model.policy import Policy
 from shoal.model.privacy import (
     AlphaKAnonymity,
@@ -48,13 +48,12 @@ from shoal.model.privacy import (
     OfPersons,
     Requirement,
     Rule,
+    refuse_unenforced,
 )
 from shoal.model.privacy.base import CLOSE
 from shoal.model.privacy.population import counts_rows
-from shoal.model.privacy.requirement import refuse_unenforced
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Population, refuse_infeasible, uncovered
-from shoal.problems.tables.separate import part_of
 from shoal.publishing.recodings import Labels, column_texts
 from shoal.publishing.tables.limits import trees_of
 
@@ -175,7 +174,7 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
         gone = np.array([text is None for text in column.texts()], bool)
         lacking |= gone[counted.histogram.quasi[:, j]]
     for part, words in ((lacking, "with a missing quasi-identifier"), (~lacking, "without one")):
-        held = part_of(counted.histogram, np.flatnonzero(part))
+        held = counted.histogram.part(np.flatnonzero(part))
         try:
             refuse_infeasible(held, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
         except InfeasibleError as error:
@@ -272,7 +271,8 @@ class Sample:
                 found = np.stack([np.arange(len(values)), np.zeros(len(values), np.int64)])
             elif not (isinstance(source, str) and source in GENERATED):
                 try:
-                    found = Hierarchy.of(source).resolve(values, name).node.astype(np.int64)
+                    read = reader_of(asked.notations.get(name))
+                    found = Hierarchy.of(source).resolve(values, name, read).node.astype(np.int64)
                 except PolicyError:
                     raise lacks(name) from None
             if found is None or found.shape[0] != column.levels:

@@ -24,9 +24,9 @@ from shoal.engines.table import Counted
 from shoal.errors import InputError, PolicyError
 from shoal.judge.originals.covering import reader
 from shoal.model.certificate import tight
-from shoal.model.hierarchy import GENERATED, REGIONS
+from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition, narrowest
-from shoal.model.notation import day_of, in_notation
+from shoal.model.notation import MARKS, numeral, reader_of, writer_of
 from shoal.model.policy import Policy
 from shoal.model.recoding import AREAS, ColumnRecoding, Levels, PublishedCodes, RangeGrid, Ranges, Recoding, Regions
 from shoal.model.settings import RECODINGS
@@ -78,9 +78,10 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:
+    """How the ends of a column's ranges are put on steps; PolicyError for a column or a step without such ends."""
     present = column.values.drop_nulls()
     kind = present.dtype
-    number = not column.ordered and (kind.is_numeric() or (kind == pl.String and as_numbers(present) is not None))
+    number = not column.ordered and (kind.is_numeric() or (kind == pl.String and _of_numerals(column, present)))
     moment = isinstance(kind, pl.Datetime) and kind.time_zone is None
     day = not (column.ordered or column.banded) and (kind == pl.Date or moment or (kind == pl.String and not number))
     if position is None or not (number or day):
@@ -92,34 +93,41 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
         zero = min(whole) if max(map(abs, whole)) > 2**53 else 0
     if number and isinstance(step, str):
         raise _no(column.name, step, "the column holds numbers; give a number")
+    if number and column.notation is not None:
+        texts = present.to_list()
+        plain = {text: Fraction(str(numeral(text, column.notation))) for text in texts}
+        return _of_numbers(kind, zero, Fraction(str(step)), plain.__getitem__, writer_of(texts, column.notation))
     if number:
         return _of_numbers(kind, zero, Fraction(str(step)))
     if not isinstance(step, str) and step != int(step):
         raise _no(column.name, step, "the column holds dates; give a whole number of days, 'month' or 'year'")
     a_day, clock = (_DAY[kind.time_unit], " 00:00:00") if isinstance(kind, pl.Datetime) else (1, "")
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
-    if column.dates is None:
+    if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
-    return _of_days(first, a_day, zero, *_noted(column.dates, present.to_list()))
-
-
-def _noted(dates: str, texts: list[str]) -> tuple[Callable[[str], datetime.datetime], Callable[[datetime.date], str]]:
-    """How a day is read and written in the notation of a column, with zeros in front where all its texts have them."""
-    full = len(in_notation(_EPOCH, dates, zeros=True))
-
-    def read(text: str) -> datetime.datetime:
-        days = day_of(text, dates)
-        assert days is not None  # or the column has no line
-        return datetime.datetime.combine(_EPOCH + datetime.timedelta(days), datetime.time())
-
-    return read, partial(in_notation, notation=dates, zeros=all(len(text) == full for text in texts))
+    texts, as_day = present.to_list(), reader_of(column.notation)
+    assert as_day is not None  # it reads all texts, or the column has no line
+    write = writer_of(texts, column.notation)
+    return _of_days(
+        first, a_day, zero, lambda text: datetime.datetime.fromisoformat(str(as_day(text))), lambda day: write(str(day))
+    )
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:
     return PolicyError(f"⟨range_step[{name!r}] = {step!r}⟩: {why}")
 
 
-def _of_numbers(kind: pl.DataType, zero: int, step: Fraction) -> _Ruler:
+def _of_numerals(column: Coded, present: pl.Series) -> bool:
+    """Whether a column's texts are numbers."""
+    return column.notation in MARKS if column.notation is not None else as_numbers(present) is not None
+
+
+def _of_numbers(
+    kind: pl.DataType, zero: int, step: Fraction,
+    read: Callable[[str], Fraction] = Fraction, write: Callable[[str], str] = str,
+) -> _Ruler:  # fmt: skip
+    """zero: what was taken off all positions.  read, write: a number of a column that writes them its own way."""
+
     def text(mark: int) -> str:
         end = mark * step
         if kind.is_float():
@@ -127,11 +135,11 @@ def _of_numbers(kind: pl.DataType, zero: int, step: Fraction) -> _Ruler:
         with localcontext() as exact:
             exact.prec = 200
             shown = f"{Decimal(end.numerator) / Decimal(end.denominator):f}"
-        return shown.rstrip("0").rstrip(".") if "." in shown else shown
+        return write(shown.rstrip("0").rstrip(".") if "." in shown else shown)
 
     return _Ruler(
-        below=lambda t: Fraction(t) // step,
-        above=lambda t: -(-Fraction(t) // step),
+        below=lambda t: read(t) // step,
+        above=lambda t: -(-read(t) // step),
         place=lambda mark: float(mark * step - zero),
         text=text,
     )
@@ -141,7 +149,10 @@ def _of_days(
     first: Callable[[int | datetime.date], Any], a_day: int, zero: int,
     read: Callable[[str], datetime.datetime], write: Callable[[datetime.date], str],
 ) -> _Ruler:  # fmt: skip
-    """first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line."""
+    """A ruler of days.
+
+    first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line
+    """
 
     def above(text: str) -> int:
         moment = read(text)
@@ -189,8 +200,6 @@ def recodings(
         weight = float(asked.weights.get(column.name, 1.0))
         ceiling = asked.max_level.get(column.name)
         if asked.publish == "hierarchy" and column.name in asked.hierarchies:
-            from shoal.model.hierarchy import Hierarchy
-
             source = asked.hierarchies[column.name]
             given = not (isinstance(source, str) and source in GENERATED)  # how high others grow follows from the table
             if not given:
@@ -198,7 +207,7 @@ def recodings(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
                 source = _generate(source, column, values, held, smallest, asked.coordinates)
-            found = Hierarchy.of(source).resolve(values, column.name)
+            found = Hierarchy.of(source).resolve(values, column.name, reader_of(column.notation))
             if given:
                 _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
             tree = Levels.tree(found.node, weight, ceiling, found.leaves)
@@ -253,8 +262,7 @@ def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
     if ceiling is not None and ceiling > height:
         raise PolicyError(
             f"⟨max_level[{name!r}] = {ceiling}⟩: the column is published at levels 0 to {height}, where {height} is "
-            "the "
-            "star"
+            "the star"
         )
 
 
@@ -292,7 +300,13 @@ def _generate(
                 "use 'labels' for unordered values"
             )
         rows = interval_levels([position[i] for i in present], counts, ks)
-        return [[str(values[i]), *row[1:]] for i, row in zip(present, rows, strict=True)]
+        words = column.values.drop_nulls()
+        number = words.dtype.is_numeric() or (words.dtype == pl.String and as_numbers(words) is not None)
+        own = {} if number else {row[0]: str(values[i]) for i, row in zip(present, rows, strict=True)}
+        return [
+            [str(values[i]), *(" .. ".join(own.get(end, end) for end in label.split(" .. ")) for label in row[1:])]
+            for i, row in zip(present, rows, strict=True)
+        ]
     from shoal.problems.tiles import kind_of
     from shoal.problems.tiles import levels as tile_levels
 

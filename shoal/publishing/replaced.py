@@ -18,6 +18,7 @@ from shoal.errors import PolicyError, Sentence
 from shoal.model import metric
 from shoal.model.histogram import Partition
 from shoal.model.metric import Category, Feature, Metric, Number
+from shoal.model.notation import reader_of
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, Requirement, TCloseness
 from shoal.model.recoding import Ranges, Recoding
@@ -25,15 +26,15 @@ from shoal.model.task import Grouping
 from shoal.publishing.recodings import ColumnText, by_classes, without_effect
 
 
-def replacement(column: ColumnText, coded: Any, numeric_stars: str, apart: bool) -> Replacement:
+def replacement(column: ColumnText, coded: Any, numeric_stars: str, as_text: bool) -> Replacement:
     """The new values of a column: its own type where every published value is its own or missing, else text.
 
-    apart  where stars stand beside missing values, keep them apart: as text
+    as_text  write stars as text in a column that also has missing values, so that the two differ
     """
     own = coded.values.dtype
     numeric = not (own == pl.String or isinstance(own, (pl.Categorical, pl.Enum)))
     coarser = (column.shows < 0) & ~column.starred
-    null = numeric_stars == "null" and not (apart and _both(column))
+    null = numeric_stars == "null" and not (as_text and _both(column))
     if numeric and not coarser.any() and (null or not column.starred.any()):
         empty = coded.values.clear().extend_constant(None, 1)
         pool = pl.concat([coded.values, empty])
@@ -141,7 +142,8 @@ def metric_of(
         if column.name in asked.hierarchies:
             from shoal.model.hierarchy import Hierarchy
 
-            levels = Hierarchy.of(asked.hierarchies[column.name]).resolve(values, column.name).node.T
+            tree = Hierarchy.of(asked.hierarchies[column.name])
+            levels = tree.resolve(values, column.name, reader_of(column.notation)).node.T
         features.append(Category(column.name, values=max(column.size, 1), weight=weight, levels=levels))
         columns.append(codes.astype(np.int64))
     return Metric(features=tuple(features)), columns

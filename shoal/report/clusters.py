@@ -37,7 +37,7 @@ class FeatureOnMap(Protocol):
 
 
 class PublishedClusters(Protocol):
-    """Published clusters."""
+    """What is drawn of a release of clusters: centers by feature, and the records of each cluster."""
 
     @property
     def centers(self) -> Sequence[Any]: ...
@@ -58,7 +58,7 @@ class Axis(NamedTuple):
     named: Sequence[str] = ()
 
 
-def draw(
+def draw_clusters(
     path: Path, form: PublishedClusters, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
     texts: Sequence[Sequence[str | None]] = (),
 ) -> None:  # fmt: skip
@@ -86,7 +86,7 @@ def draw(
 
 
 def draw_choices(
-    path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None = None
+    path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None
 ) -> None:
     """Cost and mean distance against r, a line per epsilon, with the bound under each cost.
 
@@ -244,7 +244,6 @@ def _radii(axes: Any, radii: np.ndarray, records: np.ndarray, unit: str) -> None
 
 CORNERS = 64
 SIDE = 1000.0  # the longer side of the drawing, in its own unit
-CIRCLE_INK = "#14688a"
 Rings = list[np.ndarray]
 
 
@@ -387,7 +386,7 @@ def _page(
         note=note,
         width=wide,
         height=tall,
-        ink=CIRCLE_INK,
+        ink=INK,
         thin=_thin(sheet, size),
         circles=circles,
         data=data,
@@ -395,16 +394,15 @@ def _page(
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:
+    """Draw clusters as circles by matplotlib."""
     made = figure(path, (8, 8), dpi=140)
     from matplotlib.collections import PolyCollection
 
     axes = made.subplots()
     rings = [ring for shape in sheet for ring in shape]
-    axes.add_collection(PolyCollection(rings, facecolors=CIRCLE_INK, alpha=_thin(sheet, size), linewidths=0))
+    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
     axes.add_collection(
-        PolyCollection(
-            rings, facecolors="none", edgecolors=CIRCLE_INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5
-        )
+        PolyCollection(rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5)
     )
     pad = 0.03 * max(size)
     axes.set_xlim(-pad, size[0] + pad)

@@ -332,10 +332,10 @@ ROLES = {
 }
 
 
-def page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
-    """The whole page.
+def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
+    """The report of an answer as a page.
 
-    figures   what ``publishing.answer_figures`` gives; they stand in the page as JSON too
+    figures   what ``publishing.crosswalks.answer_figures`` gives; they stand in the page as JSON too
     pictures  (what it shows, SVG or the data of an image, "" where none could be drawn) in order
     """
     written = figures["written"]
@@ -460,6 +460,7 @@ def _role(name: str, figures: Mapping[str, Any]) -> str:
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
+    """Sizes and risks before and after, as a table."""
     before, after, unit = figures["before"], figures["after"], counted_in(figures)
     one, group = CATALOGUE[figures["kind"]].one, CATALOGUE[figures["kind"]].group
     names = (
@@ -501,6 +502,7 @@ def _of(before: Mapping[str, Any] | None, key: str) -> Any:
 
 
 def _loss(figures: Mapping[str, Any]) -> Markup:
+    """How wide the groups are, as a table."""
     found = figures["loss"]
     if found is None:
         return paragraph("There is nothing to measure.")

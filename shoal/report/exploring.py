@@ -24,7 +24,7 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#00
 _FRAME = (64, 16, 760, 360)  # left, top, width, height
 
 
-def series(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def by_publishing(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """The points that exist, by way to publish and l, in the order of their risk."""
     out: dict[str, list[Mapping[str, Any]]] = {}
     for p in points:
@@ -33,11 +33,11 @@ def series(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, A
     return {name: sorted(held, key=lambda p: (p["risk"], p["loss"])) for name, held in out.items()}
 
 
-def draw(points: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
+def draw_exploration(points: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
     """Loss against risk on matplotlib axes (made when None), which are returned."""
     if axes is None:
         axes = _figure().subplots()
-    for i, (name, held) in enumerate(series(points).items()):
+    for i, (name, held) in enumerate(by_publishing(points).items()):
         color = COLORS[i % len(COLORS)]
         axes.plot([p["risk"] for p in held], [p["loss"] for p in held], "o-", color=color, label=name, markersize=4)
         for p in held:
@@ -66,12 +66,12 @@ def _figure() -> Any:
     return Picture(figsize=(7, 4.2), layout="constrained")
 
 
-def table(points: Sequence[Mapping[str, Any]]) -> Markup:
+def exploration_table(points: Sequence[Mapping[str, Any]]) -> Markup:
     """All points as an HTML table, those of the frontier marked."""
     return part("explore_table.html", "table", points)
 
 
-def picture(points: Sequence[Mapping[str, Any]]) -> Markup:
+def exploration_picture(points: Sequence[Mapping[str, Any]]) -> Markup:
     """Loss against risk as inline SVG, the points that no other beats in rings."""
     held = [p for p in points if p["loss"] is not None]
     if not held:
@@ -84,7 +84,7 @@ def picture(points: Sequence[Mapping[str, Any]]) -> Markup:
     ]
     named: list[tuple[int, float, float]] = []  # one word for points that all but coincide
     lines = []
-    for i, (name, line) in enumerate(series(points).items()):
+    for i, (name, line) in enumerate(by_publishing(points).items()):
         drawn = []
         for p in line:
             x, y = left + wide * p["risk"] / most_risk, top + high * (1 - p["loss"] / most_loss)
@@ -106,9 +106,10 @@ def _round_end(most: float) -> float:
     return 5 * power * next(m for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if 5 * m * power >= most * (1 - 1e-9))
 
 
-def page(explored: Mapping[str, Any]) -> str:
-    """The whole page.  explored: ``Exploration.as_dict()``."""
-    return rendered("explore.html", **explored, picture=picture(explored["points"]), asked_words=_asked(explored))
+def exploration_page(explored: Mapping[str, Any]) -> str:
+    """An exploration as a page.  explored: ``Exploration.as_dict()``"""
+    picture = exploration_picture(explored["points"])
+    return rendered("explore.html", **explored, picture=picture, asked_words=_asked(explored))
 
 
 def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -139,7 +140,7 @@ def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def comparison_page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """The whole page.
+    """A comparison as a page.
 
     found       ``Comparison.as_dict()``
     head, rows  its main figures, a row for each release
@@ -192,7 +193,7 @@ TITLES = {
 
 
 def attack_page(found: Mapping[str, Any]) -> str:
-    """The whole page, worst first.  found: ``Attack.as_dict()``"""
+    """The figures of attacks as a page, worst first.  found: ``Attack.as_dict()``"""
     findings = sorted(found["findings"], key=_how_bad)
     gains = [f for f in findings if f["gain"]]
     rest = [f for f in findings if not f["gain"]]
@@ -277,6 +278,7 @@ def _lowers(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _section(findings: list[Mapping[str, Any]]) -> Markup:
+    """Every figure of an attack as a table of its own."""
     out = Markup("")
     for f in findings:
         spread = "" if _is_found(f) or f["low"] is None else f" ({_share(f['low'])} to {_share(f['high'])})"

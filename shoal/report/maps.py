@@ -30,7 +30,7 @@ UNDER = "#ffffff"  # areas below k by themselves
 OUT = "#c9ced2"
 
 
-def draw(
+def draw_regions(
     path: str | Path,
     shapes: Sequence[Shape],
     labels: np.ndarray,
@@ -62,7 +62,7 @@ def draw(
     labels, weights = np.asarray(labels), np.asarray(weights)
     sheet = sheet_of(shapes, labels, weights, max(k, 1), geographic)
     shown = _MapContent(labels, ids, ids if areas is None else areas, weights, regions, k, unit)
-    write_map(path, lambda: page(sheet, shown, title, note), lambda to: _plot(to, sheet, labels, title, note))
+    write_map(path, lambda: map_page(sheet, shown, title, note), lambda to: _plot(to, sheet, labels, title, note))
 
 
 def _path(shape: Shape) -> str:
@@ -103,7 +103,7 @@ class _MapContent(NamedTuple):
     unit: str
 
 
-def page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
+def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
     """The map as one HTML file without any link."""
     labels, ids, areas, weights, regions, k, unit = shown
     inside = labels >= 0
@@ -174,6 +174,7 @@ def _framed(box: tuple[float, float, float, float]) -> str:
 
 
 def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -> None:
+    """Draw regions by matplotlib."""
     note = _noted(sheet, note)
     if sheet.outside:
         note = f"{note} {sheet.outside:,} areas lie outside the picture.".strip()
@@ -377,6 +378,7 @@ def draw_tiles(
 
 
 def _plot_tiles(path: Path, sheet: _Sheet, title: str, note: str) -> None:
+    """Draw tiles by matplotlib."""
     figure, axes = framed(path, sheet.focus, 8.0, (title, note), margin=1.9)
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch

@@ -57,7 +57,7 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
 
 
 def _same_coordinates(shapes: Sequence[Shape]) -> Sequence[Shape]:
-    """The same shapes, coordinates that rounding alone parts made the least of them."""
+    """Shapes in which coordinates that differ by rounding alone are one, the least of them."""
     rings = [ring for shape in shapes for polygon in shape for ring in polygon]
     if not rings:
         return shapes
@@ -112,6 +112,7 @@ def _leftmost(before: Point, here: Point, options: Sequence[Point]) -> int:
 
 
 def _polygons(rings: list[np.ndarray]) -> Shape:
+    """Rings as polygons: each hole in the smallest outside around it."""
     surface = [turned(ring) for ring in rings]
     outside = sorted((i for i, s in enumerate(surface) if s > 0), key=lambda i: surface[i])
     found: dict[int, list[np.ndarray]] = {i: [rings[i]] for i in outside}
@@ -174,7 +175,7 @@ def outline(rings: Sequence[np.ndarray]) -> str:
 
 @lru_cache(maxsize=1 << 14)  # steps are short, and the same ones come again and again
 def _number(hundredths: int) -> str:
-    """As short as SVG allows, with what sets it apart from the number before."""
+    """A number as short as SVG allows, with the sign or blank that separates it from the number before."""
     sign = "-" if hundredths < 0 else " "
     whole, rest = divmod(abs(hundredths), 100)
     text = f"{whole}.{rest:02d}".rstrip("0").rstrip(".")

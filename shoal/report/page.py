@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.report.exploring import picture
-from shoal.report.exploring import table as choices
+from shoal.report.exploring import exploration_picture
+from shoal.report.exploring import exploration_table as choices
 from shoal.report.parts import (
     BOUNDS_PAGE,
     MEASURES,
@@ -37,8 +37,8 @@ from shoal.report.pictures import class_sizes, heat, paired_bars, trade_off
 from shoal.report.sections import asked, assumptions, attacks, left, stated, unchanged_columns, verdict, warnings
 
 
-def page(figures: Mapping[str, Any]) -> str:
-    """The whole page.  figures: what ``publishing.figures`` gives; they stand in the page as JSON too."""
+def release_page(figures: Mapping[str, Any]) -> str:
+    """The report of a release as a page.  figures: those of ``publishing.tables.figures``, in the page as JSON too"""
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
@@ -90,7 +90,7 @@ def _choices(explored: Mapping[str, Any]) -> Markup:
         f"{len(explored['points']):,} requests were tried on {explored['rows']:,} rows. Loss is the mean loss of a "
         "published value; of ringed points no other has as little risk, as much diversity and as little loss."
     )
-    drawn = drawing(picture(explored["points"]), "loss against risk")
+    drawn = drawing(exploration_picture(explored["points"]), "loss against risk")
     return paragraph(said, "soft") + drawn + choices(explored["points"])
 
 
@@ -110,6 +110,7 @@ def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
+    """What was asked, what the release reaches, and whether that is enough, as a table."""
     checks: list[tuple[Any, ...]] = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
@@ -164,6 +165,7 @@ def _shown_alone(audit: Mapping[str, Any]) -> Markup:
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
+    """Sizes of groups and risks before and after, as a table."""
     before, audit = figures["before"], figures["audit"]
     risk, rows = audit["risk"], figures["release"]["rows"]
     if not before:
@@ -261,7 +263,7 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
 
 
 def _share(changed: int | None, rows: int) -> str:
-    """Of all rows; where labels do not say what they stand for, nobody can know."""
+    """The share of changed rows in words; unknown if labels do not say what they stand for."""
     return "not shown" if changed is None else share(changed, rows)
 
 
@@ -404,10 +406,9 @@ def _curve(details: Mapping[str, Any]) -> Markup:
     names = list(details["levels"])
     at = points.index(next(p for p in points if p["levels"] == details["levels"]))
     lines = [
-        ("this release" if i == at else "", *(p["levels"][n] for n in names),
-         p["stars"], p["width"], p["loss"])
+        ("this release" if i == at else "", *(p["levels"][n] for n in names), p["stars"], p["width"], p["loss"])
         for i, p in enumerate(points)
-    ]  # fmt: skip
+    ]
     head = ("", *names, "stars", "width", "loss")
     said = "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
     return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)

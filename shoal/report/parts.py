@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.model.cards import floored, number, times
+from shoal.model.cards import floored, json_value, number, several, times
 from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
 
@@ -42,11 +42,7 @@ def anchor(text: str, kind: str = "") -> str:
     return (kind + "-" if kind else "") + "".join(c if c.isalnum() else "-" for c in text.lower())
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
-
-
-_JSON: dict[str, Any] = {"ensure_ascii": False, "default": _plain}
+_JSON: dict[str, Any] = {"ensure_ascii": False, "default": json_value}
 
 
 def as_json(figures: Mapping[str, Any]) -> str:
@@ -99,7 +95,7 @@ def promise(figures: Mapping[str, Any]) -> str:
     if kept:
         text = f"in no group do more than {percent_up(shares[kept[0]])} % of the rows share a value of {kept[0]}"
         more = [f"{percent_up(shares[n])} % one of {n}" for n in kept[1:NAMED]]
-        more += [f"less of {len(kept) - NAMED} more columns"] * (len(kept) > NAMED)
+        more += [f"less of {several(len(kept) - NAMED, 'more column')}"] * (len(kept) > NAMED)
         parts.append(", ".join([text, *more]))
     changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
@@ -519,7 +515,7 @@ def _linked(text: str, found: tuple[str, str]) -> Markup:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter, but for the name of a page, and a full stop."""
+    """A text as a sentence: with a capital letter, unless it begins with the name of a page, and a full stop."""
     begins = text[:5] if text.startswith("docs/") else text[:1].upper() + text[1:5]
     return begins + text[5:] + ("" if text.endswith((".", "!", "?")) else ".")
 

@@ -355,7 +355,7 @@ _SHOWN = (
 INK, OTHER = "#14688a", "#b3261e"
 
 
-def draw(path: Path, rows: Sequence[Mapping[str, Any]], unit: str) -> None:
+def draw_region_choices(path: Path, rows: Sequence[Mapping[str, Any]], unit: str) -> None:
     """A line for distances and one for variances, by the file's ending: .png, .svg or .pdf.
 
     rows  of ``shoal.regions.choices``: regions, at_most, distance, variance;  unit  of distances

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.model.cards import number
+from shoal.model.cards import number, several
 from shoal.model.hierarchy import REGIONS
 from shoal.model.privacy import restore
 from shoal.model.refusals import missing_words
@@ -218,6 +218,8 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "levels", "one for each column, found by the search, and hidden values where the rows of a group differ"
     if policy.get("dates"):
         yield "dates are written as", ", ".join(f"{notation} in {n}" for n, notation in policy["dates"].items())
+    if policy.get("decimal"):
+        yield "decimal marks", ", ".join(f"{mark!r} in {n}" for n, mark in policy["decimal"].items())
     if policy.get("range_step"):
         yield "ranges end at steps of", ", ".join(f"{number(step)} in {n}" for n, step in policy["range_step"].items())
     if policy["star"] != "*":
@@ -375,7 +377,7 @@ def _own(figures: Mapping[str, Any]) -> dict[str, float]:
 def _or(names: Sequence[str]) -> str:
     """Names in a sentence, the first few of many."""
     if len(names) > 4:
-        return f"{', '.join(names[:4])} or of {len(names) - 4} more columns"
+        return f"{', '.join(names[:4])} or of {several(len(names) - 4, 'more column')}"
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

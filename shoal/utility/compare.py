@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.attacks.reading import coded
 from shoal.engines.codes import as_text
+from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
@@ -25,7 +27,10 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
+from shoal.paths import PAGE
 from shoal.watching import watched
+
+Text = tuple[str | None, str | None]  # separator and encoding of files of text
 
 QUERIES = 400
 
@@ -39,13 +44,6 @@ class ReadRelease(NamedTuple):
     trees: Mapping[str, Any]
 
 
-def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
-    """int64[rows]: the place of every text among the values; -1 for others."""
-    pool = pl.DataFrame({"x": pl.Series(list(values), dtype=pl.String), "i": np.arange(len(values))})
-    joined = texts.alias("x").to_frame().join(pool, on="x", how="left", nulls_equal=True, maintain_order="left")
-    return joined["i"].fill_null(-1).to_numpy().astype(np.int64)
-
-
 class Queries(NamedTuple):
     """Counts over two columns: (column, column, low, high, low, high) and the truth of each."""
 
@@ -54,7 +52,7 @@ class Queries(NamedTuple):
 
 
 def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -> Queries:
-    """Random ones, each with a truth of at least 1 % of the rows."""
+    """Random queries, each with a truth of at least 1 % of the rows."""
     rng = np.random.default_rng(seed)
     rows = codes[0].size
     least = max(10, rows // 100)
@@ -81,7 +79,7 @@ def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -
 
 
 def query_error(read: ReadRelease, queries: Queries) -> dict[str, Any]:
-    """Of |estimate - truth| / truth the median and the 90 % quantile."""
+    """The median and the 90 % quantile of |estimate - truth| / truth."""
     errors = []
     for (a, b, *ends), truth in zip(queries.asked, queries.truth, strict=True):
         share = read.spreads[a].share(ends[0], ends[1])[read.cells[a]]
@@ -221,6 +219,7 @@ class Comparison:
         }
 
     def _rows(self) -> list[list[Any]]:
+        """The main figures, a row for each release and first one for the original."""
         out = []
         for name, facts in [("the original", self.original), *self.releases.items()]:
             privacy, utility = facts["privacy"], facts["utility"]
@@ -256,7 +255,6 @@ class Comparison:
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.paths import PAGE
         from shoal.report.exploring import comparison_page
         from shoal.report.parts import as_json
 
@@ -288,6 +286,7 @@ def compare(
     held_out: Any = None,
     population: Any = None,
     separator: str | None = None,
+    encoding: str | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Privacy, loss, and utility of releases of one table, from shoal or any other tool, judged in the same way.
@@ -299,6 +298,7 @@ def compare(
     held_out     rows with the same columns that no release contains, to judge the classifier. Without them, it is
                  judged on the original's rows, which makes every release look better
     population   the table from which the original was drawn: the people that each class fits are counted in it
+    separator    of every CSV;  encoding: of every CSV that is not UTF-8
     seed         of the random queries
 
     For utility, a cell represents its members, each equally likely. Query error is |estimate - truth| / truth over 400
@@ -315,13 +315,14 @@ def compare(
     if target is not None and not isinstance(target, str):
         raise PolicyError(f"⟨target={target!r}⟩: name the one column that a classifier learns")
     read_by = _trees(mapping("hierarchies", hierarchies))
-    whole = _original(original, quasi, sensitive, target, (held_out, population), separator, seed_of(seed) or 0)
+    text = separator, encoding
+    whole = _original(original, quasi, sensitive, target, (held_out, population), text, seed_of(seed) or 0)
     found: dict[str, Any] = {}
     notes: list[str] = []
-    as_it_is = _facts(_read(whole.table, whole, {}, None), whole)
+    as_it_is = _facts(_read(whole.table, whole, {}, (None, None)), whole)
     for name, given in releases.items():
         with within(f"the release {name!r}"):
-            read = _read(given, whole, read_by, separator)
+            read = _read(given, whole, read_by, text)
         notes += _notes(name, given, read, whole)
         found[name] = _facts(read, whole)
     if whole.target is None:
@@ -336,16 +337,16 @@ def compare(
 
 def _original(
     data: Any, quasi: tuple[str, ...], sensitive: tuple[str, ...], target: str | None, more: tuple[Any, Any],
-    separator: str | None, seed: int,
+    text: Text, seed: int,
 ) -> Original:  # fmt: skip
     names = tuple(dict.fromkeys([*quasi, *sensitive, *([target] if target else [])]))
-    table = _open(data, names, separator)
+    table = _open(data, names, text)
     texts = [as_text(table[n]) for n in quasi]
     domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(quasi, texts, strict=True)]
     codes = [coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
     (held_out, population), exact, held = more, table, codes
     if held_out is not None:
-        exact = _open(held_out, names, None)
+        exact = _open(held_out, names, text)
         held = [coded(as_text(exact[n]), d.values) for n, d in zip(quasi, domains, strict=True)]
     target = target or next(iter(sensitive), None)
     counts = queries(domains, codes, seed)
@@ -353,7 +354,7 @@ def _original(
 
 
 def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that can be read; one that a table generates is generated from its own values."""
+    """The hierarchies that can be read; a generated one is left out, because each table generates its own."""
     return {n: h for n, h in given.items() if not isinstance(h, str) or h not in GENERATED}
 
 
@@ -398,18 +399,18 @@ def _blurred(name: str, column: str) -> str:
     )
 
 
-def _open(data: Any, names: Sequence[str], separator: str | None) -> pl.DataFrame:
-    opened = open_table(data, separator=separator, needed=names)
+def _open(data: Any, names: Sequence[str], text: Text) -> pl.DataFrame:
+    opened = open_table(data, separator=text[0], encoding=where_needed(data, text[1]), needed=names)
     require(opened.columns, names)
     return opened.polars(list(names))
 
 
-def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], separator: str | None) -> ReadRelease:
+def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], text: Text) -> ReadRelease:
     own: Mapping[str, Any] = {}
     stars: Mapping[str, int] = {}
     if hasattr(given, "policy") and hasattr(given, "table"):
         own, stars, given = _trees(given.policy.hierarchies), given.facts.stars, given.table
-    frame = _open(given, whole.names, separator)
+    frame = _open(given, whole.names, text)
     trees = {**own, **hierarchies}
     spreads, cells = [], []
     for name, domain in zip(whole.quasi, whole.domains, strict=True):

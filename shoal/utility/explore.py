@@ -26,8 +26,8 @@ from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
 from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
-from shoal.paths import certificate_of, record_path
-from shoal.pipeline import prepare
+from shoal.paths import PAGE, certificate_of, record_path
+from shoal.pipeline import anonymize, prepare
 from shoal.publishing.crosswalks.answers import SAME, asked_again
 from shoal.publishing.opening import sources_of
 from shoal.publishing.verifying.recheck import read_record
@@ -101,7 +101,7 @@ class Exploration:
 
     @classmethod
     def read(cls, path: str | Path) -> Exploration:
-        """From the JSON that stands beside a page of ``report``, or that ``shoal explore --json`` prints.
+        """The exploration in the JSON next to a page of ``report``, or in what ``shoal explore --json`` prints.
 
         Raises InputError for anything else.
         """
@@ -147,9 +147,9 @@ class Exploration:
 
     def plot(self, axes: Any = None) -> Any:
         """Loss against risk, a line for each way to publish and l; returns the matplotlib axes."""
-        from shoal.report.exploring import draw
+        from shoal.report.exploring import draw_exploration
 
-        return draw(self.as_dict()["points"], axes)
+        return draw_exploration(self.as_dict()["points"], axes)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes.
@@ -157,18 +157,17 @@ class Exploration:
         Both tell figures of the original: the page says so, and new files are readable by their owner alone.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
-        from shoal.paths import PAGE
-        from shoal.report.exploring import page
+        from shoal.report.exploring import exploration_page
         from shoal.report.parts import as_json
 
         closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
-        publish_page(path, page(self.as_dict()), as_json(self.as_dict()), closed=closed | SHARED)
+        publish_page(path, exploration_page(self.as_dict()), as_json(self.as_dict()), closed=closed | SHARED)
         return Path(path)
 
     def _repr_html_(self) -> str:
-        from shoal.report.exploring import table
+        from shoal.report.exploring import exploration_table
 
-        return table(self.as_dict()["points"])
+        return exploration_table(self.as_dict()["points"])
 
 
 @watched
@@ -284,8 +283,6 @@ def _looked_at(table: Table, asked: Policy) -> Any:
 
 def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[GridPoint, int]:
     """The point of one request, and the rows of the table, as far as known; asked: k and l."""
-    from shoal.pipeline import anonymize
-
     clock = time.perf_counter()
     try:
         release = anonymize(frame, request)
@@ -335,7 +332,7 @@ def _least(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
 
 
 def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[GridPoint, ...]:
-    """The same points, each with the largest bound of those that ask no more, for what meets it meets them too.
+    """Points with the largest bound of all that ask no more: what meets a point's request meets theirs too.
 
     methods  asked of each point: bounds hold for the releases that a method may give
     """
@@ -349,7 +346,7 @@ def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[Gr
 
 
 def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
-    """The same points, those marked that no other beats: no more risk, no less diversity, no more loss, one better."""
+    """Points, with a mark on those that none beats: no more risk, no less diversity, no more loss, and one better."""
 
     def beats(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]

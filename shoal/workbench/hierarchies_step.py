@@ -207,7 +207,7 @@ class _Editor:
             with ui.row().style("align-items: end"):
                 target = ui.input(
                     "Move the marked values to the class (or a new one)", autocomplete=list(held)[:200]
-                ).style("width: 24rem")
+                ).style("width: min(24rem, 100%)")
                 ui.button("Move", on_click=lambda: self._move(sorted(self.chosen), target.value or "")).props("no-caps")
             with ui.element("div").props('role=tree aria-label="Classes of the hierarchy"').classes("wb-wide"):
                 for name, members in list(held.items())[:SHOWN]:

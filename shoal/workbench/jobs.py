@@ -52,6 +52,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
         {
             "name": c.name, "kind": _kind(found.table[c.name]), "distinct": c.distinct, "missing": c.missing,
             "role": c.role, "reason": c.reason, "warnings": list(c.warnings), "measured": c.measured,
+            "notation": {n: v for n, v in (("dates", c.dates), ("decimal", c.decimal)) if v is not None},
         }
         for c in found.columns
     ]  # fmt: skip
@@ -116,7 +117,8 @@ def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> 
     found = _roles(source)
     values = found.counts(column)
     made = _hierarchy(hierarchy, [(v, n) for v, n in values if v is not None])
-    resolved = made.resolve([v for v, _ in values], column)
+    read = next(c.read for c in found.columns if c.name == column)
+    resolved = made.resolve([v for v, _ in values], column, read)
     present = [(i, v, n) for i, (v, n) in enumerate(values) if v is not None]
     table = [[resolved.labels[h][resolved.node[h][i]] for h in range(len(resolved.labels))] for i, _, _ in present]
     return {
@@ -226,13 +228,14 @@ def groups(
     at = max(0, min(number, sizes.height - 1))
     one = sizes.slice(at, 1).drop("_rows")
     held = found.join(one, on=key, how="semi", nulls_equal=True).head(50)
-    star = settings.get("star", "*")
-    for column, shown in one.row(0, named=True).items():
-        if shown is not None and str(shown) != star:
-            values = table[column].cast(pl.String).unique().drop_nulls().to_list()
-            trees = settings.get("hierarchies", {})
-            fits = _inside(str(shown), values, column, trees.get(column))
-            table = table.filter(pl.col(column).cast(pl.String).is_in(fits))
+    first = found.with_row_index("_row").join(one, on=key, how="semi", nulls_equal=True)["_row"][0]
+    trees = settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
+    decoded = shoal.decode(release, hierarchies=trees)
+    for column in key:
+        members = decoded.members(column)[first]
+        values = table[column].cast(pl.String).unique()
+        fits = [value for value in values.to_list() if value in members]
+        table = table.filter(pl.col(column).cast(pl.String).is_in(fits, nulls_equal=True))
     before = table.select([c for c in found.columns if c in table.columns])
     return {
         "columns": held.columns, "rows": _texts(held), "number": at, "classes": sizes.height,
@@ -243,22 +246,6 @@ def groups(
 
 def _texts(frame: Any) -> list[list[str]]:
     return [["" if v is None else str(v) for v in row] for row in frame.iter_rows()]
-
-
-def _inside(shown: str, values: list[str], column: str, tree: Any) -> list[str]:
-    """The values that lie in a published text: the value itself, a range, or a class of the hierarchy."""
-    if shown in values:
-        return [shown]
-    if tree is not None:
-        made = shoal.Hierarchy.of(tree).resolve(values, column)
-        levels = [[names[int(n)] for n in nodes] for names, nodes in zip(made.labels, made.node, strict=True)]
-        return [v for i, v in enumerate(values) if any(level[i] == shown for level in levels)]
-    low, _, high = shown.strip("[]").partition(", ")
-    try:
-        least, most = float(low), float(high)
-        return [v for v in values if least <= float(v) <= most]
-    except ValueError:  # dates and words in their order
-        return [v for v in values if low <= v <= (high or low)]
 
 
 def distributions(tell: Tell, source: Mapping[str, Any], release: str, column: str) -> dict[str, Any]:

@@ -79,7 +79,9 @@ def areas(window: Any) -> None:
     with ui.row().classes("wb-wide").style("align-items: end"):
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
         name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
-        k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style("width: 22rem")
+        k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style(
+            "width: min(22rem, 100%)"
+        )
         layer = ui.input("Layer of the map, if it has several").style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
     with ui.row():
@@ -142,7 +144,7 @@ def use(window: Any, column: str, found: dict[str, Any]) -> None:
 
 
 def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
-    """Points, those of one group in one colour; tiles as areas."""
+    """Points, those of one group in one color; tiles as areas."""
     areas = [[{"coord": [b[0], b[1]]}, {"coord": [b[2], b[3]]}] for b in found["boxes"]]
     groups: dict[int, list[list[float]]] = {}
     for px, py, label in found["sample"]:

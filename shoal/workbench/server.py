@@ -114,6 +114,7 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
     address = f"http://127.0.0.1:{chosen}/?token={token}"
     traced = owners_are_told()
     pages(bench)
+    app.config.quasar_config["loadingBar"]["skipHijack"] = True  # its bar has no name for whoever hears the page
     app.add_middleware(Guard, token=token, port=chosen, traced=traced)
 
     async def ready() -> None:

@@ -60,11 +60,13 @@ STYLE = """
 .body--dark .q-btn--outline, .body--dark .q-table .q-btn { --q-primary: #8fd3e3; --q-negative: #ff9d9d; }
 .body--dark :is(.q-toggle, .q-checkbox, .q-radio, .q-linear-progress, .q-field) { --q-primary: #8fd3e3; }
 .body--dark .nicegui-echart { background: #f4f6f7; border-radius: .3rem; }
+.q-btn.bg-primary > .q-focus-helper { opacity: 0 !important; }
+.q-btn.bg-primary:focus-visible { box-shadow: 0 0 0 3px #c96a00; }
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
 .wb-roles .q-btn-group { border: 1px solid #6d8790; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
-@media (max-width: 700px) { main > .q-tabs .q-tabs__content { flex-wrap: wrap; }
+@media (max-width: 700px) { .wb-steps > .q-tabs .q-tabs__content { flex-wrap: wrap; }
   .q-tabs__arrow { display: none; } .wb-bar { gap: 0; } .wb-roles { grid-template-columns: 1fr; }
   .wb { padding: .6rem; } }
 """
@@ -259,7 +261,7 @@ class Window:
             ui.button("Light or dark", on_click=other).props("flat color=white no-caps")
         with head:  # it stays where it is while the page scrolls
             self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
-        with ui.element("main").classes("wb-wide"):
+        with ui.element("div").classes("wb-wide wb-steps"):  # the page around it is the landmark
             self.tabs = ui.tabs().props('no-caps align=left outside-arrows mobile-arrows aria-label="Steps"')
             with self.tabs:
                 for number, step in enumerate(STEPS, 1):

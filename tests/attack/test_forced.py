@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shoal.attacks.minimality import Hidden, concentration, posterior, rates, weigh
+from shoal.attacks.minimality import HiddenTuples, concentration, posterior, rates, weigh
 
 
 def could_stand(rows: Counter[int], k: int, l: float) -> bool:
@@ -49,8 +49,8 @@ def test_weights_and_means_are_those_of_every_composition(
     k = min(k, m + hidden)
     assume(hidden and m + hidden >= 2)
     share = np.array(pool, float) / sum(pool)
-    found = weigh(Hidden(np.array([have], float), np.array([m + hidden]), np.array([pool], float), share[None]), k, l,
-                  alike)  # fmt: skip
+    tuples = HiddenTuples(np.array([have], float), np.array([m + hidden]), np.array([pool], float), share[None])
+    found = weigh(tuples, k, l, alike)
 
     def drawn(v: int, j: int) -> float:
         polya = math.prod(1 + (have[v] + i) / (alike * share[v]) for i in range(j)) if j else 1.0
@@ -108,7 +108,7 @@ def test_posterior_of_a_minimal_method_is_that_of_all_its_worlds(k: int, l: floa
         values = "xyz"
         have = np.array([[plain[v] for v in values]], float)
         pool = np.array([[starred[v] for v in values]], float)
-        found = weigh(Hidden(have, np.array([people]), pool, pool / pool.sum()), k, l)
+        found = weigh(HiddenTuples(have, np.array([people]), pool, pool / pool.sum()), k, l)
         assert found.asked[0]
         after = (have[0] + left * posterior(found, np.zeros(1))[0]) / people
         exact = np.array([np.mean([own[v] for own in worlds]) for v in values]) / people
@@ -127,7 +127,7 @@ def test_rate_of_needless_hiding_is_found() -> None:
         gone = alike | (rng.random(many) < needless)
         pool = np.bincount(pairs[gone].ravel(), minlength=values).astype(float)
         here = int(gone.sum())
-        hidden = Hidden(np.zeros((here, values)), np.full(here, 2), np.tile(pool, (here, 1)),
+        hidden = HiddenTuples(np.zeros((here, values)), np.full(here, 2), np.tile(pool, (here, 1)),
                         np.tile(pool / pool.sum(), (here, 1)))  # fmt: skip
         found = weigh(hidden, 2, 2.0)
         rate = rates(found, np.ones(here, bool), (many - here, many - here))

@@ -83,6 +83,7 @@ def test_each_status_comes_with_an_object(folder: Path, monkeypatch: pytest.Monk
         (2, "UsageError", ("labels", "people.csv", "--label", "name", "--k", "many"), {"setting": "--k"}),
         (2, "UsageError", ("tiles", "points.csv", "--lat", "latitude"), {"setting": "--lat"}),
         (2, "PolicyError", ("init", "people.csv", "--k", "0"), {"setting": "--k"}),
+        (2, "PolicyError", ("anonymize", "people.csv", "--k", "2", "-o", "y.csv"), {}),  # a request without its columns
         (3, "InfeasibleError", ("anonymize", *table, "--sensitive", "disease", "--k", "99", "-o", "y.csv"), {}),
         (3, None, ("explore", "people.csv", "--quasi", "age", "--insensitive", "disease", "--identifiers", "name",
                    "--k", "99"), {}),
@@ -128,6 +129,15 @@ def test_an_interruption_and_a_defect_have_their_object(folder: Path, monkeypatc
         held = told(done.stdout)
         assert (done.returncode, held["status"], held["error"]["kind"]) == (status, status, kind)
         assert "P17" not in done.said
+
+
+def test_output_that_nobody_reads_on_is_no_failed_check(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: Any, **__: Any) -> Any:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("shoal.publishing.tables.audited.audit", closed)
+    done = run("audit", folder / "people.csv", "--quasi", "age")
+    assert (done.returncode, done.said) == (2, "")
 
 
 def test_what_is_not_finite_is_null(capsys: pytest.CaptureFixture[str]) -> None:

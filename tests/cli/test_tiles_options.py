@@ -165,3 +165,22 @@ def test_refusals(points, asked, error, says):
     columns = {n: frame[v] if isinstance(v, str) and v in frame.columns else v for n, v in asked.items()}
     with pytest.raises(error, match=says):
         shoal.tiles.split(frame.select("lng", "lat").to_numpy(), 6, coordinates="geographic", **columns)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("tiles", "points.csv", "--x", "lng", "--y", "lat", "--k", 60),
+        ("labels", "points.csv", "--label", "state", "--k", 60),
+        ("intervals", "points.csv", "--value", "lat", "--k", 60),
+        ("gather", "points.csv", "--columns", "lng,lat", "--r", 60),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_a_certificate_states_the_proved_ratio_unless_it_is_asked_not_to(points, tmp_path, asked):
+    for more, stated in (((), True), (("--no-bound",), False)):
+        done = run(*asked, *more, "--no-record", "-o", tmp_path / "out.csv", "--force", cwd=points.parent)
+        assert done.returncode == 0, done.said
+        written = json.loads((tmp_path / "out.certificate.json").read_text(encoding="utf-8"))
+        assert (written["certificate"]["ratio_at_most"] is not None) == stated
+        assert not (tmp_path / "out.record.json").exists()

@@ -2,8 +2,10 @@
 
 import re
 import shlex
+from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.commands import run
@@ -48,6 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, text in files.items():
         (place / name).write_text(text + "\n" if text else "")
+    pl.DataFrame(
+        {"stay": [timedelta(i) for i in range(9)], "codes": [[i] for i in range(9)], "raw": [b"0"] * 9}
+    ).write_parquet(place / "types.parquet")
+    (place / "endless.csv").write_text("age\n1\n2.5\nNaN\n4\ninf\n6\n7\n")
     for words in (
         f"anonymize people.csv {ROLES} --k 2 --effort fast -o release.csv",
         "tiles people.csv --x lon --y lat --k 4 -o tiles.csv",
@@ -265,6 +271,13 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     ("labels jobs.csv --label job --count cuont --k 2", 2, "did you mean 'count'"),
     ("intervals odd.csv --value age --k 2", 2, "1 of its 4 different values are none"),
     ("intervals odd.csv --value job --k 2", 2, "missing values"),
+    ("intervals endless.csv --value age --k 2", 2, "column 'age' holds numbers, and 2 of its 7 different values are"),
+    ("intervals types.parquet --value raw --k 2", 2, "column 'raw' holds values of type Binary, which cannot be"),
+    ("intervals types.parquet --value codes --k 2", 2, "column 'codes' holds values of type List(Int64), which"),
+    ("labels types.parquet --label codes --k 2", 2, "column 'codes' holds values of type List(Int64), which"),
+    ("gather types.parquet --r 2 --columns stay", 2, "column 'stay' holds durations; turn them into numbers, such"),
+    ("gather types.parquet --r 2 --columns codes", 2, "in Polars with list.join()"),
+    ("attack types.parquet --quasi codes", 2, "column 'codes' holds values of type List(Int64), which cannot be"),
     (f"{R} --k 6 --k 7", 2, "give one for each"),
     (f"{R} --k 6 --islands sink", 2, "'join'"),
     (f"{R} --k 6 --method tre", 2, "did you mean 'tree'"),
@@ -299,3 +312,14 @@ def test_a_wrong_command_is_answered(words, status, sentence, folder):
     assert sorted(p.name for p in folder.iterdir()) == before, "something was written"
     if status != 1:
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_no_command_at_all_is_answered_with_the_list_of_commands():
+    done = run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: shoal [OPTIONS] COMMAND [ARGS]...")
+    assert "anonymize" in done.stderr
+
+
+def test_the_first_line_of_help_names_the_arguments_alone():
+    assert run("audit", "--help").stdout.startswith("Usage: shoal audit [OPTIONS] TABLES...\n")

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines.propose import KEPT, LARGEST, dangerous
+from shoal.engines import dangerous as module
+from shoal.engines.dangerous import KEPT, LARGEST, dangerous
 from tests.commands import run
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=9)
@@ -62,6 +63,21 @@ def test_many_columns_are_searched_greedily() -> None:
     top = max((by_hand(rows, s)[1], s) for s in combinations(range(d - 6, d), 3))
     assert max(f.separation for f in found if len(f.columns) == 3) >= top[0] - 1e-12
     assert len(found[-1].columns) > 3
+
+
+def test_of_very_many_columns_the_pairs_of_those_that_separate_most_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(1)
+    counted: list[tuple[int, ...]] = []
+    measured = module._Table.measured
+    monkeypatch.setattr(module, "WIDEST", 20)
+    monkeypatch.setattr(module._Table, "measured", lambda self, some: (counted.append(some), measured(self, some))[1])
+    codes = [random.integers(0, 2, 60) for _ in range(400)] + [random.integers(0, 9, 60) for _ in range(3)]
+    found = dangerous(codes, [f"c{j}" for j in range(403)])
+    assert {d.columns for d in found if len(d.columns) == 3} >= {("c400", "c401", "c402")}
+    assert len({some for some in counted if len(some) == 2}) <= 20 * 19 / 2 + 403
+    assert sum(len(d.columns) == 1 for d in found) == 403
 
 
 def test_init_and_report_tell_them(tmp_path) -> None:

@@ -16,7 +16,7 @@ from shoal.engines.order import ShuffleKey
 from shoal.engines.table import Replacement
 from shoal.errors import ShoalError, VerificationError
 from shoal.model.histogram import Partition
-from shoal.publishing.tables.release import Judged, ReleasedRows
+from shoal.publishing.tables.release import JudgedRelease, ReleasedRows
 
 SECRET = b"sixteen bytes or more"
 ASKED: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "k": 3, "effort": "fast", "seed": 1}
@@ -102,7 +102,7 @@ def test_what_it_is_dealt_out_of_is_judged_and_no_row_made(tmp_path: Path) -> No
         dealt._replace(tuples=dealt.tuples.with_columns(dealt.tuples["s"].shift(1))),
     ):
         other = replace(
-            release, _placement=replace(release._placement, rows=ReleasedRows(None, bent)), _judged=Judged()
+            release, _placement=replace(release._placement, rows=ReleasedRows(None, bent)), _judged=JudgedRelease()
         )
         with pytest.raises(VerificationError, match="not what was decided"):
             other.check()

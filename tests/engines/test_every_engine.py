@@ -51,8 +51,8 @@ class BagTable:
     def here(self):
         return FrameTable(pl.DataFrame(self.held.rows, schema=self.held.columns, orient="row"))
 
-    def count(self, quasi, sensitive, dates=None):
-        return self.here().count(quasi, sensitive, dates)
+    def count(self, quasi, sensitive, notations=None):
+        return self.here().count(quasi, sensitive, notations)
 
     def counts(self, names):
         return self.here().counts(names)

@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.engines import source
-from shoal.engines.source import CELL, DRIVER, DUCKDB, Searched, available, refuse_too_many, too_little
+from shoal.engines.source import CELL, DRIVER, DUCKDB, SearchSize, free_memory, refuse_too_many, too_little
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,10 +21,10 @@ class OutOfMemoryException(Exception):
 def test_a_search_that_cannot_fit_is_refused_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"age": list(range(40)), "ill": ["a", "b"] * 20})
     asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "k": 5, "effort": "fast"}
-    monkeypatch.setattr(source, "available", lambda: 40 * CELL)
+    monkeypatch.setattr(source, "free_memory", lambda: 40 * CELL)
     assert shoal.anonymize(frame, **asked).audit.k >= 5
     said: list[str] = []
-    monkeypatch.setattr(source, "available", lambda: 40 * CELL - 1)
+    monkeypatch.setattr(source, "free_memory", lambda: 40 * CELL - 1)
     with pytest.raises(
         shoal.InputError, match=r"the search over 40 cells takes about 0\.0 GB of memory \(1 KB a cell\)"
     ):
@@ -35,18 +35,18 @@ def test_a_search_that_cannot_fit_is_refused_before_it_begins(monkeypatch: pytes
 def test_a_large_search_says_what_it_takes_and_a_small_one_nothing(caplog: pytest.LogCaptureFixture) -> None:
     said: list[str] = []
     with caplog.at_level(logging.INFO, logger="shoal"):
-        refuse_too_many(Searched(1_870_000), lambda what, _share: said.append(what), free=1 << 40)
-        refuse_too_many(Searched(10_000), lambda what, _share: said.append(what), free=1 << 40)
-    assert said == [Searched(1_870_000).words().removeprefix("the ")]
+        refuse_too_many(SearchSize(1_870_000), lambda what, _share: said.append(what), free=1 << 40)
+        refuse_too_many(SearchSize(10_000), lambda what, _share: said.append(what), free=1 << 40)
+    assert said == [SearchSize(1_870_000).words().removeprefix("the ")]
     assert "1,870,000 cells takes about 1.9 GB of memory (1 KB a cell)" in said[0]
-    assert [record.getMessage() for record in caplog.records] == [Searched(1_870_000).words()]
+    assert [record.getMessage() for record in caplog.records] == [SearchSize(1_870_000).words()]
 
 
 def test_shards_take_less_and_least_where_workers_search_them() -> None:
     """Each cell is held here, and those of one shard are searched here, or none."""
-    whole, here, away = Searched(1_400_000), Searched(1_400_000, 8), Searched(1_400_000, 8, away=True)
+    whole, here, away = SearchSize(1_400_000), SearchSize(1_400_000, 8), SearchSize(1_400_000, 8, away=True)
     assert whole.bytes > here.bytes > away.bytes >= 1_400_000 * 100
-    assert Searched(1_400_000, 1).bytes == whole.bytes, "one shard is the whole"
+    assert SearchSize(1_400_000, 1).bytes == whole.bytes, "one shard is the whole"
     with pytest.raises(shoal.InputError, match=r"Give memory='2\.0GB'"):
         refuse_too_many(whole, lambda *_: None, free=1 << 40, memory="1.5GB")
     with pytest.raises(shoal.InputError, match=r"in 8 shards \(.* KB a cell; 1 KB a cell of the shard searched\)"):
@@ -97,7 +97,7 @@ def test_what_is_free_is_what_the_system_and_the_container_leave(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert available(tmp_path) == free
+    assert free_memory(tmp_path) == free
 
 
 def test_an_engine_without_memory_says_where_to_give_it_more() -> None:
@@ -132,8 +132,8 @@ def test_a_search_that_memory_does_not_leave_is_refused_with_the_least_that_woul
     pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
     said = r"takes about 1\.4 GB .*memory='1GB' does not leave that\. Give memory='2\.0GB' or more"
     with pytest.raises(shoal.InputError, match=said):
-        refuse_too_many(Searched(1_400_000), lambda *_: None, free=1 << 40, memory="1GB")
-    refuse_too_many(Searched(1_400_000), lambda *_: None, free=1 << 40, memory="2GB")
+        refuse_too_many(SearchSize(1_400_000), lambda *_: None, free=1 << 40, memory="1GB")
+    refuse_too_many(SearchSize(1_400_000), lambda *_: None, free=1 << 40, memory="2GB")
     pl.DataFrame({"age": [i % 40 for i in range(200_000)], "n": range(200_000)}).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(shoal.InputError, match=r"Give memory='0\.3GB' or more"):
         shoal.anonymize(

@@ -305,7 +305,7 @@ def test_texts_that_mostly_differ_are_no_quasi_identifier(tmp_path: Path) -> Non
     assert found["plz"].role == "quasi-identifier"
 
 
-def test_numbers_of_another_country_are_said_not_to_count(tmp_path: Path) -> None:
+def test_numbers_of_another_country_have_a_decimal_mark(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     rows = [
         f"{i % 28 + 1:02}.0{i % 9 + 1}.2025;{i % 40},5;1.{i % 7}00,25;{i % 9 or '-'};{i % 9 or '-'}x"
@@ -314,8 +314,8 @@ def test_numbers_of_another_country_are_said_not_to_count(tmp_path: Path) -> Non
     path.write_text("\n".join(["Aufnahme;BMI;Betrag;Tage;Ziel", *rows]) + "\n", encoding="utf-8")
     said = {c.name: " ".join(c.warnings) for c in propose(path)}
     assert "count as texts" not in said["Aufnahme"]  # it has a notation
-    assert "its numbers count as texts" in said["BMI"]
-    assert "its numbers count as texts" in said["Betrag"]
+    assert 'it needs decimal = {"BMI" = ","}' in said["BMI"]
+    assert 'it needs decimal = {"Betrag" = ","}' in said["Betrag"]
     assert "numbers or dates" not in said["Ziel"]
     assert "all its other values are numbers or dates" in said["Tage"]
     assert "empty these cells" in said["Tage"]

@@ -171,11 +171,13 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
         assert not list(tmp_path.iterdir())
 
 
-def _late(tag: np.ndarray) -> order.Late:
+def _late(tag: np.ndarray) -> order.LatePlacement:
     """Of two split cells: 3 and 4 rows of cell 0 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
     cell, rows, to = (np.array(v) for v in ([0, 0, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
     names = {"x": "x", "name": "name_beside", "note": "note"}
-    return order.Late("group", "at", names, b"key", cell, rows, to, tag, lambda tag, hashed: hashed + tag.astype("u8"))
+    return order.LatePlacement(
+        "group", "at", names, b"key", cell, rows, to, tag, lambda tag, hashed: hashed + tag.astype("u8")
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 4, 40])

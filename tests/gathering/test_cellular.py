@@ -231,7 +231,7 @@ def test_leftovers_on_both_sides_are_grouped_around_the_middle(r):
     points, labels, centers = families.leftovers_on_both_sides(r)
     d = distances(points)
     ranked = np.argsort(d, axis=1, kind="stable").astype(np.int32)
-    found = unshare(d, ranked, r, three_step.Priced(labels, centers, np.zeros(len(d))))
+    found = unshare(d, ranked, r, three_step.PricedClusters(labels, centers, np.zeros(len(d))))
     assert found.radius == 3  # around a leftover's center it would be 5
 
 
@@ -326,7 +326,7 @@ def test_a_search_for_the_diameter_keeps_what_three_steps_promise(monkeypatch):
     start = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step", improve=False)
 
     def one_cluster(problem, found, *_):
-        return search.finish(problem.space, np.zeros(problem.space.n, np.int64), found.center[:1])
+        return search.without_empty(problem.space, np.zeros(problem.space.n, np.int64), found.center[:1])
 
     monkeypatch.setattr(search, "improve", one_cluster)
     g = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step")

@@ -177,7 +177,7 @@ def test_nothing_is_written_when_a_cluster_is_too_small(people, tmp_path, monkey
 
 
 def test_plots_show_two_columns_of_numbers_or_say_that_there_are_none(tmp_path):
-    from shoal.report.clusters import draw
+    from shoal.report.clusters import draw_clusters
 
     sex, x = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 5.0, 6.0])
     labels, rows, radii = np.array([0, 0, 1, 1]), np.array([0, 2]), np.array([1.0, 1.0])
@@ -188,7 +188,7 @@ def test_plots_show_two_columns_of_numbers_or_say_that_there_are_none(tmp_path):
         ("c", (plane,), (np.stack([x, x], axis=1),)),
     ):
         metric = Metric(features=features)
-        draw(tmp_path / f"{name}.svg", publish(labels, rows, metric, values), radii, "units")
+        draw_clusters(tmp_path / f"{name}.svg", publish(labels, rows, metric, values), radii, "units")
         text = (tmp_path / f"{name}.svg").read_text()
         assert "<svg" in text
 

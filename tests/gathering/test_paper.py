@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.kernels.gathering import duals
-from shoal.problems.gathering.search import Distances, Priced, priced_cost, procedure_one, tight, unshare
+from shoal.problems.gathering.search import Distances, PricedClusters, priced_cost, procedure_one, tight, unshare
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum, satisfiable
 
@@ -115,7 +115,7 @@ def test_a_leftover_goes_with_an_open_cluster_no_wider_than_itself():
     for c, v in enumerate(center):
         members = np.union1d(np.flatnonzero(labels == c), table.ranked[v, :r])
         shared += members.size * table.distances[v, members].max()
-    found = unshare(table.distances, table.ranked, r, Priced(labels, center, np.zeros(table.n)))
+    found = unshare(table.distances, table.ranked, r, PricedClusters(labels, center, np.zeros(table.n)))
     assert np.bincount(found.labels).min() >= r
     assert priced_cost(found) <= 6 * shared
 
@@ -170,7 +170,7 @@ def test_a_price_run_never_opens_a_cluster_without_a_free_point():
     points = np.random.default_rng(1).random((50, 2))
     table = Distances(shoal.problems.gathering.space.space_of(points))
     for found in (procedure_one(table, 1, np.full(50, 0.3)), tight(table, 1, np.full(50, 0.3))):
-        assert isinstance(found, Priced)
+        assert isinstance(found, PricedClusters)
         assert np.array_equal(np.unique(found.labels), np.arange(found.center.size))
     assert duals.holders(np.array([[0, 1], [1, 0]]), np.zeros((2, 2)))[0].tolist() == [0, 2, 4]
 

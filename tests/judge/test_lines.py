@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from shoal.errors import VerificationError
-from shoal.judge.counted import ClassCounts
 from shoal.judge.crosswalk import whole
 from shoal.judge.file import codes, same_counts
+from shoal.judge.models import ClassCounts
 from shoal.judge.models.diversity import recursive_level
 from shoal.judge.tables import large
 from shoal.judge.tables.large import count_release

@@ -43,6 +43,7 @@ TRIED: dict[str, tuple[Any, dict[str, Any]]] = {  # a value that is not the defa
     "max_level": ({"age": 1}, HIERARCHY),
     "range_step": ({"age": 5, "zip": "month"}, {"publish": "ranges"}),
     "dates": ({"age": "%d.%m.%Y"}, {}),
+    "decimal": ({"age": ","}, {}),
     "global_recoding": (True, {}),
     "coarsen": ("auto", HIERARCHY),
     "max_suppressed": (0.1, {}),

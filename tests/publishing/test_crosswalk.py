@@ -135,8 +135,11 @@ def test_reports_and_pictures(tmp_path: Path) -> None:
     assert made.plot(tmp_path / "p.svg").read_text().startswith("<svg")
     with pytest.raises(PolicyError, match="a map needs coordinates or polygons"):
         made.map(tmp_path / "m.html")
-    with pytest.raises(PolicyError, match="exists already"):
-        made.report(tmp_path / "r.html", overwrite=False)
+    held = {path: path.read_bytes() for path in (tmp_path / "r.html", tmp_path / "p.svg")}
+    for draw, path in zip((made.report, made.plot), held, strict=True):
+        with pytest.raises(PolicyError, match="exists already"):
+            draw(path, overwrite=False)
+    assert held == {path: path.read_bytes() for path in held}
 
 
 def test_signed(tmp_path: Path) -> None:

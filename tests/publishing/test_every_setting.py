@@ -34,6 +34,7 @@ def people(lacking: float = 0.0) -> pl.DataFrame:
             "zip": [None if g else p for p, g in zip(place, gone[1], strict=True)],
             "who": np.arange(n) // 2, "home": np.arange(n) // 4, "w": random.choice([2, 5], n),
             "ill": random.choice(["flu", "cough", "ulcer"], n),
+            "costs": [f"1.{a}0,5" for a in age],
             "came": [f"{1 + a % 28}.{1 + a % 12}.{1990 + a % 2}" for a in age],
         }
     )  # fmt: skip
@@ -104,6 +105,11 @@ SETTINGS = {
         ("dates are written as",), (),
         ((put("policy", "dates", to={"came": "%m.%d.%Y"}), ""),),
     ),
+    "decimal": Setting(
+        {"publish": "ranges", "quasi_identifiers": ["costs", "zip"], "decimal": {"costs": ","}},
+        ("decimal marks",), (),
+        ((put("policy", "decimal", to={"costs": "."}), ""),),
+    ),
     "coarsen": Setting({"publish": "hierarchy", "hierarchies": TREES, "coarsen": "auto"}, ("<- this release",)),
     "rows starred whole": Setting(
         {"publish": "hierarchy", "hierarchies": TREES, "global_recoding": True, "max_suppressed": 0.3, "k": 9}, (), (),
@@ -130,7 +136,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked_of(name: str) -> tuple[pl.DataFrame, dict[str, Any]]:
     """A table for a setting, and the request."""
     asked = {**ROLES, "k": 4, "effort": "fast", "seed": 1, **SETTINGS[name].asked}
-    used = {"person": "who", "household": "home", "population_weights": "w", "dates": "came"}
+    used = {"person": "who", "household": "home", "population_weights": "w", "dates": "came", "decimal": "costs"}
     table = people(0.2 if "missing" in asked else 0.0)
     return table.select("age", "zip", "ill", *(column for setting, column in used.items() if setting in asked)), asked
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shoal.engines import geography as geo
-from shoal.engines.shapes import adjacency, neighbors
+from shoal.engines.adjacency import adjacency, neighbors
 from shoal.errors import InputError, PolicyError
 from tests.commands import run
 from tests.data import real

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from shoal.engines import geography as geo
-from shoal.engines.shapes import center, features, neighbors
+from shoal.engines.adjacency import neighbors
+from shoal.engines.shapes import center, features
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from tests.data import real
 
@@ -213,6 +214,32 @@ def test_a_geodataframe():
     assert found.whole("population").tolist() == [0, 1, 10, 11]
     assert found.centers().tolist()[3] == [1.5, 1.5]
     assert geo.from_frame(frame[["geometry"]]).ids == ("0", "1", "2", "3")
+
+
+class Frame:
+    """As much of a GeoDataFrame as is read of one."""
+
+    crs = None
+
+    def __init__(self, held, east=0.0):
+        """The features of a GeoJSON, the second one moved to the east."""
+        rows = held["features"]
+        rows[1]["geometry"]["coordinates"] = [[[x + east, y] for x, y in rows[1]["geometry"]["coordinates"][0]]]
+        self.geometry = types.SimpleNamespace(name="geometry", __geo_interface__=held)
+        self.columns = [*rows[0]["properties"], "geometry"]
+        self.held = {name: np.array([row["properties"][name] for row in rows]) for name in rows[0]["properties"]}
+
+    def __getitem__(self, name):
+        return self.held[name]
+
+
+def test_a_frame_names_areas_by_a_column_and_closes_gaps_within_a_tolerance():
+    assert named(geo.from_frame(Frame(grid(2, 2)))) == SIDES
+    assert geo.from_frame(Frame(grid(2, 2)), id="population").ids == ("0", "1", "10", "11")
+    apart = Frame(grid(2, 1), east=0.01)  # about 1.1 km at the equator
+    assert not named(geo.from_frame(apart))
+    assert named(geo.from_frame(apart, tolerance=5.0)) == {("00", "01")}
+    assert not named(geo.from_frame(apart, tolerance=0.5))
 
 
 @pytest.mark.parametrize("state", ["ct", "ri"])

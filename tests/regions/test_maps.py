@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError, PolicyError
 from shoal.report import clusters, maps
-from shoal.report.maps import SHADES, UNDER, draw
+from shoal.report.maps import SHADES, UNDER, draw_regions
 from shoal.report.outlines import dissolve, geojson, outline, turned
 from shoal.report.pictures import COLORS, albers, as_svg, as_text, colors, seam, sheet_of, unwrapped
 
@@ -141,7 +141,7 @@ def scene():
 
 def test_the_page_is_one_file_that_names_everything(scene, tmp_path):
     path = tmp_path / "map.html"
-    draw(path, **scene, areas=["<b>"] * 12, k=3, unit="cows & calves", title="A & B", note="n < m")
+    draw_regions(path, **scene, areas=["<b>"] * 12, k=3, unit="cows & calves", title="A & B", note="n < m")
     text = path.read_text(encoding="utf-8")
     assert "@@" not in text
     assert not re.search(r"(src|href)=|url\(|https?://", text)
@@ -166,7 +166,7 @@ def test_an_area_below_k_says_nothing_but_that(scene, tmp_path):
         made = []
         for i, held in enumerate((scene, other)):
             path = tmp_path / f"{i}.{ending}"
-            draw(path, **held, k=3, geographic=False)
+            draw_regions(path, **held, k=3, geographic=False)
             made.append(re.sub(rb"<dc:date>.*?</dc:date>|id=\"\w+\"|#\w+", b"", path.read_bytes()))
         assert made[0] == made[1]
 
@@ -219,7 +219,7 @@ def test_colors_are_told_apart_by_everybody(seen):
 @pytest.mark.parametrize(("ending", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_pictures_by_ending(scene, tmp_path, ending, head):
     path = tmp_path / f"map.{ending}"
-    draw(path, **scene, geographic=False, title="T", note="N")
+    draw_regions(path, **scene, geographic=False, title="T", note="N")
     assert path.read_bytes().startswith(head)
 
 
@@ -260,9 +260,9 @@ def test_many_far_islands_are_left_to_the_zoom():
 
 def test_refusals(scene, tmp_path):
     with pytest.raises(PolicyError, match="kind of map"):
-        draw(tmp_path / "map.gif", **scene)
+        draw_regions(tmp_path / "map.gif", **scene)
     with pytest.raises(InputError, match="none of the areas has a polygon"):
-        draw(tmp_path / "map.png", **{**scene, "shapes": [[]] * 12})
+        draw_regions(tmp_path / "map.png", **{**scene, "shapes": [[]] * 12})
 
 
 def test_one_giant_leaves_the_others_their_height():

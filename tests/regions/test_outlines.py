@@ -225,7 +225,7 @@ def test_what_cannot_be_drawn_leaves_nothing(made, tmp_path, monkeypatch):
     def fails(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shoal.report.maps.draw", fails)
+    monkeypatch.setattr("shoal.report.maps.draw_regions", fails)
     with pytest.raises(OSError, match=r"map.html"):
         out.write(
             tmp_path / "c.csv", also={"outlines": tmp_path / "o.shp"},

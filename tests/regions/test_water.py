@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.shapes import disconnected
+from shoal.engines.adjacency import disconnected
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.publishing.judging import findings

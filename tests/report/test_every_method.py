@@ -8,7 +8,7 @@ import pytest
 import shoal
 from shoal.cli.anonymize import release_lines
 from shoal.problems.catalogue import names
-from shoal.report.page import page
+from shoal.report.page import release_page
 
 DRAWN = random.Random(1)
 FRAME = pl.DataFrame(
@@ -31,7 +31,7 @@ def test_it_can_be_told(method):
     if method == "coarsen":
         asked["method"] = "auto"  # what coarsen="auto" runs
     release = shoal.anonymize(FRAME, quasi_identifiers=["age", "town"], sensitive=["ill"], **asked)
-    assert "<h1>" in page(release.figures())
+    assert "<h1>" in release_page(release.figures())
     assert len(release_lines({**release.as_dict(), "output": "r.csv", "certificate_file": "c.json"})) > 5
     assert release._repr_html_()
     assert len(repr(release)) < 1000

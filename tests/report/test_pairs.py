@@ -134,6 +134,7 @@ def test_columns_that_were_not_changed_are_said_to_be_as_they_were(tmp_path: Pat
     assert "before and after are the same" in town
     assert "39" in town
     assert "about" not in town
+    assert '<span class="name">hidden' not in town, "nothing of this column was hidden, so it has no bar for that"
     pair = re.split("<h3>(?:town and job|job and town)</h3>", text)[1]
     pair = pair.split("<h3>")[0].split("</section>")[0]
     assert "before and after alike" in pair

@@ -13,6 +13,7 @@ from shoal.problems.tables.bounds.bounds import ARGUMENTS
 from shoal.problems.tables.constraints import ARGUMENT, PROGRAM
 from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import possible, shares_of
+from shoal.report.page import release_page
 from shoal.report.parts import BOUNDS, share, theorem_words
 
 RNG = np.random.default_rng(5)
@@ -55,6 +56,10 @@ def test_the_figures_are_those_of_the_release_file(tmp_path, publish):
     for line in lines:
         assert line["rows"] == patterns[tuple(line["hidden"]), tuple(line["coarser"])] >= 3
     assert figures["together"]["others"] == len(rows) - sum(line["rows"] for line in lines)
+    table = release_page(figures).split("<caption>What was changed in the same rows")[1].split("</table>")[0]
+    assert ("coarser together" in table) == (publish == "ranges")
+    assert "hidden together" in table
+    assert all((", ".join(line["hidden"]) or "none") in table for line in lines)
     lost = [[loss_of(v, n) for n, v in zip(NAMES, row, strict=True)] for row in rows]
     for column, mean in zip(figures["columns"], np.mean(lost, axis=0), strict=True):
         assert column["loss"] == pytest.approx(mean)

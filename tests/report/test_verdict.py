@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.sections import verdict, warnings
+from shoal.model.policy import Policy
+from shoal.report.parts import as_sentence, promise, proved
+from shoal.report.sections import attacks, unchanged_columns, verdict, warnings
 from tests.commands import run
 from tests.report.links import dead_links
 
@@ -49,11 +51,22 @@ def test_many_columns_are_one_sentence_and_the_worst_of_them_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "said"), [("a", "a"), ("ab", "a or b"), ("abc", "a, b or c"), ("abcd", "a, b, c or d")]
+)
+def test_few_columns_are_all_named(names: str, said: str) -> None:
+    found = figures()
+    found["audit"]["sensitive"] = {name: {"alpha": 1.0, "t_equal": 0.1} for name in names}
+    assert warnings(found)[0].startswith(f"In some group all rows share a value of {said}. Anyone")
+
+
+@pytest.mark.parametrize(
     ("more", "word"),
     [
         ({}, "strong"),
         ({"alpha": 0.7}, "fair"),
+        ({"risk": 0.2}, "strong"),
         ({"risk": 0.34}, "fair"),
+        ({"risk": 0.5}, "fair"),
         ({"together": 1}, "fair"),
         ({"alpha": 0.95}, "weak"),
         ({"together": 51}, "weak"),
@@ -140,3 +153,58 @@ def test_sets_that_name_fewer_values_than_rows_are_no_list(tmp_path: Path) -> No
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "names as many values" not in text
     assert "Verdict: strong" in text
+
+
+def test_columns_kept_unchanged_stand_with_whether_they_were_named() -> None:
+    kept = {"columns": ["note", "ward"], "insensitive": ["note"], "alone": {"note": 2, "ward": 0}, "together": 2}
+    text = str(unchanged_columns(kept, 10))
+    assert "Named insensitive: note. No role named: ward." in text
+    assert "single out 2 of 10 rows" in text
+    assert "single out no one" in str(unchanged_columns({**kept, "together": 0}, 10))
+
+
+def test_a_certificate_in_words_ends_with_what_the_method_promised() -> None:
+    told = {"cost": 10, "unit": "stars", "optimal": False, "lower_bound": 5, "ratio": 2.0}
+    said = proved({**told, "guarantee": {"factor": 3, "additive": 1}}, "every release")
+    assert said == (
+        "It costs 10 values hidden; every release costs at least 5 values hidden, so this one costs at most 2 times "
+        "the least possible, proved. Before seeing the table, the method promised at most 3 times the least plus 1."
+    )
+    plain = proved({**told, "guarantee": {"factor": 3, "additive": 0}}, "every release", comparable=False)
+    assert plain.endswith("5 values hidden. Before seeing the table, the method promised at most 3 times the least.")
+    assert "promised" not in proved({**told, "guarantee": {"factor": None, "additive": None}}, "every release")
+
+
+def test_three_columns_are_named_in_the_promise_and_the_others_counted() -> None:
+    shares = {"a": 0.5, "b": 0.25, "c": 0.2, "d": 0.1, "e": 0.95, "f": None}
+    certificate = {"ratio_at_most": 1, "cost": None, "unit": "stars", "guarantee": {"factor": None}}
+    release = {"rows": 10, "loss": {"suppressed_tuples": 2}, "stars": {"x": 3, "y": 1}, "certificate": certificate}
+    audit = {"smallest_class": 5, "sensitive": {name: {"alpha": share} for name, share in shares.items()}}
+    assert promise({"release": release, "audit": audit, "policy": {}}) == (
+        "Every row of this release looks exactly like at least 4 others in the columns that others may know; in no "
+        "group do more than 50 % of the rows share a value of a, 25 % one of b, 20 % one of c, less of 1 more column. "
+        "2 of 10 rows were changed, and 4 values were hidden. "
+        "No release of this kind that keeps these promises loses less: that is proved."
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "Homogeneity: no sensitive column was named"),
+        (
+            {"sensitive": ["ill", "hiv"], "l": 1},
+            "Homogeneity: no model was asked for that keeps the values of ill, hiv",
+        ),
+        ({"sensitive": ["ill"], "l": 2}, "Composition: "),
+    ],
+)
+def test_what_no_model_guards_stands_first_among_the_attacks(asked: dict[str, Any], said: str) -> None:
+    policy = Policy.of({"quasi_identifiers": ["age"], "k": 5, "publish": "ranges", **asked}).describe()
+    found = attacks(policy, exposed=0.25)
+    assert found[0].startswith(said)
+    assert sum(line.startswith("Ends of ranges: ") for line in found) == 1
+
+
+def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop() -> None:
+    assert as_sentence("a missing value counts") == "A missing value counts."

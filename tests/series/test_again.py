@@ -290,3 +290,17 @@ def test_a_class_knows_its_size_and_its_finest_tuple(monkeypatch):
     for seed in range(12):
         tried_again(seed)
     assert max(seen) > 1
+
+
+def test_newcomers_take_the_seats_of_who_left_until_there_are_no_more():
+    table = pl.DataFrame({"age": ["30"] * 5, "zip": ["1"] * 5, "ill": ["flu", "gout", "gout", "gout", "gout"]})
+    people = seating.HashedRows(table, list("abcde"), policy(), Keyed(b"k" * 32))
+    flu, gout = people.value[0], people.value[1]
+    signature = tuple(sorted([flu, gout]))
+    hands = [seating.Hand(signature, {flu: 0}), seating.Hand(signature, {})]
+    seats = seating.Seating(people)
+    seats.found(hands)
+    left = seats.fill([1, 2, 3, 4])
+    assert len(left) == 2
+    assert all(gout in hand.rows for hand in hands)
+    assert sorted([*left, *(hand.rows[gout] for hand in hands)]) == [1, 2, 3, 4]

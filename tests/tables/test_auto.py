@@ -16,13 +16,15 @@ from shoal.errors import InfeasibleError
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Levels, Recoding, Sets
+from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.auto import auto
+from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.groups import Rows
-from shoal.problems.tables.search.cascade import guided
+from shoal.problems.tables.search.cascade import guided, start
+from shoal.problems.tables.search.open_close import columns_start
 from tests.oracles.tables import in_unit, least_loss, least_stars, paid
 from tests.tables.checks import all_eligible
 from tests.tables.drawn import TREE, assert_eligible, census_like, tasks, total
@@ -178,3 +180,24 @@ def test_nothing_lost_ends_the_search_at_once(monkeypatch):
         found = group(table, Requirement(3, (1,), (2,)), method, seed=0)
         assert found.certificate.cost == 0
         assert found.certificate.optimal
+
+
+@pytest.mark.parametrize(("l", "distinct", "most"), [(1, 1, 0.38), (2, 1, 0.8), (1, 3, 0.43)])
+def test_groups_of_the_bound_leave_rows_alike_together(l, distinct, most):
+    """Most tuples are eligible, so they lose nothing: the start by columns leaves them so."""
+    random = np.random.default_rng(4)
+    place = np.stack(np.unravel_index(np.arange(120), (30, 4)), axis=1)
+    rows = np.repeat(
+        place, np.where(random.random(120) < 0.3, random.integers(1, 5, 120), random.integers(5, 9, 120)), axis=0
+    )
+    ill, other = np.arange(len(rows)) % 4, random.integers(0, 2, len(rows))
+    ill[random.random(len(rows)) < 0.1] = 0
+    recoding = Recoding((Ranges.of(np.arange(30.0)), Sets.of(4)), "ncp")
+    table = Histogram.from_rows(rows, np.stack([ill, other], axis=1))
+    task = Task(table, Requirement(5, (l, 1), (distinct, 1)), recoding, Effort.of("balanced"))
+    columns: list[np.ndarray] = []
+    boxes.without_lattice(task, "balanced", None, columns)
+    held = Rows.of(task)
+    found = held.partition(columns_start(task, held, columns[0]))
+    assert_eligible(task, found)
+    assert recoding.cost(table, found) < most * recoding.cost(table, start(task, held))

@@ -376,3 +376,30 @@ def test_a_named_effort_ends_where_sweeps_bring_little():
         least, short = proved(boxes.LITTLE["balanced"])
     assert short < long
     assert least > 0.98 * most
+
+
+def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
+    """So many sweeps without them prove more, so they are for sweeps that take long."""
+    drawn = np.random.default_rng(5)
+    rows = np.stack([drawn.integers(0, 30, 200), drawn.integers(0, 4, 200)], axis=1)
+    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4)), "ncp")
+    task, swept = Task(Histogram.from_rows(rows, drawn.integers(0, 4, 200)), Requirement(5, (3,), (1,)), recoding), []
+    p, sweep = boxes.Pairs.of(task), boxes._sweep
+    start = (boxes.neighbors(task, None) - p.alone)[p.order]
+
+    def counted(*asked):
+        swept.append(asked)
+        return sweep(*asked)
+
+    def proved(times: int) -> tuple[float, int]:
+        swept.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boxes, "_sweep", counted)
+            patch.setattr(boxes, "BETWEEN", times)
+            patch.setattr(boxes, "DEAR", 0.0)
+            found = boxes.raised(p, start, 60, None)
+        return float(p.cells.count @ found[0]), len(swept)
+
+    (most, long), (between, short) = proved(0), proved(boxes.BETWEEN)
+    assert short < long / 2
+    assert between > 0.85 * most

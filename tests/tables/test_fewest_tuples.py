@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import Requirement, TCloseness
-from shoal.model.privacy.requirement import requirement
+from shoal.model.privacy import Requirement, TCloseness, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task

@@ -33,7 +33,6 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood as module
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.neighborhood import WIDTH, deal, neighbor_graph
-from shoal.problems.tables.separate import part_of
 from tests.oracles.tables import eligible, held, least_loss, row_loss
 from tests.tables.drawn import assert_eligible, census_like, lost, tasks
 
@@ -56,7 +55,7 @@ def test_a_warm_search_of_shares_ends_no_dearer_than_it_began(heat):
     """Warm to the last step, it wanders off and is taken back; cooling, it finds a cheaper partition of thirds."""
     task = table("range", Requirement(5, (3,), (1,)), 2)
     few = np.arange(150)
-    task = replace(task, histogram=part_of(task.histogram, few))
+    task = replace(task, histogram=task.histogram.part(few))
     rows = Rows.of(task)
     first, _ = module.search(task, rows, rows.labels(start(task, rows)), steps=200)
     before = lost(task, rows.partition(first))

@@ -18,8 +18,8 @@ from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, planes
 from shoal.problems.tables.exact.pattern_model import (
-    Fits,
-    Shared,
+    PatternFits,
+    SharedPrices,
     ValueLimits,
     cheapest,
     completed,
@@ -248,7 +248,7 @@ def test_what_uses_and_rows_add_of_either_sign_is_counted_as_often_as_it_is_paid
         costs, kinds, found, places, loss, model = class_program(task)
         columns = model.uses.column.reshape(-1, places.patterns)
         uses = random.choice([1.0, 5.0]) * random.normal(-0.5, 1.0, columns.shape)
-        added = Shared(0.0, uses, random.normal(0.3, 0.5, model.n))
+        added = SharedPrices(0.0, uses, random.normal(0.3, 0.5, model.n))
         price = random.normal(0.5, 0.5, kinds.count.size)
         value, pattern, place = priced(kinds, places, need, loss, price, added)
         for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))[0]):
@@ -285,7 +285,7 @@ def test_the_least_sum_of_a_class_is_that_of_some_rows_of_it():
         n = int(random.integers(1, 8))
         value, spare = random.integers(0, 3, n), np.round(random.normal(0.3, 1.0, n), 1)
         rows = random.integers(1, 3, n)
-        places = Fits(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
+        places = PatternFits(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
         asked = ValueLimits(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
         found = cheapest(places, rows, value, spare, asked)
         for p in range(2):

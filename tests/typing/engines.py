@@ -7,8 +7,8 @@ from shoal.engines.duck import DUCKDB
 from shoal.engines.frames import FrameTable
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.spark import SPARK
-from shoal.engines.table import Home, Table
+from shoal.engines.table import EngineModule, Table
 
 tables: list[type[Table]] = [FrameTable, LazyTable]
-homes: list[Home] = [duck, spark]
+homes: list[EngineModule] = [duck, spark]
 dialects: list[Dialect] = [DUCKDB, SPARK]

@@ -193,7 +193,7 @@ def test_an_interrupted_command_keeps_what_it_found(people, tmp_path, monkeypatc
             signal.raise_signal(number)
         return whole(frame, request)
 
-    monkeypatch.setattr("shoal.pipeline.anonymize", stopped)
+    monkeypatch.setattr("shoal.utility.explore.anonymize", stopped)
     monkeypatch.setattr("shoal.cli._halted", sys.exit)  # the process goes on here
     asked = ("explore", "people.csv", "--quasi", "sex,town", "--k", "2,4,6", "-o", "e.html")
     done = run(*asked, cwd=tmp_path)

@@ -501,26 +501,43 @@ def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
-def test_the_rows_of_a_class_stand_beside_the_rows_of_the_table_that_fit_it(tmp_path: Path):
-    from shoal.workbench.jobs import groups
+@pytest.mark.parametrize("publish", ["ranges", "hierarchy", "stars"])
+def test_the_rows_of_a_class_stand_beside_the_rows_of_the_table_that_fit_it(publish: str, tmp_path: Path):
+    from shoal.workbench.jobs import groups, release
 
     table, tree = tmp_path / "before.csv", tmp_path / "tree.csv"
-    table.write_text("age,zip,day,ill\n" + "".join(
-        f"{age},{zip},2024-0{month}-01,x\n"
-        for age, zip, month in ((20, "01", 1), (25, "02", 2), (31, "01", 3), (44, "03", 4), (22, "03", 1))
-    ))  # fmt: skip
+    rows = [(20 + 7 * i % 25, f"0{1 + i % 3}", f"2024-0{1 + i % 4}-01") for i in range(24)]
+    table.write_text("age,zip,day,ill\n" + "".join(f"{age},{zip},{day},x\n" for age, zip, day in rows))
     tree.write_text("01;west;*\n02;west;*\n03;east;*\n")
-    release = tmp_path / "after.csv"
-    shown = ["[20, 31],west,*,x", "[20, 31],west,*,x", "[20, 31],west,*,x"]
-    shown += ["[22, 44],03,[2024-01-01, 2024-04-01],x"] * 2
-    release.write_text("age,zip,day,ill\n" + "\n".join(s.replace("[", '"[').replace("]", ']"') for s in shown) + "\n")
-    settings = {"quasi_identifiers": ["age", "zip", "day"], "hierarchies": {"zip": str(tree)}}
-    one, two = (groups(lambda *_: None, {"path": str(table)}, str(release), settings, n) for n in (0, 1))
-    assert (one["size"], one["fit"]) == (2, 2)
-    assert one["before"] == [["44", "03", "2024-04-01", "x"], ["22", "03", "2024-01-01", "x"]]
-    assert (two["size"], two["fit"]) == (3, 3)
-    assert [row[0] for row in two["before"]] == ["20", "25", "31"]
-    assert groups(lambda *_: None, {"path": str(table)}, str(release), settings, 99)["number"] == 1
+    settings: dict[str, Any] = {
+        "quasi_identifiers": ["age", "zip", "day"], "insensitive": ["ill"], "k": 3, "publish": publish,
+        "effort": "fast", "seed": 1,
+    }  # fmt: skip
+    if publish == "hierarchy":
+        settings["hierarchies"] = {"zip": str(tree), "age": "intervals:5,10", "day": "dates:month,quarter"}
+    source = {"path": str(table)}
+    out = release(lambda *_: None, source, settings, str(tmp_path / "out"), "after.csv", None)["output"]
+
+    def fits(shown: str, value: str, column: str) -> bool:
+        """Whether a value lies in what is published, by its text: all values have the same number of characters."""
+        if shown[0] in "{[":
+            ends = shown.strip("{}[])").split(", ")
+            inside = value in ends if shown[0] == "{" else ends[0] <= value <= ends[-1]
+            return inside and not (shown[-1] == ")" and value == ends[-1])
+        if column == "age" and "-" in shown:
+            return shown[:2] <= value <= shown[-2:]
+        quarters = {"west": value < "03", "2024-Q1": value < "2024-04", "2024-Q2": value >= "2024-04"}
+        return shown in ("*", value) or quarters.get(shown, column == "day" and value.startswith(shown))
+
+    number, held = 0, 0
+    while (one := groups(lambda *_: None, source, out, settings, number))["number"] == number:
+        shown = dict(zip(one["columns"], one["rows"][0], strict=True))
+        names = ("age", "zip", "day")
+        wanted = [r for r in rows if all(fits(shown[n], str(v), n) for n, v in zip(names, r, strict=True))]
+        assert sorted(tuple(row[:3]) for row in one["before"]) == sorted((str(a), z, d) for a, z, d in wanted)
+        assert (one["fit"], one["classes"]) == (len(wanted), one["classes"])
+        held, number = held + one["size"], number + 1
+    assert (held, number) == (24, one["classes"])
 
 
 def test_two_windows_do_not_mix(tmp_path: Path):

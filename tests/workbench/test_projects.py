@@ -1,13 +1,14 @@
 """A project keeps the request and the hierarchies, no row and no value of a query; a release is handed over whole."""
 
 import stat
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.workbench import projects
+from shoal.workbench import jobs, projects
 from shoal.workbench.jobs import look
 from shoal.workbench.projects import WorkSession
 
@@ -175,3 +176,47 @@ def test_what_is_copied_is_ours_alone_before_it_has_its_mode(tmp_path: Path, mon
     assert elsewhere.read_text() == "theirs"
     projects.write_text(place / "policy.toml", "k = 5")
     assert stat.S_IMODE((place / "policy.toml").stat().st_mode) == 0o600
+
+
+def test_a_notation_comes_and_goes_with_the_role_and_its_class_shows_the_rows_that_fit(tmp_path: Path):
+    days = [date(2024, 1, 1) + timedelta(7 * i) for i in range(40)]
+    table = pl.DataFrame(
+        {
+            "Aufnahme": [d.strftime("%d.%m.%Y") for d in days],
+            "Größe": [f"1,{50 + 7 * i % 41}" for i in range(40)],
+            "Befund": ["Grippe", "Gicht"] * 20,
+        }
+    )
+    table.write_csv(tmp_path / "t.csv", separator=";")
+    source, task = {"path": str(tmp_path / "t.csv")}, WorkSession(tmp_path)
+    task.opened(source, look(lambda *_: None, source=source))
+    for column in ("Aufnahme", "Größe"):
+        task.give_role(column, "insensitive")
+        task.give_role("Befund", "sensitive")
+    assert not task.settings.get("dates")
+    assert not task.settings.get("decimal")
+    for column in ("Größe", "Aufnahme"):
+        task.give_role(column, "quasi_identifiers")
+    assert (task.settings["dates"], task.settings["decimal"]) == ({"Aufnahme": "%d.%m.%Y"}, {"Größe": ","})
+    tree = jobs.tree(lambda *_: None, source, "Aufnahme", "dates:month,year")
+    assert tree["rows"][0] == ["01.01.2024", "2024-01", "2024", "*"]
+    assert jobs.tree(lambda *_: None, source, "Größe", "intervals:0.1")["rows"][0][:2] == ["1,50", "[1.5, 1.6)"]
+    settings = {**task.asked(), "k": 4, "publish": "ranges", "effort": "fast"}
+    settings.pop("l", None)
+    settings.pop("alpha_k", None)
+    made = jobs.release(lambda *_: None, source, settings, str(tmp_path / "out"), "r.csv", None)
+    seen = 0
+    for number in range(100):
+        one = jobs.groups(lambda *_: None, source, made["output"], settings, number)
+        if one["number"] < number:
+            break
+        low, high = (_day(text) for text in one["rows"][0][one["columns"].index("Aufnahme")].strip("[]").split(", "))
+        inside = [row[one["before_columns"].index("Aufnahme")] for row in one["before"]]
+        assert all(low <= _day(text) <= high for text in inside)
+        assert one["size"] <= one["fit"] < 40
+        seen += one["size"]
+    assert seen == 40
+
+
+def _day(text: str) -> datetime:
+    return datetime.strptime(text, "%d.%m.%Y")

@@ -123,7 +123,7 @@ def test_the_whole_way_by_the_keyboard_alone_in_a_narrow_dark_window(
 ):
     from selenium.webdriver.common.keys import Keys
 
-    page.set_window_size(500, 900)
+    page.set_window_size(390, 844)
     keys = Keyboard(page)
     keys.to("Light or dark")
     keys.press(Keys.ENTER)
@@ -167,6 +167,11 @@ def test_the_whole_way_by_the_keyboard_alone_in_a_narrow_dark_window(
     keys.to("4 Hierarchies")
     keys.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER)
     keys.to("Make the release")
+    style = page.execute_script(
+        "const e = document.activeElement;"
+        "return [getComputedStyle(e).boxShadow, getComputedStyle(e.querySelector('.q-focus-helper')).opacity]"
+    )
+    assert style == ["rgb(201, 106, 0) 0px 0px 0px 3px", "0"], "the focus is not seen, or makes the letters pale"
     keys.press(Keys.ENTER)
     see(page, "Verified: it was read back")
     narrow(page)
@@ -182,6 +187,14 @@ def narrow(page: Any) -> None:
     """Nothing lies beside the window."""
     wide = page.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
     assert wide <= 0, f"{wide} pixels wider than the window"
+    beside = page.execute_script(
+        "return [...document.querySelectorAll('button, input, a')].filter(e => !e.closest('.q-tabs, .wb-scroll'))"
+        ".filter(e => e.getBoundingClientRect().right > window.innerWidth + 1).map(e => e.ariaLabel || e.innerText)"
+    )
+    assert not beside, f"{beside} reach beyond the window"
+    assert len(page.find_elements("tag name", "main")) == 1, "a page has one main part"
+    nameless = page.find_elements("css selector", "[role=progressbar]:not([aria-label])")
+    assert not nameless, f"{len(nameless)} bars have no name"
 
 
 def _value(page: Any, text: str) -> bool:

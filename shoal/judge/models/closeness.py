@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.judge.counted import CLOSE, ClassCounts, hierarchical
+from shoal.judge.models import CLOSE, ClassCounts, hierarchical
 
 
 def equal(column: ClassCounts) -> float:

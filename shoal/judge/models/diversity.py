@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.counted import CLOSE, ClassCounts
+from shoal.judge.models import CLOSE, ClassCounts
 
 
 def frequency_level(column: ClassCounts) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.judge.counted import CLOSE, ClassCounts
+from shoal.judge.models import CLOSE, ClassCounts
 
 
 def size_found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:

@@ -9,20 +9,30 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.judge import recodings
-from shoal.judge.finding import has_both, noted, pair, parsed, reading, shown, with_empty
+from shoal.judge.finding import (
+    as_number,
+    has_both,
+    is_number,
+    noted,
+    pair,
+    parsed,
+    reading,
+    shown,
+    unmarked,
+    with_empty,
+)
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy, Resolved
-from shoal.model.notation import NUMBER, in_order
+from shoal.model.notation import in_order
 from shoal.model.settings import RECODINGS
 
 
@@ -30,7 +40,7 @@ class Values:
     """The distinct values of an original column, in order."""
 
     def __init__(
-        self, column: pl.Series, like: pl.Series, ranges: bool, sheet: bool, apart: bool, dates: str | None = None
+        self, column: pl.Series, like: pl.Series, ranges: bool, sheet: bool, apart: bool, notation: str | None = None
     ) -> None:
         if ranges and like.dtype == pl.String:  # a value by itself may stand in quotes
             read = [parsed(t) if t else t for t in like.to_list()]
@@ -44,7 +54,7 @@ class Values:
         if empty and not apart:
             column = column.set(column == "", None)
         found = column.unique().drop_nulls()
-        lies = _line(found, dates)
+        lies = _line(found, notation)
         order = np.argsort(lies[0], kind="stable") if lies is not None else found.arg_sort().to_numpy()
         found = found.gather(order)
         self.missing = column.null_count() > 0
@@ -71,7 +81,15 @@ class Values:
         self.by_text = {text: i for i, text in enumerate(self.texts) if text is not None}
 
 
-def _line(values: pl.Series, dates: str | None = None) -> tuple[np.ndarray, float] | None:
+def _plain(notation: str, text: str) -> str | None:
+    """A date as 2024-12-31, a number as Python writes it; None for another text."""
+    if notation[0] != "%":
+        return unmarked(text, notation) or None
+    at = noted(text, notation)
+    return None if at is None else at.date().isoformat()
+
+
+def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, float] | None:
     """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
 
     Text counts as numbers, days or bands where every one is written as such, or as days in a given notation.  Equal or
@@ -84,9 +102,9 @@ def _line(values: pl.Series, dates: str | None = None) -> tuple[np.ndarray, floa
         line = values.to_physical().cast(pl.Float64).rank("dense").cast(pl.Float64).to_numpy() - 1
     elif values.dtype == pl.String:
         texts = values.to_list()
-        found = [float(t) if re.search(NUMBER, t) else None for t in texts]
-        if dates is not None:
-            found = [None if (at := noted(t, dates)) is None else float(at.toordinal() - 719163) for t in texts]
+        found = [as_number(t, notation) if is_number(t, notation) else None for t in texts]
+        if notation is not None and notation[0] == "%":
+            found = [None if (at := noted(t, notation)) is None else float(at.toordinal() - 719163) for t in texts]
         if any(x is None for x in found):
             found = [_as_day(text) for text in texts]
         if any(x is None for x in found) and (bands := in_order(texts)) is not None:
@@ -193,7 +211,7 @@ class ColumnNotation:
     hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
     sheet      the release is an Excel sheet
     step       of the grid to which ranges are widened, or None
-    dates      notation of texts that are dates, or None
+    notation   of texts that are dates or numbers, or None
     """
 
     kind: str
@@ -202,7 +220,7 @@ class ColumnNotation:
     hierarchy: Hierarchy | str | None = None
     sheet: bool = False
     step: float | str | None = None
-    dates: str | None = None
+    notation: str | None = None
 
 
 def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPair:
@@ -218,7 +236,7 @@ def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPa
     if after.dtype == pl.String and len(after) and not apart:
         after = after.set(after == "", None)
     tokens = after.unique(maintain_order=True)
-    values = Values(before, tokens, how.kind == "ranges", how.sheet, apart, how.dates)
+    values = Values(before, tokens, how.kind == "ranges", how.sheet, apart, how.notation)
     place = pl.Series(np.arange(len(tokens)))
     present = tokens.is_not_null()
     row = after.replace_strict(tokens.filter(present), place.filter(present), default=None, return_dtype=pl.Int64)
@@ -261,7 +279,9 @@ class Decoder:
         if values.position is not None and values.size > 1:
             self.span = float(values.position[-1] - values.position[0]) or 1.0
         if isinstance(how.hierarchy, Hierarchy):
-            found = how.hierarchy.resolve(values.texts, "")
+            found = how.hierarchy.resolve(
+                values.texts, "", None if how.notation is None else partial(_plain, how.notation)
+            )
             self.node = found.node
             self.loss = _level_losses(how.hierarchy, [t for t in values.texts if t], found)
             for level in range(1, found.node.shape[0]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -264,8 +264,8 @@ def _column(before: pl.Series, after: pl.Series, said: StatedRelease, hierarchy:
     name = before.name
     empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
     blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
-    step, dates = said.policy.range_step.get(name), said.policy.dates.get(name)
-    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, dates)
+    step, notation = said.policy.range_step.get(name), said.policy.notations.get(name)
+    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, notation)
     return column(before, after, how)
 
 
@@ -303,8 +303,6 @@ def _centers(
         return Finding("centers", False, "a center is no record of the original")
     if any(name not in hierarchies for name in said.policy.hierarchies):
         return Finding("centers", True, "every center is a record of the original; radius not checked", CONSISTENT)
-    from dataclasses import replace
-
     anything = [replace(c, low=np.zeros_like(c.low), high=np.full_like(c.high, c.values - 1)) for c in columns]
     if said.cost is None:
         text = "every center is a record of the original; how far rows are from theirs is in the record"
@@ -403,5 +401,4 @@ def _bound(
     slack = 1e-9 * max(own, 1e-3)
     if bound <= own + slack:
         return Finding("bound", own <= cost + slack, f"at least {own:.9g} found, {bound:.9g} certified")
-    return Finding("bound", own <= cost + slack, f"{own:.9g} found by a simpler bound, {bound:.9g} certified",
-                   STATED)  # fmt: skip
+    return Finding("bound", own <= cost + slack, f"{own:.9g} found by a simpler bound, {bound:.9g} certified", STATED)

@@ -362,8 +362,8 @@ def reading_of(
         source = hierarchies.get(name) if publish == "hierarchy" else None
         known = source if source is None or (isinstance(source, str) and source in GENERATED) else Hierarchy.of(source)
         empty = values.dtype != pl.String or name in blanks or values.null_count() == len(values)
-        blank, dates = bool(stars.get(name)) and empty, asked.dates.get(name)
-        return ColumnNotation(publish, asked.star, blank, known, sheet, dates=dates)
+        blank, notation = bool(stars.get(name)) and empty, asked.notations.get(name)
+        return ColumnNotation(publish, asked.star, blank, known, sheet, notation=notation)
 
     return read
 

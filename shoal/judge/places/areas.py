@@ -87,19 +87,33 @@ def by_land(
     return connected(np.where(wet, -1, label), place, pairs, joined)._replace(check="connected by land")
 
 
-def kept(what: str, mixed: bool | None, label: np.ndarray, values: Sequence[Any]) -> Finding:
-    """A boundary that no region crosses (True), areas that stay together (False), or apart (None)."""
-    both = [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and (mixed or v not in (None, ""))]
-    if mixed:
-        wrong = len(set(both)) - len({g for g, _ in both})
-        return Finding(what, not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
-    if mixed is None:
-        wrong = len(both) - len(set(both))
-        return Finding(what, not wrong, f"{wrong} areas share a region that should not")
-    wrong = len(set(both)) - len({v for _, v in both})
-    return Finding(what, not wrong, f"{wrong} sets of areas that belong together are torn")
+def uncrossed(label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """Whether no region crosses a boundary; areas without a value are on a side of their own."""
+    both = {(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0}
+    wrong = len(both) - len({g for g, _ in both})
+    return Finding("boundary", not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
 
 
+def untorn(label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """Whether areas with the same value are in one region."""
+    both = set(_named(label, values))
+    wrong = len(both) - len({v for _, v in both})
+    return Finding("fixed", not wrong, f"{wrong} sets of areas that belong together are torn")
+
+
+def apart(label: np.ndarray, values: Sequence[Any]) -> Finding:
+    """Whether no two areas of a region have the same value."""
+    both = _named(label, values)
+    wrong = len(both) - len(set(both))
+    return Finding("apart", not wrong, f"{wrong} areas share a region that should not")
+
+
+def _named(label: np.ndarray, values: Sequence[Any]) -> list[tuple[int, Any]]:
+    """(region, value) of every area that is in a region and has a value."""
+    return [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and v not in (None, "")]
+
+
+OF_COLUMNS = {"boundary": uncrossed, "fixed": untorn, "apart": apart}  # what regions keep of the values of a column
 NOWHERE = "*"
 UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
@@ -154,8 +168,8 @@ def judge_regions(
     found += _measures(held, label, inner, asked, source, shapes or {})
     found.append(cost(stated, weights["region_weight"], len(label)))
     if source is None or pairs is None:
-        apart = Finding("connected", True, "the areas and their neighbors would tell", STATED)
-        return [*found, apart, _bound(stated, 0)]
+        unseen = Finding("connected", True, "the areas and their neighbors would tell", STATED)
+        return [*found, unseen, _bound(stated, 0)]
     return [
         *found,
         *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
@@ -164,14 +178,14 @@ def judge_regions(
 
 
 def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Finding]:
-    """As many areas in each region as it states."""
+    """Whether each region has as many areas as it states."""
     good = sizes == weights["region_areas"]
     said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
     return [Finding("areas", good, said)]
 
 
 def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int]) -> list[Finding]:
-    """No region below a threshold beside the first, which is judged as the sizes of groups are."""
+    """Whether no region is below a further threshold; the first one is judged with the sizes of groups."""
     found = []
     for own, name, k in zip(weights[1:], names[1:], least[1:], strict=True):
         under = sum(w < k for w in own)
@@ -203,7 +217,7 @@ def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
 
 
 def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:
-    """As many levels of regions as were asked for."""
+    """Whether there are as many levels of regions as were asked for."""
     there = sum(name.removeprefix("region").isdigit() for name in frame.columns) + 1
     levels = 1 + len(asked.get("levels") or ())
     return Finding("levels", there == levels, f"{there} levels of regions, {levels} asked for")
@@ -328,9 +342,9 @@ def _walked(
         found.append(why_left_out(label, place, pairs, asked, source))
     if asked.get("water"):
         found.append(by_land(label, place, pairs, asked.get("joined") or [], part(source, asked["water"])))
-    for what, mixed in (("boundary", True), ("fixed", False), ("apart", None)):
+    for what, judge in OF_COLUMNS.items():
         if asked.get(what) is not None:
-            found.append(kept(what, mixed, label, part(source, asked[what]).cast(pl.String).to_list()))
+            found.append(judge(label, part(source, asked[what]).cast(pl.String).to_list()))
     if asked.get("soft_boundary") is not None:
         found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
     if asked.get("sensitive") and asked["l"] > 1:
@@ -355,7 +369,7 @@ def _walked(
 
 
 def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
-    """As many regions over a soft boundary as are certified."""
+    """Whether as many regions cross a soft boundary as are certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
     if stated.public:

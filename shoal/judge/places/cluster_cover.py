@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, as_number, noted
 from shoal.judge.originals.matching import flows
 from shoal.model.hierarchy import Hierarchy
 
@@ -37,6 +37,7 @@ class Feature(NamedTuple):
     levels: int
     sphere: bool
     period: float = 0.0
+    notation: str | None = None
 
 
 def features_of(asked: Mapping[str, Any]) -> list[Feature]:
@@ -53,16 +54,24 @@ def features_of(asked: Mapping[str, Any]) -> list[Feature]:
             raise VerificationError("the certificate file states a feature that cannot be")
         unit = str(entry.get("unit") or ("days" if kind == "date" else ""))
         found.append(Feature(kind, columns, str(entry["name"]), scale, weight, unit, levels,
-                             entry.get("geometry") == "great-circle", period))  # fmt: skip
+                             entry.get("geometry") == "great-circle", period, entry.get("notation")))  # fmt: skip
     if not found:
         raise VerificationError("the certificate file states no feature")
     return found
 
 
-def numbers_of(frame: pl.DataFrame, name: str) -> np.ndarray:
-    """A column as float64[n], dates as days; VerificationError where one is none."""
+def numbers_of(frame: pl.DataFrame, name: str, notation: str | None = None) -> np.ndarray:
+    """A column as float64[n], dates as days; VerificationError where one is none.
+
+    notation  of a column of texts that are dates or numbers
+    """
     column = part(frame, name)
-    if column.dtype in (pl.Date, pl.Datetime):
+    if notation is not None:
+        texts = column.cast(pl.String)
+        once = texts.unique().drop_nulls()
+        lies = pl.Series([_at(text, notation) for text in once.to_list()], dtype=pl.Float64)
+        found = texts.replace_strict(once, lies, default=None, return_dtype=pl.Float64)
+    elif column.dtype in (pl.Date, pl.Datetime):
         found = column.cast(pl.Date).cast(pl.Int32).cast(pl.Float64) + 719163.0
     else:
         text = column.str.strip_chars() if column.dtype == pl.String else column
@@ -72,6 +81,13 @@ def numbers_of(frame: pl.DataFrame, name: str) -> np.ndarray:
     if found.null_count() or not bool(found.is_finite().all()):
         raise VerificationError(f"column {name!r} holds something that is no number")
     return found.to_numpy()
+
+
+def _at(text: str, notation: str) -> float | None:
+    if notation[0] != "%":
+        return as_number(text, notation)
+    day = noted(text, notation)
+    return None if day is None else float(day.toordinal())
 
 
 def raw(feature: Feature, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -230,7 +246,7 @@ def _both(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """One feature of all rows and of all centers; None where what it takes is not at hand."""
     if f.kind in ("number", "date", "place"):
-        return np.stack([numbers_of(source, name) for name in f.columns], axis=1), center
+        return np.stack([numbers_of(source, name, f.notation) for name in f.columns], axis=1), center
     column = part(source, f.columns[0]).cast(pl.String)
     rows = spelled(column, form)
     if f.kind == "coded place":
@@ -356,7 +372,7 @@ def _centers(
     t: np.ndarray,
     k: np.ndarray,
 ) -> list[Finding]:
-    """Where records were promised for centers: each is one of the table's."""
+    """Whether each center is a record of the table, if records were promised."""
     if stated.parameters["center"] != "record":
         return [Finding("centers", True, "are no records; that they are means or medoids is not repeated", STATED)]
     same = np.ones(t.size, bool)
@@ -369,7 +385,7 @@ def _centers(
 
 
 def _attained(clusters: StatedClusters, stated: StatedCrosswalk, k: np.ndarray, away: np.ndarray) -> Finding:
-    """Some record is as far away as each cluster's distance says."""
+    """Whether each cluster has a record as far away as its distance states."""
     most = np.full(len(clusters.records), -1.0)
     np.maximum.at(most, k, away)
     over = 1 + 1e-9 if stated.parameters["center"] == "record" else OVER

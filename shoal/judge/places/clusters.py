@@ -19,9 +19,8 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.places.cluster_cover import Feature, StatedClusters, covered, features_of, measured, numbers_of
+from shoal.judge.places.cluster_cover import OVER, Feature, StatedClusters, covered, features_of, measured, numbers_of
 
-OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
 _NUMBER = r"(\d[\d.]*(?:e[+-]?\d+)?)"
 _VALUE = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|([^;()"]*)) \((\d+)\)(?:; |\Z)')
 
@@ -117,7 +116,7 @@ def _collected(
 def _center(frame: pl.DataFrame, feature: Feature, form: str) -> Any:
     if feature.kind in ("category", "coded place"):
         return spelled(part(frame, feature.columns[0]).cast(pl.String), form)
-    return np.stack([numbers_of(frame, name) for name in feature.columns], axis=1)
+    return np.stack([numbers_of(frame, name, feature.notation) for name in feature.columns], axis=1)
 
 
 def published_values(text: Any, name: str) -> Counter[str | None]:
@@ -178,7 +177,7 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
 
 
 def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
-    """At least r each, as many and as large as certified, and who is left out."""
+    """Whether each cluster has r records, and clusters and records left out are as many as certified."""
     asked, facts = stated.parameters, stated.facts
     r, sizes = number_of(asked, "r"), clusters.records.tolist()
     under = sum(size < r for size in sizes)
@@ -239,7 +238,7 @@ def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping
     return Finding("radius", not odd, text, CONSISTENT)
 
 
-def same(a: float, b: float) -> bool:
+def same_distance(a: float, b: float) -> bool:
     """Equal, or apart by no more than sums of floats are: also where all distances are tiny."""
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
@@ -248,7 +247,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     """The cost again, where the centers published are those that were paid for."""
     asked, facts = stated.parameters, stated.facts
     largest = float(clusters.distance.max(initial=0.0))
-    if not same(largest, float(facts["radius"])):
+    if not same_distance(largest, float(facts["radius"])):
         return Finding("cost", False, f"the largest radius is {largest:.9g}, {facts['radius']} certified")
     unit = str(asked["unit"])
     if stated.kind == "gather":
@@ -264,7 +263,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     if stated.public:
         if stated.cost is None:
             return stated.unpaid("of centers that the file need not show")
-        return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+        return Finding("cost", same_distance(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
     assert stated.cost is not None
     replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
     if asked["center"] != "record" or replaced:
@@ -275,11 +274,11 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
         )
         text = f"{stated.cost:.9g} {units}, of centers that are records, {replaced} of them not published"
         return Finding("cost", fits, text, STATED)
-    return Finding("cost", same(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
+    return Finding("cost", same_distance(paid, stated.cost), f"{paid:.9g} {units}, {stated.cost:.9g} certified")
 
 
 def _width(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
-    """No cluster is wider than asked, as far as its radius tells; or it is said that one is."""
+    """Whether no cluster is wider than asked, as far as its radius tells, or the certificate says that one is."""
     most, details = float(stated.parameters["max_diameter"]), stated.details
     wide, met = float(details["diameter"]), details["cap_met"]
     far = float(clusters.distance.max(initial=0.0))
@@ -299,12 +298,12 @@ def _agreed(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     }  # fmt: skip
     if stated.kind == "cellular":
         both = math.fsum(float(details[n]) for n in ("service", "setup"))
-        known["service"] = details["service"] if same(both, stated.cost or 0.0) else None
-        known["setup"] = details["setup"] if asked["setup_cost"] == "per record" else (
-            details["setup"] if same(details["setup"], float(asked["setup_cost"]) * len(clusters.records)) else None
-        )  # fmt: skip
+        known["service"] = details["service"] if same_distance(both, stated.cost or 0.0) else None
+        setup, each = details["setup"], asked["setup_cost"]
+        good = each == "per record" or same_distance(setup, float(each) * len(clusters.records))
+        known["setup"] = setup if good else None
         if asked["center"] == "record" and not facts["centers_replaced"]:
-            known["radius"] = details["radius"] if same(details["radius"], facts["radius"]) else None
+            known["radius"] = details["radius"] if same_distance(details["radius"], facts["radius"]) else None
     odd = [name for name, value in known.items() if details.get(name) != value]
     text = f"its details contradict its facts about {odd[0]!r}" if odd else "its details and its facts agree"
     return Finding("details", not odd, text, CONSISTENT)

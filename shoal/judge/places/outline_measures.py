@@ -16,7 +16,7 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, Finding
 from shoal.model.cards import several
 
 Shape = list[list[np.ndarray]]
-_KM = 111.1950802335329  # a degree of latitude
+KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 _WAYS = np.stack([np.cos(t := np.linspace(0, np.pi, 720, endpoint=False)), np.sin(t)])  # widths within a 100,000th
 _CLOSE = {"diameter": 2e-5, "reock": 5e-5}  # else as sums of floats are
 _BLOCK = 256
@@ -49,7 +49,7 @@ def measured(shapes: Sequence[Shape], degrees: bool) -> RegionFigures | None:
     if surface <= 0:
         return None
     middle = middle + origin
-    scale = np.array([max(math.cos(math.radians(middle[1])), 0.01), 1.0]) * _KM if degrees else np.ones(2)
+    scale = np.array([max(math.cos(math.radians(middle[1])), 0.01), 1.0]) * KM_PER_DEGREE if degrees else np.ones(2)
     left = _border(a, b)
     a, b = (a - middle) * scale, (b - middle) * scale
     borders, (a, b) = float(np.hypot(*(b - a).T).sum()), (a[left], b[left])
@@ -165,7 +165,7 @@ def _alike(values: np.ndarray, near: float) -> np.ndarray:
 
 
 def _radius(points: np.ndarray) -> float:
-    """Of the smallest circle around points: the circle of at most three of them, the farthest outside taken in."""
+    """The radius of the smallest circle around points: that of at most three, the farthest outside taken in."""
     held = points[:1]
     middle, radius = held[0], 0.0
     for _ in range(len(points)):

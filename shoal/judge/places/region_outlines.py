@@ -23,20 +23,18 @@ from shoal.judge.places.areas import (
     MEASURES,
     NAMED,
     NOWHERE,
+    OF_COLUMNS,
     by_land,
     connected,
     cost,
     judge_weighted,
-    kept,
     one_each,
     summed,
 )
-from shoal.judge.places.outline_measures import Shape, judge_measures, reach
-
-_KM = 111.1950802335329  # a degree of latitude
+from shoal.judge.places.outline_measures import KM_PER_DEGREE, Shape, judge_measures, reach
 
 
-class Outlined(NamedTuple):
+class ReadOutlines(NamedTuple):
     """Outlines as read back: what each states, and its polygons."""
 
     properties: list[dict[str, Any]]
@@ -44,7 +42,7 @@ class Outlined(NamedTuple):
 
 
 def judge_region_outlines(
-    held: Outlined,
+    held: ReadOutlines,
     level: int,
     stated: StatedCrosswalk,
     source: pl.DataFrame | None = None,
@@ -153,7 +151,7 @@ def _laid(
         point, room = own[name].point() if name in own else (None, 0.0)
         if point is None:
             continue
-        scale = _KM * max(float(np.cos(np.radians(point[1]))), 0.01) if asked.get("geographic") else 1.0
+        scale = KM_PER_DEGREE * max(float(np.cos(np.radians(point[1]))), 0.01) if asked.get("geographic") else 1.0
         near = np.flatnonzero(((lows <= point) & (highs >= point)).all(axis=1)).tolist()
         if room * scale <= 2 * tolerance or sum(sides[i].holds(point) for i in near) > 1:
             continue
@@ -362,9 +360,8 @@ def _walked(
     checks = [connected(own, place, pairs, joined)]
     if asked.get("water"):
         checks.append(by_land(own, place, pairs, joined, part(source, asked["water"])))
-    for what, mixed in (("boundary", True), ("apart", None)):
-        if asked.get(what) is not None:
-            checks.append(kept(what, mixed, own, part(source, asked[what]).cast(pl.String).to_list()))
+    columns = [what for what in ("boundary", "apart") if asked.get(what) is not None]
+    checks += [OF_COLUMNS[what](own, part(source, asked[what]).cast(pl.String).to_list()) for what in columns]
     if asked.get("sensitive") and asked["l"] > 1:
         counts = np.stack([summed(own, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
         over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())

@@ -16,13 +16,13 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, one_row_each, part, spelled, whole
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
+from shoal.judge.places.outline_measures import KM_PER_DEGREE
 
-KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
 UNIT = "records in the largest tile"
 UNITS = (("person", "persons"), ("household", "households"))
 
 
-class Laid(NamedTuple):
+class LaidTiles(NamedTuple):
     """The tiles of a file: number, records, persons or households, value of the boundary, and rectangle of each.
 
     boxes  float64[m, 4], infinite where there is no side;  west, width  float64[m] of degrees, within one turn
@@ -38,9 +38,7 @@ class Laid(NamedTuple):
     around: bool
 
 
-def judge_tiles(
-    frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None = None
-) -> list[Finding]:
+def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None) -> list[Finding]:
     """A row per place: its tile, the tile's bounds (missing where it has none) and records.
 
     source  the table of points; with it, every tile's records, persons and sensitive values are counted again
@@ -74,7 +72,7 @@ def judge_tile_rows(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> 
     return [*found, _records(laid, stated), *_settings(laid, stated)]
 
 
-def _records(laid: Laid, stated: StatedCrosswalk) -> Finding:
+def _records(laid: LaidTiles, stated: StatedCrosswalk) -> Finding:
     total = sum(laid.sizes.values())
     if stated.public and "records" not in stated.facts:
         return Finding("records", True, f"{total} records in all tiles")
@@ -136,7 +134,9 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
     return found
 
 
-def _laid(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = False) -> tuple[Laid, list[Finding]]:
+def _laid(
+    frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = False
+) -> tuple[LaidTiles, list[Finding]]:
     """The tiles of a file in which each row names one, and whether it says the same of a tile in every row."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     x, y = str(asked["x"]), str(asked["y"])
@@ -158,7 +158,7 @@ def _laid(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = 
     sizes = {t: n for t, (n, _, _, _) in said.items()}
     units = {name: {t: more[i] for t, (*_, more) in said.items()} for i, name in enumerate(counted)}
     number = {t: i for i, t in enumerate(said)}
-    laid = Laid(number, sizes, units, [s for _, s, _, _ in said.values()], boxes, west, width, around)
+    laid = LaidTiles(number, sizes, units, [s for _, s, _, _ in said.values()], boxes, west, width, around)
     text = "a tile has two bounds, counts or sides" if mixed else "each tile has one box, one count"
     found = [Finding("tiles", not mixed, text), *group_sizes(sizes, stated.facts, k)]
     for name, held in units.items():
@@ -168,7 +168,7 @@ def _laid(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = 
     return laid, [*found, _disjoint(laid)]
 
 
-def _settings(laid: Laid, stated: StatedCrosswalk) -> list[Finding]:
+def _settings(laid: LaidTiles, stated: StatedCrosswalk) -> list[Finding]:
     """Ends, grid and widest side, as far as they were asked for."""
     asked, found = stated.parameters, []
     if asked["sensitive"] is None and (asked["l"] is not None or asked["distinct_l"] is not None):
@@ -193,7 +193,7 @@ def _settings(laid: Laid, stated: StatedCrosswalk) -> list[Finding]:
     return found
 
 
-def _inside(points: np.ndarray, tile: Sequence[int], laid: Laid) -> Finding:
+def _inside(points: np.ndarray, tile: Sequence[int], laid: LaidTiles) -> Finding:
     own = np.array([laid.number[t] for t in tile], np.int64)
     box, low = laid.boxes[own], laid.west[own]
     if laid.around:
@@ -225,8 +225,8 @@ def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.
     return low, np.where(width == 0, 360.0, width)
 
 
-def _disjoint(laid: Laid) -> Finding:
-    """No two tiles of one side of the boundary share more than a side: each against those that begin below its end."""
+def _disjoint(laid: LaidTiles) -> Finding:
+    """Whether tiles of one side of the boundary share sides at most: each against those that begin below its end."""
     boxes, low, width, over = laid.boxes, laid.west, laid.width, 0
     groups: dict[Any, list[int]] = {}
     for i, side in enumerate(laid.sides):
@@ -278,7 +278,12 @@ def _diverse(
 
 
 def _counted(
-    tiles: Mapping[Any, int], laid: Laid, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame
+    tiles: Mapping[Any, int],
+    laid: LaidTiles,
+    frame: pl.DataFrame,
+    stated: StatedCrosswalk,
+    form: str,
+    source: pl.DataFrame,
 ) -> list[Finding]:
     """The source's places are those of the file but for rows left out, and its records fill the tiles as stated."""
     asked, sizes = stated.parameters, laid.sizes
@@ -343,7 +348,7 @@ def _means(
     frame: pl.DataFrame,
     own: Sequence[Any],
     weights: Sequence[int],
-    laid: Laid,
+    laid: LaidTiles,
     stated: StatedCrosswalk,
 ) -> Finding:
     """Every center is the mean of its tile's points, but for its rounding."""

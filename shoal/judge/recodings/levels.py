@@ -73,8 +73,10 @@ class AreaGraph:
 
 
 def _between(raw: str, values: Any) -> np.ndarray | None:
-    """``18 .. 25``: values from the one to the other."""
+    """``18 .. 25``, ``2024-01-01 .. 2024-05-31``: values from the one to the other."""
     low, dots, high = raw.partition(" .. ")
+    if dots and low in values.by_text and high in values.by_text:
+        return np.arange(values.by_text[low], values.by_text[high] + 1)
     a, b = as_number(low), as_number(high)
     if not dots or a is None or b is None or values.position is None:
         return None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
@@ -17,17 +16,17 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.judge.finding import Finding, as_number, noted, parsed, shown
-from shoal.model.notation import NUMBER, RangeOf, SetOf, parse
+from shoal.judge.finding import Finding, as_number, is_number, noted, parsed, shown, unmarked
+from shoal.model.notation import RangeOf, SetOf, parse
 
 
-def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], dates: Mapping[str, str]) -> Finding:
+def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str]) -> Finding:
     """Whether every value and every end of a range in the columns widened lies on its grid.
 
-    dates  the notation of each column of texts that are dates
+    notations  of columns of texts that are dates or numbers in a notation
     """
     for name, step in steps.items():
-        grid = partial(on_grid, step=step, dates=dates.get(name))
+        grid = partial(on_grid, step=step, notation=notations.get(name))
         for text in shown(frame[name].unique()):
             try:
                 found = parse(text)
@@ -39,12 +38,16 @@ def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], dates: Ma
     return Finding("range steps", True, f"every end published of {', '.join(map(repr, steps))} lies on its grid")
 
 
-def on_grid(text: str, step: float | str, dates: str | None = None) -> bool:
-    """Whether a number or a date, as text, is a multiple of the step; dates: the notation of the column's."""
-    if dates is None and re.search(NUMBER, text):
-        return not isinstance(step, str) and Fraction(text) % Fraction(str(step)) == 0
-    at = noted(text, dates)
+def on_grid(text: str, step: float | str, notation: str | None = None) -> bool:
+    """Whether a number or a date, as text, is a multiple of the step; notation: of the column's texts, or None."""
+    if is_number(text, notation):
+        return not isinstance(step, str) and _exact(text, notation) % Fraction(str(step)) == 0
+    at = noted(text, notation)
     return at is not None and _day_on_grid(at, step)
+
+
+def _exact(text: str, notation: str | None) -> Fraction:
+    return Fraction(text if notation is None else unmarked(text, notation))
 
 
 def _day_on_grid(at: datetime.datetime, step: float | str) -> bool:
@@ -55,23 +58,23 @@ def _day_on_grid(at: datetime.datetime, step: float | str) -> bool:
     return (at.toordinal() - 719163) % int(step) == 0
 
 
-def above(text: str, step: float | str, day: float, dates: str | None) -> float:
-    """The first place of the grid not below a number or a moment; day, dates: as in ``moment``."""
-    at = None if dates is None and re.search(NUMBER, text) else noted(text, dates)
+def above(text: str, step: float | str, day: float, notation: str | None) -> float:
+    """The first place of the grid not below a number or a moment; day, notation: as in ``moment``."""
+    at = None if is_number(text, notation) else noted(text, notation)
     if at is None:
-        whole = Fraction(str(step))
-        return float(Fraction(text) + -Fraction(text) % whole)
+        number, whole = _exact(text, notation), Fraction(str(step))
+        return float(number + -number % whole)
     while not _day_on_grid(at, step):
         at = datetime.datetime.combine(at.date() + datetime.timedelta(days=1), datetime.time())
     return (at.toordinal() - 719163) * day
 
 
-def moment(text: str, day: float, dates: str | None) -> float | None:
+def moment(text: str, day: float, notation: str | None) -> float | None:
     """Where a date or a moment lies since 1970, a day being ``day`` long; None for another text.
 
-    dates  the notation of the column's dates, None where they are written as 2024-12-31
+    notation  of the column's dates, None where they are written as 2024-12-31
     """
-    at = noted(text, dates)
+    at = noted(text, notation)
     if at is None or at.tzinfo is not None:
         return None
     since = at - datetime.datetime(1970, 1, 1)
@@ -106,26 +109,26 @@ def _code(text: str | None, values: Any) -> int:
 
 
 def _ends(found: RangeOf, column: Any) -> tuple[float, float] | None:
-    values, step, dates = column.values, column.how.step, column.how.dates
+    values, step, notation = column.values, column.how.step, column.how.notation
     line = values.position
     ends = []
     for text in (found.low, found.high):
         at = _code(text, values)
-        number = as_number(text) if at < 0 and text is not None and dates is None else None
+        number = as_number(text, notation) if at < 0 and text is not None else None
         if at < 0 and number is None and text is not None and step is not None:
-            number = moment(text, values.day, dates)
+            number = moment(text, values.day, notation)
         if line is None or (at < 0 and number is None):
             return None
         ends.append(float(line[at]) if number is None else number - values.zero)
     if found.high is None:  # beyond every end of another range
-        ends[1] = max(ends[1], _beyond(values, step, dates))
+        ends[1] = max(ends[1], _beyond(values, step, notation))
     return (ends[0], ends[1]) if ends[0] <= ends[1] else None
 
 
-def _beyond(values: Any, step: float | str | None, dates: str | None) -> float:
+def _beyond(values: Any, step: float | str | None, notation: str | None) -> float:
     """The highest end that a range without a missing value can have."""
     known = values.size - values.missing
     highest = values.texts[known - 1] if known and values.position is not None else None
     if step is None or highest is None:
         return -math.inf
-    return above(highest, step, values.day, dates) - values.zero
+    return above(highest, step, values.day, notation) - values.zero

@@ -105,8 +105,10 @@ def _grouped(query: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
 def _count_parts(
     folder: Path, names: Sequence[str], columns: tuple[str, ...], separator: str | None
 ) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The same of the parts of a folder, each read once: what is counted is what is hashed, two parts at a time."""
+    """The tuples of a folder's parts, and the SHA-256 of each part.
 
+    Each part is read once, two at a time: what is counted is what is hashed.
+    """
     digests: dict[str, str] = {}
     held: list[pl.DataFrame] = []
     files = _files(folder)
@@ -176,7 +178,7 @@ Spread = Callable[[Callable[..., Any], Sequence[bytes], Callable[..., Any]], Ite
 def count_elsewhere(
     folder: Path, names: Sequence[str], separator: str, spread: Spread | None, ask: Callable[[str], Any] | None
 ) -> ReleaseContents:
-    """The same as ``count_release`` of a folder of parts, which others read.
+    """``count_release`` of a folder of parts, each counted by a worker of the engine that wrote it.
 
     spread  runs this module's code where the parts lie: ``spread(each, tasks, together)`` gives numbered answers; the
             code and the key are all that the engine gets from here
@@ -322,7 +324,7 @@ def _marks(errand: _Errand, cells: pl.DataFrame) -> np.ndarray:
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> ReleaseContents | None:
-    """The same of a CSV in which every line is a row: lines are counted, and only different ones cut into fields.
+    """``count_release`` of a CSV in which every line is a row: lines are counted, and only different ones parsed.
 
     None where that is not so, or a line does not say which: a quote, a carriage return, a header of another form.
     """
@@ -358,7 +360,7 @@ def _is_plain(file: Path, head: bytes) -> bool:
     return True
 
 
-def read_rows(path: Path, separator: str | None = None) -> pl.DataFrame:
+def read_rows(path: Path, separator: str | None) -> pl.DataFrame:
     """Every row of a released file or folder, in memory."""
     if not path.is_dir():
         return read_release(path, separator)

@@ -24,11 +24,10 @@ import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge import models
-from shoal.judge.counted import CLOSE, ClassCounts, number_of_rows
 from shoal.judge.file import codes, number
-from shoal.judge.finding import codes as codes_of
+from shoal.judge.finding import codes_of_both as codes_of
 from shoal.judge.finding import reading
-from shoal.judge.models import closeness, diversity, size
+from shoal.judge.models import CLOSE, ClassCounts, closeness, diversity, number_of_rows, size
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, Model
@@ -48,7 +47,7 @@ def fewest(tuples: pl.DataFrame, quasi: Sequence[str], person: str) -> int | Non
 
 
 def by_persons(
-    tuples: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str], person: str, model: Model, tree: Any = None
+    tuples: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str], person: str, model: Model, tree: Any
 ) -> tuple[float | None, bool]:
     """The level that a model reaches in some sensitive columns when each person counts once for each of its values.
 

@@ -25,7 +25,7 @@ from shoal.judge.finding import Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy
-from shoal.model.notation import Members, meanings_of_classes, of_ranges
+from shoal.model.notation import Members, meanings_of_classes, of_days, of_ranges
 from shoal.model.rule_books import RESTRICTED, Harbor
 
 NOT_GIVEN = "not given"  # in place of a hierarchy that the judge was not given
@@ -60,7 +60,7 @@ class ColumnRecodings(NamedTuple):
     star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
     trees    per column its hierarchy, the name of a generated one, or NOT_GIVEN
     weights  per column, 1 where not given
-    dates    per column of texts that are dates, their notation
+    notations  per column of texts that are dates or numbers in a notation, which
     """
 
     names: Sequence[str]
@@ -69,7 +69,7 @@ class ColumnRecodings(NamedTuple):
     blanks: frozenset[str]
     trees: Mapping[str, Any]
     weights: Mapping[str, float]
-    dates: Mapping[str, str]
+    notations: Mapping[str, str]
 
 
 def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: ColumnRecodings) -> ShownFigures:
@@ -124,14 +124,14 @@ def _read(column: pl.Series, name: str, how: ColumnRecodings) -> _ShownCells:
     if how.publish == "hierarchy" and isinstance(tree, str) and tree in _SILENT:
         return _ShownCells(star, star, where, None)
     plain = [t for t in texts if t is not None and t != how.star]
-    losses = _losses(plain, how.publish, tree, how.dates.get(name))
+    losses = _losses(plain, how.publish, tree, how.notations.get(name))
     losses[how.star] = (1.0, True)
     none = (1.0, True) if hidden else (0.0, False)
     each = [none if t is None else losses[t] for t in texts]
     return _ShownCells(star, np.array([c for _, c in each], bool)[where], where, np.array([x for x, _ in each], float))
 
 
-def _losses(texts: Sequence[str], publish: str, tree: Any, dates: str | None) -> dict[str, tuple[float, bool]]:
+def _losses(texts: Sequence[str], publish: str, tree: Any, notation: str | None) -> dict[str, tuple[float, bool]]:
     """Per published text the loss of its cell, and whether it is coarser than a value."""
     if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == REGIONS:
         graph = AreaGraph(tree)
@@ -140,9 +140,9 @@ def _losses(texts: Sequence[str], publish: str, tree: Any, dates: str | None) ->
     if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == "rows":
         return _of_rows(texts, tree)
     if publish == "hierarchy" and tree is not None:
-        return _measured(meanings_of_classes(texts, tree))
+        return _measured(meanings_of_classes(texts, tree, notation))
     if publish == "ranges":
-        return _measured(of_ranges(texts, dates))
+        return _measured(of_ranges(texts, notation))
     return dict.fromkeys(texts, (0.0, False))
 
 
@@ -158,7 +158,7 @@ def _of_rows(texts: Sequence[str], tree: Hierarchy) -> dict[str, tuple[float, bo
 
 def _measured(found: Mapping[str, Members]) -> dict[str, tuple[float, bool]]:
     """Ranges against the span published, sets against the values named, prefixes by the characters they hide."""
-    day = {t: 1.0 if m.open and m.ruler == "moment" else 0.0 for t, m in found.items()}
+    day = {t: 1.0 if m.open and (m.ruler == "moment" or of_days(m.ruler)) else 0.0 for t, m in found.items()}
     ends = [(m.low, m.high - day[t]) for t, m in found.items() if m.low is not None and m.high is not None]
     low = min((a for a, _ in ends if math.isfinite(a)), default=0.0)
     high = max((b for _, b in ends if math.isfinite(b)), default=0.0)

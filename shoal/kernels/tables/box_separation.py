@@ -5,9 +5,8 @@ other row j of it lose together, and none of its multipliers is above that of a.
 that lose less than u(a) together with a, and rows outside it need not be looked at.  Inside the ball the search goes
 depth first over the members by falling multiplier.
 
-Where different values are asked of a group, the box must also hold rows of the values that the K rows lack, whatever
-their multipliers.  Each of these rows is in the ball too, so the box loses at least what the members lose together with
-the nearest row of as many missing values as are needed.  The same holds for further rows that shares ask for.
+Where values are asked of a group, its box must also hold rows of those that the K rows lack, whatever their multipliers
+(``box_values``).  Each of these rows is in the ball too.
 """
 
 from __future__ import annotations
@@ -17,6 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels.tables.box_values import (
+    TINY,
+    asks,
+    completed,
+    held_of,
+    may_lack,
+    more_with,
+    nearest_first,
+    room_for_values,
+)
 from shoal.kernels.tables.connected_sets import (
     AreaColumn,
     Taken,
@@ -29,20 +38,12 @@ from shoal.kernels.tables.connected_sets import (
 )
 from shoal.kernels.tables.near_cells import (
     AT_ONCE,
-    ENTROPY,
-    EQUAL,
-    ORDERED,
     _value,
     losses_with,
-    pair_loss,
     part_of,
     places,
     write_down,
 )
-
-TINY = 1e-13
-WHOLE = 1e-6  # by which a number of rows may be off
-FURTHER = 2  # times K: further rows of a group that are looked for, at most
 
 
 class BoxSearch(NamedTuple):
@@ -96,49 +97,6 @@ def _search(rows, d, group, axes):
         np.empty((deep, rows + 1)), np.zeros(deep + 1, whole), np.empty(deep * d, whole), np.empty(deep * d),
         np.empty(deep, whole),
     )  # fmt: skip
-
-
-class OtherValues(NamedTuple):
-    """Rows from which a group takes those that it lacks, of other values than the anchor's or, by shares, of any.
-
-    cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
-    start, axis, amount             what each asks of the axes, as in ``BoxSearch``
-    level float64[e]                the levels of the search, the same array
-    many int64[2]                   how many cells there are, and how often shares had one looked at
-    values, least [x]               nearest values or rows and how near, for one box at a time
-    weight float64[v]               of a row of each value, for one inequality at a time
-    """
-
-    cell: np.ndarray
-    loss: np.ndarray
-    start: np.ndarray
-    axis: np.ndarray
-    amount: np.ndarray
-    level: np.ndarray
-    many: np.ndarray
-    values: np.ndarray
-    least: np.ndarray
-    weight: np.ndarray
-
-
-@njit(**INNER)
-def _other_values(cells, search):
-    """Arrays for all cells; none where nothing is asked of values."""
-    (rows, d), whole = cells.code.shape, np.int64
-    if not _completes(cells):
-        rows = 0
-    size = max(cells.distinct + 1, FURTHER * cells.group)
-    return OtherValues(
-        np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
-        np.empty(rows * d), search.level, np.zeros(2, whole), np.empty(size, whole), np.empty(size),
-        np.empty(cells.shares.high.size),
-    )  # fmt: skip
-
-
-@njit(**INNER)
-def _completes(cells):
-    """Whether a group may lack rows of some values that its box has to hold."""
-    return cells.distinct > 1 or cells.shares.high.size > 0
 
 
 class RowMultipliers(NamedTuple):
@@ -201,7 +159,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
     for i in range(m):
         rows += min(count[i], group)
     search = _search(rows + group, d, group, axes)
-    other_values, taken = _other_values(cells, search), taken_areas(areas, group)
+    other_values, taken = room_for_values(cells, search), taken_areas(areas, group)
     where = Where(offset, areas, taken)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
@@ -234,7 +192,7 @@ def _ball(cells, index, multipliers, a, anchored, ball, lost):
     """
     price, rank, column, group = multipliers.price, multipliers.rank, index.column, cells.group
     place, own, distance, scratch = anchored
-    many, looks, completes = 0, distance.size, _completes(cells)
+    many, looks, completes = 0, distance.size, may_lack(cells)
     for b in range(distance.size):
         begin, end = part_of(index, b, distance[b], price[a])
         looks += end - begin
@@ -315,9 +273,9 @@ def _shrunk(search, size, own, group):
             return 0
         kept, rows = 0, 0
         for y in range(size):
-            other_values = top if rows < group - 2 else rest + search.price[y]
+            others = top if rows < group - 2 else rest + search.price[y]
             rows += search.copies[y]
-            if group * search.loss[y] < own + other_values:
+            if group * search.loss[y] < own + others:
                 search.cell[kept], search.price[kept], search.loss[kept] = (
                     search.cell[y], search.price[y], search.loss[y],
                 )  # fmt: skip
@@ -326,226 +284,6 @@ def _shrunk(search, size, own, group):
         if kept == size:
             return size
         size = kept
-
-
-@njit(**INNER)
-def _nearest_first(other_values):
-    """The other cells by rising loss."""
-    many = other_values.many[0]
-    order = np.argsort(other_values.loss[:many])
-    other_values.cell[:many], other_values.loss[:many] = (
-        other_values.cell[:many][order],
-        other_values.loss[:many][order],
-    )
-
-
-@njit(**INNER)
-def _held(cells, search, depth, a, value):
-    """How many of the anchor and the members down to this depth have the value."""
-    held = np.int64(cells.value[a] == value)
-    for z in range(1, depth + 1):
-        held += cells.value[search.cell[search.taken[z]]] == value
-    return held
-
-
-@njit(**INNER)
-def _completed(cells, search, other_values, where, depth, a, box):
-    """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
-    lost = box
-    if cells.shares.high.size > 0:
-        lost = _by_shares(cells, search, other_values, where, depth, a, box)
-    missing = cells.distinct - 1
-    for z in range(1, depth + 1):
-        missing -= _held(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
-    if missing <= 0 or lost == np.inf:
-        return lost
-    known, least = 0, other_values.least
-    for y in range(other_values.many[0]):
-        if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= lost):
-            break  # all others are as far, or what the box loses decides
-        v = cells.value[other_values.cell[y]]
-        if _held(cells, search, depth, a, v) == 0:
-            loss = box + _more(other_values, y)
-            loss += more_of_areas(where.areas, where.taken, cells, other_values.cell[y])
-            if known < missing or loss < least[missing - 1]:
-                known = _value(other_values.values, least, known, missing, v, loss)
-    return max(lost, least[missing - 1]) if known == missing else np.inf
-
-
-@njit(**INNER)
-def _by_shares(cells, search, other_values, where, depth, a, box):
-    """What a box with the members down to this depth, which lose ``box``, loses once it holds what shares ask.
-
-    Every inequality "the weights of its values, one for each row, sum to at most 0 in an eligible group" that the
-    members break asks for further rows of values whose weight is below 0.
-    """
-    shares, n, lost, values = cells.shares, depth + 1, box, cells.value
-    weight, number = other_values.weight, cells.shares.number
-    rows, common, most = 0, np.int64(-1), 0
-    for z in range(n):  # a value that is too common asks for rows of others
-        v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
-        held = _held(cells, search, depth, a, v)
-        more = np.int64(np.ceil((held - n * shares.high[v]) / shares.high[v] - WHOLE))
-        if more > rows:
-            rows, common = more, v
-        most = max(most, held)
-    if rows > 0:
-        weight[:] = -1.0
-        weight[common] = 1.0
-        lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
-    for v in shares.needed:
-        rows = np.int64(np.ceil(max(n, cells.group) * shares.low[v] - WHOLE)) - _held(cells, search, depth, a, v)
-        if rows > 0:
-            weight[:] = 1.0
-            weight[v] = -1.0
-            lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
-    rows = 0
-    if shares.kind == ENTROPY:
-        rows = _spread(cells, search, depth, a, most)
-        for v in range(weight.size):
-            weight[v] = -1.0 if _held(cells, search, depth, a, v) < most else 1.0
-    elif shares.kind == EQUAL:
-        below, missing = 1.0, float(n)  # the table's share of values that are too rare, and their rows
-        for z in range(n):
-            v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
-            held = _held(cells, search, depth, a, v)
-            if held >= n * shares.table[v]:
-                missing -= 1.0
-                below -= shares.table[v] / held
-        rows = np.int64(np.ceil((n * (below - number) - missing) / (1.0 + number - below) - WHOLE))
-        for v in range(weight.size if rows > 0 else 0):
-            weight[v] = -1.0 if _held(cells, search, depth, a, v) < n * shares.table[v] else 1.0
-    elif shares.kind == ORDERED:
-        rows = _in_order(cells, search, depth, a, weight)
-    if rows > 0:
-        lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
-    return lost
-
-
-@njit(**INNER)
-def _spread(cells, search, depth, a, most):
-    """Rows of less common values than the commonest, of which there are ``most``, until the entropy can suffice.
-
-    Spread as evenly as can be, they make most of it.
-    """
-    shares, n = cells.shares, depth + 1
-    held = np.zeros(shares.table.size, np.int64)
-    for z in range(n):
-        held[cells.value[a] if z == 0 else cells.value[search.cell[search.taken[z]]]] += 1
-    rows = 0
-    while rows < FURTHER * cells.group:
-        total, least = 0.0, np.int64(-1)
-        for v in range(held.size):
-            if held[v] > 0:
-                total += held[v] * np.log(held[v])
-            if shares.table[v] > 0 and (least < 0 or held[v] < held[least]):
-                least = v
-        if np.log(n + rows) - total / (n + rows) >= shares.number - TINY or held[least] >= most:
-            break
-        held[least] += 1
-        rows += 1
-    return rows
-
-
-@njit(**INNER)
-def _in_order(cells, search, depth, a, weight):
-    """Rows of weight below 0 that the ordered distance asks for, and the weights, out.
-
-    The distance is at least the sum of the differences of the cumulated shares, each with the sign that it has for the
-    members: a mean over the rows.
-    """
-    shares, n = cells.shares, depth + 1
-    weight[:] = 0.0
-    for z in range(n):
-        weight[cells.value[a] if z == 0 else cells.value[search.cell[search.taken[z]]]] += 1.0
-    run, before, apart, table = 0.0, 0.0, 0.0, 0.0
-    for v in range(weight.size):
-        upto = shares.table[v]
-        run += weight[v]
-        sign = 0.0
-        if upto > before:
-            sign = 1.0 if run >= n * upto else -1.0
-        apart += sign * (run - n * upto)
-        table += sign * upto
-        weight[v] = sign
-        before = upto
-    after, least = -table - shares.number, 0.0
-    for v in range(weight.size - 1, -1, -1):
-        after += weight[v]
-        weight[v] = after
-        least = min(least, after)
-    over = apart - n * shares.number
-    if over <= WHOLE:
-        return np.int64(0)
-    return np.int64(np.ceil(over / -least - WHOLE)) if least < 0.0 else np.int64(FURTHER * cells.group)
-
-
-@njit(**INNER)
-def _with_further(cells, search, other_values, where, depth, a, known, rows):
-    """What a box loses with so many further rows, one at a time, of values whose weight is below 0.
-
-    known  what it loses without them, and what is known that it loses
-    """
-    (box, lost), least, weight = known, other_values.least, other_values.weight
-    rows, found = min(rows, FURTHER * cells.group), 0
-    for y in range(other_values.many[0]):
-        if found == rows and (other_values.loss[y] >= least[rows - 1] or least[rows - 1] <= lost):
-            break
-        c = other_values.cell[y]
-        if weight[cells.value[c]] >= 0.0:
-            continue
-        free = cells.count[c] - (c == a)
-        for z in range(1, depth + 1):
-            free -= search.cell[search.taken[z]] == c
-        if free <= 0:
-            continue
-        other_values.many[1] += 1
-        loss = box + _more(other_values, y)
-        loss += more_of_areas(where.areas, where.taken, cells, c)
-        while free > 0 and (found < rows or loss < least[rows - 1]):
-            x = found if found < rows else rows - 1
-            found = min(found + 1, rows)
-            while x > 0 and least[x - 1] > loss:
-                least[x] = least[x - 1]
-                x -= 1
-            least[x] = loss
-            free -= 1
-    return max(lost, least[rows - 1]) if found == rows else np.inf
-
-
-@njit(**INNER)
-def _asks(cells, search, a, size, offset, apart):
-    """What each cell of the ball asks of the axes of a box around cell a, in all columns but one, -1 for none."""
-    losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
-    e = 0
-    for y in range(size):
-        search.start[y] = e
-        b = search.cell[y]
-        for j in range(code.shape[1]):
-            if code[a, j] == code[b, j] or j == apart:
-                continue
-            more = pair_loss(cells, j, code[a, j], code[b, j])
-            if more <= 0.0:
-                continue
-            side = 0
-            if cells.sets[j]:
-                side = code[b, j]
-            elif shape[j] == 1 and losses[at[j] + code[b, j]] < losses[at[j] + code[a, j]]:
-                side = 1
-            search.axis[e], search.amount[e] = offset[j] + side, more
-            e += 1
-    search.start[size] = e
-
-
-@njit(**INNER)
-def _more(search, y):
-    """What a box loses more when it takes in the cell at place y."""
-    more = 0.0
-    for e in range(search.start[y], search.start[y + 1]):
-        beyond = search.amount[e] - search.level[search.axis[e]]
-        if beyond > 0.0:
-            more += beyond
-    return more
 
 
 @njit(**INNER)
@@ -644,7 +382,7 @@ def _passed_over(search, depth, box):
     """
     for z in range(1, depth + 1):
         for x in range(search.at[z] - 1):
-            if search.joined[z, x] <= box + TINY and _more(search, search.member[z, x]) <= 0.0:
+            if search.joined[z, x] <= box + TINY and more_with(search, search.member[z, x]) <= 0.0:
                 return True
     return False
 
@@ -658,7 +396,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
     do not pay the least box that any of them makes.
     """
-    group, completes, (a, own), (offset, areas, taken) = cells.group, _completes(cells), anchor, where
+    group, completes, (a, own), (offset, areas, taken) = cells.group, may_lack(cells), anchor, where
     # Where shares are asked, another set may have too many alike; where areas are connected, other areas.
     plain = cells.alike >= group and cells.shares.high.size == 0 and areas_column(areas) < 0
     heap = np.empty(group)
@@ -673,11 +411,11 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     depth = 1
     if group > 1 and _allows(search, 1, 0, group - 1, group, heap, TINY) <= TINY:
         return 0.0, n
-    _asks(cells, search, a, size, offset, areas_column(areas))
+    asks(cells, search, a, size, offset, areas_column(areas))
     begin_areas(areas, taken, cells, a)
     if completes:
-        _nearest_first(other_values)
-        _asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
+        nearest_first(other_values)
+        asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         top = _top(search, depth, x, need) if n - x >= need else -np.inf
@@ -695,11 +433,11 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         search.taken[depth] = y
         if need == 1:
             if completes:
-                box = search.box[depth] + _more(search, y)
+                box = search.box[depth] + more_with(search, y)
                 box += more_of_areas(areas, taken, cells, search.cell[y])
                 _take(search, depth, y)
                 take_area(areas, taken, cells, depth, search.cell[y], -1.0)
-                cost = _completed(cells, search, other_values, where, depth, a, box)
+                cost = completed(cells, search, other_values, where, depth, a, box)
                 _put_back(search, depth)
                 put_area_back(areas, taken, depth)
                 if top - group * cost <= best + TINY:
@@ -720,17 +458,17 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
                 _put_back(search, depth)
                 put_area_back(areas, taken, depth)
             return most, looks + other_values.many[1] * offset.size
-        box = search.box[depth] + _more(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
+        box = search.box[depth] + more_with(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         _take(search, depth, y)
         if plain and _passed_over(search, depth, box):
             _put_back(search, depth)
             continue
         looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
         if completes:
-            cost = max(cost, _completed(cells, search, other_values, where, depth, a, box))
+            cost = max(cost, completed(cells, search, other_values, where, depth, a, box))
         full, v = False, cells.value[search.cell[y]]
         if cells.alike < group:
-            full = _held(cells, search, depth, a, v) == cells.alike
+            full = held_of(cells, search, depth, a, v) == cells.alike
         paid = search.sum[depth] + search.price[y]
         below, rest, rows = depth + 1, 0.0, 0
         for z in range(x + 1, min(x + need - 1, n)):  # the K - 2 dearest others
@@ -741,7 +479,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             c = np.int64(search.member[depth, z])
             if full and cells.value[search.cell[c]] == v:
                 continue
-            joined = max(cost, box + _more(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
+            joined = max(cost, box + more_with(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
             with_it = paid + (dearest if z < x + need - 1 else rest + search.price[c])
             if with_it - group * joined > best + TINY:
                 search.member[below, rows], search.joined[below, rows] = c, joined

@@ -25,7 +25,7 @@ from shoal.kernels.tables.near_groups import (
 TINY = 1e-10  # of the sums compared
 DRAWS = 200  # of rows, until one loses anything
 PLAIN = 0.3  # share of the neighborhoods that begin anywhere: a group that loses nothing may have what others lack
-NOTHING = 1e-12  # a loss that is none: sums of weights leave as much
+NO_LOSS = 1e-12  # a loss that is none: sums of weights leave as much
 AT_ONCE = 12  # near groups looked for, one to all of which are taken apart with the first
 
 
@@ -354,7 +354,7 @@ def _dear(slots, rows, work):
         lost = work.price[work.group[x]] - joined(slots, rows.leaf[x], rows.leaf[x], np.inf)
         if lost > most:
             best, most = x, lost
-        if y >= 2 and most > NOTHING:
+        if y >= 2 and most > NO_LOSS:
             break
     return best
 

@@ -297,7 +297,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
     """Cut each small cell to the end by ``guillotine`` and by least waste, and keep the better partition.
 
     points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are not asked
-    program     ``Program``, written; as many lines per axis as it has room for
+    program     ``RectangleProgram``, written; as many lines per axis as it has room for
     objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER, and then: smaller;
                         UNDER: as MAX, but the program makes the most tiles of at most ``good`` where it can
     good        int64   heaviest tiles up to this weight count as equally light

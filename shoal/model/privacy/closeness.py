@@ -227,7 +227,7 @@ ABSENT = ("infinite", "ignored")
 
 @dataclass(frozen=True)
 class DeltaDisclosure(Model):
-    """|log(p / q)| < delta for every sensitive value, where p is its share in the group and q its share in the table.
+    """In every group, |log(p / q)| < delta for every sensitive value: p is its share in the group, q in the table.
 
     absent  "infinite": a value of the table that a group lacks has p = 0 and fails, as the definition requires;
             "ignored": only the values of a group count, as in some tools; this can be audited but not enforced

@@ -138,7 +138,7 @@ def _even(n: int, m: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RecursiveLDiversity(Model):
-    """r1 < c (r_l + ... + r_m), where r are the counts of a group's sensitive values in falling order."""
+    """In every group, r1 < c (r_l + ... + r_m), where r are the counts of its sensitive values in falling order."""
 
     c: float
     l: int

@@ -166,7 +166,7 @@ class OfPersons(Model):
 
     @property
     def enforced(self) -> str | None:
-        """As of rows: what is not monotone in persons alone is enforced by merging, and checked group by group."""
+        """How the same model of rows is enforced; what is not monotone in persons alone is enforced by merging."""
         return self.asked.enforced
 
     @property
@@ -202,7 +202,7 @@ class OfPersons(Model):
 
     def most_common(
         self, sensitive: np.ndarray, count: np.ndarray, table: np.ndarray, columns: tuple[int, ...]
-    ) -> Common:
+    ) -> CommonValue:
         """The value that stands most in the way of the table's least share, by a count that every release must meet.
 
         sensitive, count  cells and their rows;  columns: of the values, of the persons
@@ -221,7 +221,7 @@ class OfPersons(Model):
         reach = np.where(persons > 0, 1 + without / np.maximum(persons, 1), np.inf)
         code = int(reach.argmin())
         asked = 1 / self.asked.most if self.asked.most is not None else float(self.asked.implied(table[:-1]).share)
-        return Common(code, int(persons[code]), int(without[code]), float(reach[code]), asked)
+        return CommonValue(code, int(persons[code]), int(without[code]), float(reach[code]), asked)
 
     def distance(self, counts: np.ndarray, table: np.ndarray) -> float:
         """Level reached over level asked, the smaller the farther from it."""
@@ -243,7 +243,7 @@ class OfPersons(Model):
         )
 
 
-class Common(NamedTuple):
+class CommonValue(NamedTuple):
     """A value held by many persons: its code, the persons who have it, the rows without it, s reached and s asked."""
 
     code: int

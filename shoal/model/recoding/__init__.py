@@ -1,9 +1,9 @@
 """How the values of a group are published, and what each published value costs: a file for each way.
 
-``levels`` (hierarchies, and stars), ``ranges`` and ``sets`` answer what ``column`` asks; ``recoding`` puts columns
-together.  A further way is a file that answers the same, and a line in ``shoal.model.settings``.
-
-Columns recoded together: what each group publishes, and what that costs."""
+``column`` states what every way answers; ``levels`` (hierarchies, and stars), ``ranges``, ``sets``, and ``regions``
+answer it.  ``Recoding`` puts columns together.  A further way is a file that answers the same, and a line in
+``shoal.model.settings``.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnRecoding(ABC):
-    """A column of codes 0 .. size-1; as ``Levels``, ``Ranges`` and ``Sets``; ``shoal.model.settings`` says when.
+    """How a column of codes 0 .. size-1 is recoded, as ``Levels``, ``Ranges`` or ``Sets``.
 
     weight  factor of this column's loss
 
@@ -95,10 +95,10 @@ class ColumnRecoding(ABC):
         return cls(size=size, weight=weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
         """What the distinct texts of a column stand for, which are no stars; those left out may be anything.
 
-        dates  the notation of the column's dates, where it has one
+        notation  the notation of the column's dates, where it has one
         """
         return {}
 
@@ -209,7 +209,7 @@ class ColumnRecoding(ABC):
         return np.zeros(0)
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """The same before the weight, row by row, as fractions, by what ``read`` makes of a float; None: unknown."""
+        """Losses of pairs without the weight, row by row, as fractions that ``read`` makes of floats; None: unknown."""
         return None
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:

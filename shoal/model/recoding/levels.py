@@ -22,7 +22,7 @@ FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Levels(ColumnRecoding):
-    """A hierarchy.
+    """The levels of a hierarchy over a column of codes.
 
     node     int32[h, size]    the class of each code at each level; node[0] numbers the codes themselves, classes at
                                level i+1 are unions of classes at level i
@@ -77,8 +77,8 @@ class Levels(ColumnRecoding):
         return cls.stars(size, weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
-        """Without a hierarchy, every text is a value."""
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
+        """Nothing: without a hierarchy, every text that is no star is a value."""
         return {t: Members(named=frozenset([t])) for t in texts}
 
     @property
@@ -93,15 +93,15 @@ class Levels(ColumnRecoding):
 
     @property
     def limit(self) -> str:
-        """The ceiling."""
+        """The ceiling, in words."""
         return f"level {self.ceiling} of {self.levels - 1}"
 
     def top(self) -> tuple[int, np.ndarray]:
-        """The ceiling."""
+        """The highest level that may be published, and the class of each code there."""
         return self.ceiling, self.node[self.ceiling].astype(np.int64)
 
     def classes(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
-        """Those of the hierarchy."""
+        """The class of each code at a level of the hierarchy."""
         return np.asarray(self.node[level, code])
 
     def lifted(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
@@ -109,24 +109,24 @@ class Levels(ColumnRecoding):
         return np.asarray(self.loss[level, code])
 
     def order(self) -> np.ndarray:
-        """Class by class, from the top down."""
+        """The order of the values, class by class from the top down."""
         return np.argsort(np.lexsort(self.node))
 
     def allowed(self) -> np.ndarray:
-        """Classes at the ceiling."""
+        """The class of each code at the ceiling: codes of one class may be published together."""
         return np.asarray(self.node[self.ceiling])
 
     def above(self, first: np.ndarray) -> np.ndarray:
-        """Above the ceiling."""
+        """Whether a group is published above the ceiling."""
         return np.asarray(first > self.ceiling)
 
     def raised(self) -> np.ndarray | None:
-        """One level up."""
+        """The loss of a code one level up."""
         return self.loss[1] if self.levels > 1 else None
 
     @property
     def pure(self) -> np.ndarray:
-        """Above 0 where the codes stand for classes of values."""
+        """Loss of level 0: above 0 if the codes stand for classes of values."""
         found: np.ndarray = self.loss[0] if self.levels else np.zeros(self.size)
         return found
 
@@ -153,11 +153,11 @@ class Levels(ColumnRecoding):
         return out
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
-        """Level 0."""
+        """Whether a group is published at level 0."""
         return np.asarray(shown.first == 0)
 
     def starred(self, shown: PublishedColumn) -> np.ndarray:
-        """The last level, where there is one above the values."""
+        """Whether a group is published at the last level, if there is one above the values."""
         return np.asarray(shown.first == self.levels - 1) & (self.levels > 1)
 
     def height(self, shown: PublishedColumn) -> np.ndarray:
@@ -165,7 +165,7 @@ class Levels(ColumnRecoding):
         return np.asarray(shown.first / max(self.levels - 1, 1))
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Level and class."""
+        """Numbers of levels with classes."""
         return shown.first.astype(np.int64) * max(self.size, 1) + shown.second
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
@@ -201,11 +201,11 @@ class Levels(ColumnRecoding):
         return out
 
     def pair_table(self) -> np.ndarray:
-        """[h, size], of each class."""
+        """Losses float64[h, size] of each class."""
         return self.loss * self.weight
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """Each loss by itself."""
+        """Losses of classes, each read by itself."""
         values, inverse = np.unique(self.loss, return_inverse=True)
         known = [read(float(v)) for v in values]
         return [known[i] for i in inverse.reshape(-1)]
@@ -255,7 +255,7 @@ class Levels(ColumnRecoding):
         return parent.astype(np.int32), np.concatenate(loss), of[0].astype(np.int64)
 
     def slots(self) -> list[Slot]:
-        """A node of the tree."""
+        """One slot: a node of the tree for each code."""
         parent, loss, of = self.nodes()
         return [Slot("tree", of, loss, parent)]
 

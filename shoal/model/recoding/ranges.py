@@ -20,7 +20,7 @@ BITS = 60  # of a slot
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sets(ColumnRecoding):
-    """Loss (values of the set - 1) / (size - 1)."""
+    """Sets of a column's codes; loss (values of the set - 1) / (size - 1)."""
 
     kind: ClassVar[str] = "set"
     shape: ClassVar[str | None] = "set"
@@ -47,11 +47,11 @@ class Sets(ColumnRecoding):
         return np.asarray((shown.first - 1) / max(self.size - 1, 1))
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
-        """One value."""
+        """Whether a set has one value."""
         return np.asarray(shown.first == 1)
 
     def starred(self, shown: PublishedColumn) -> np.ndarray:
-        """The full set, which is published as a star."""
+        """Whether a set has all values: it is published as a star."""
         return np.asarray((shown.first == self.size) & (self.size > 1))
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
@@ -84,37 +84,37 @@ class Sets(ColumnRecoding):
         return out
 
     def steps(self) -> np.ndarray:
-        """One value more."""
+        """Loss of one value more."""
         return np.full(self.size, self.step if self.size > 1 else np.inf)
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """One value more, for any two."""
+        """Loss of one value more, the same for any two codes."""
         return np.asarray((first != second) * self.step)
 
     def pair_table(self) -> np.ndarray:
-        """[1]: any two values."""
+        """The loss of any two values, float64[1]."""
         return np.array([self.weight / max(self.size - 1, 1)])
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """One step of as many as there are."""
+        """One step of as many as there are, as a fraction."""
         return [Fraction(1, max(self.size - 1, 1))]
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The one number of the table, where they differ."""
+        """The table's one number for codes that differ, 0 for equal ones."""
         return (first != second) * table[0]
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """One value more, but for those present themselves."""
+        """Loss of one value more; 0 for codes that are present."""
         return np.asarray(~present * self.step)
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """One value or all."""
+        """The levels of a search: every value by itself, then all together."""
         size = max(self.size, 1)
         classes = np.stack([np.arange(size), np.zeros(size, np.int64)])
         return classes, np.stack([np.zeros(size), np.full(size, float(size > 1))])
 
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
-        """Every one, but of the full set, which is a star."""
+        """Whether a set shows its members: every set does, except the full one, which is a star."""
         return np.repeat(np.diff(border) < self.size, np.diff(border))
 
     def slots(self) -> list[Slot]:
@@ -161,7 +161,7 @@ class RangeGrid(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges(ColumnRecoding):
-    """Codes on a line; loss (high - low) / (max - min), 1 at most.
+    """Ranges of a column's codes, which lie on a line; loss (high - low) / (max - min), 1 at most.
 
     position   float64[size]  where each code lies, rising with the code
     ends       float64[e]     the places at which a published range may end, rising; the positions themselves unless
@@ -192,9 +192,9 @@ class Ranges(ColumnRecoding):
         return Sets.of(size, weight) if position is None else cls.of(position, weight)
 
     @classmethod
-    def meanings(cls, texts: Sequence[str], dates: str | None = None) -> Mapping[str, Members]:
-        """As ``shoal.model.notation`` reads them, sets as well."""
-        return of_ranges(texts, dates)
+    def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
+        """What each text stands for, read by ``shoal.model.notation``; a column of ranges may show sets."""
+        return of_ranges(texts, notation)
 
     @property
     def span(self) -> float:
@@ -217,24 +217,24 @@ class Ranges(ColumnRecoding):
 
     @property
     def pure(self) -> np.ndarray:
-        """What the grid costs a code by itself."""
+        """Loss of a code by itself, which a grid widens."""
         codes = np.arange(self.size)
         return self.width(codes, codes)
 
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """The ends around the lowest and the highest."""
+        """The ends around the lowest and the highest code of each group."""
         return self.low[np.minimum.reduceat(code, start)], self.high[np.maximum.reduceat(code, start)]
 
     def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
-        """Width."""
+        """Loss by the width of the range."""
         return self.between(shown.first, shown.second)
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
-        """Both ends are one."""
+        """Whether a range has one end."""
         return np.asarray(shown.first == shown.second)
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Both ends."""
+        """Numbers of pairs of ends."""
         return shown.first.astype(np.int64) * max(self.ends.size, 1) + shown.second
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
@@ -250,14 +250,14 @@ class Ranges(ColumnRecoding):
         return np.asarray((low <= code) & (code <= high))
 
     def steps(self) -> np.ndarray:
-        """Width to the nearer neighbor."""
+        """Loss of a range to the nearer neighbor."""
         if self.size < 2:
             return np.full(self.size, np.inf)
         gap = self.width(np.arange(self.size - 1), np.arange(1, self.size))
         return np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Width from the one to the other."""
+        """Loss of the range from one code to the other."""
         return self.width(np.minimum(first, second), np.maximum(first, second))
 
     def pair_table(self) -> np.ndarray:
@@ -274,11 +274,11 @@ class Ranges(ColumnRecoding):
         return [*(ends[i] - ends[low[0]] for i in [*low, *high]), *[Fraction(1)] * self.size]
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """From the lower one's beginning to the higher one's end."""
+        """Losses of pairs: from the lower code's beginning to the higher code's end."""
         return np.minimum(table[1][np.maximum(first, second)] - table[0][np.minimum(first, second)], table[2, 0])
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """Width to the nearer one of two; 0 for a code that is present itself."""
+        """Loss of a range to the nearest present code; 0 for a code that is present."""
         codes, there = np.arange(self.size), np.flatnonzero(present)
         place = np.searchsorted(there, codes)
         below, above = there[np.maximum(place - 1, 0)], there[np.minimum(place, there.size - 1)]
@@ -286,7 +286,7 @@ class Ranges(ColumnRecoding):
         return np.where(present, 0.0, out)
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """Codes, pairs of neighboring codes, fours, ... all."""
+        """The levels of a search: codes, pairs of neighboring codes, fours, ..., all."""
         size = max(self.size, 1)
         chain = [np.arange(size)]
         while chain[-1][-1] > 0:
@@ -299,13 +299,13 @@ class Ranges(ColumnRecoding):
         return np.stack(chain), np.stack(losses)
 
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
-        """The lowest and the highest."""
+        """Whether a code is an end of its group's range."""
         out = np.zeros(group.size, bool)
         out[border[:-1]] = out[border[1:] - 1] = True
         return out
 
     def slots(self) -> list[Slot]:
-        """The two ends."""
+        """One slot: the two ends of each code."""
         leaf = self.low.astype(np.int64) | (self.high.astype(np.int64) << 32)
         ends = self.ends if self.ends.size else np.zeros(1)
         return [Slot("line", leaf, ends, unit=self.weight / self.span)]

@@ -49,7 +49,7 @@ class Covers:
         vars(self).update(held, _lock=Lock())
 
     def number(self, codes: np.ndarray) -> int:
-        """Of what a group of some codes publishes, rising and distinct; equal where that is."""
+        """The number of the set that a group of some codes publishes; codes are rising and distinct."""
         key = np.asarray(codes, np.int64).tobytes()
         with self._lock:
             if key not in self._of_codes:
@@ -127,15 +127,15 @@ class Regions(ColumnRecoding):
         return np.array(first, np.int32), np.full(start.size, -1)
 
     def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
-        """Of the set."""
+        """Loss of the set."""
         return np.array([cover.loss for cover in self.covers.found])[shown.first]
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
-        """One code."""
+        """Whether a group holds one code."""
         return self._counts(shown) == 1
 
     def starred(self, shown: PublishedColumn) -> np.ndarray:
-        """No set has them all, or only the set of all areas."""
+        """Whether no set has all areas of a group, or only the set of all areas has."""
         return np.array([not cover.areas for cover in self.covers.found])[shown.first] & ~self.exact(shown)
 
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ class Regions(ColumnRecoding):
         return np.bincount(shown.present[0], minlength=shown.groups)
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Of the sets."""
+        """Numbers of the sets."""
         return shown.first.astype(np.int64)
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
@@ -171,19 +171,19 @@ class Regions(ColumnRecoding):
         return out
 
     def order(self) -> np.ndarray:
-        """That of the tree."""
+        """The order of the values by the hierarchy."""
         return self.tree.order()
 
     def steps(self) -> np.ndarray:
-        """The cheapest set with another code."""
+        """Loss of the cheapest set with another code."""
         return np.min(self.near, axis=1, where=~np.eye(self.size, dtype=bool), initial=np.inf)
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The cheapest connected set with both."""
+        """Loss of the cheapest connected set with both."""
         return np.asarray(self.near[first, second])
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """The cheapest set with one of them."""
+        """Loss of the cheapest set with one of the present codes."""
         return np.asarray(self.near[:, present].min(axis=1))
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:

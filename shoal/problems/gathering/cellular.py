@@ -80,7 +80,7 @@ def by_tight(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: clusters frozen as they are paid, the largest kept."""
     p = _plain(ask, "tight")
     found = tight(Distances(p.space), 1, p.setup)
-    start = search.finish(p.space, found.labels, found.center)
+    start = search.without_empty(p.space, found.labels, found.center)
     promise = Guarantee(factor=3.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
     return CellularAnswer(_improved(ask, start), promise, found.alpha)
 
@@ -89,12 +89,12 @@ def by_procedure_one(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: the paper's Procedure 1."""
     p = _plain(ask, "procedure_one")
     found = procedure_one(Distances(p.space), 1, p.setup)
-    start = search.finish(p.space, found.labels, found.center)
+    start = search.without_empty(p.space, found.labels, found.center)
     return CellularAnswer(_improved(ask, start), Guarantee(factor=4.0, theorem=f"{PAPER}, Theorem 3.3"), found.alpha)
 
 
 def by_three_step(ask: CellularAsk) -> CellularAnswer:
-    """At least r each: priced, shared, made disjoint."""
+    """The three steps for clusters of at least r points: priced, shared, made disjoint."""
     p = ask.problem
     if p.setup.any() or p.diversity is not None:
         raise PolicyError("method 'three_step' takes r alone, no set-up costs and no condition; use 'search'")

@@ -1,4 +1,4 @@
-"""More than r points: clusters whose sensitive values are diverse as well.
+"""Clusters whose sensitive values are diverse, not only r points or more.
 
 All models here are monotone, a union of eligible clusters is eligible, so merging ends at the latest with everything
 in one cluster.  Cores are eligible from the start; joining and re-centering can only break the frequency form, which
@@ -50,7 +50,7 @@ class Diversity:
 
     @classmethod
     def of(cls, n: int, asked: Conditions) -> Diversity | None:
-        """From the arguments of ``gather``; None when nothing is asked."""
+        """The condition that the arguments of ``gather`` ask; None if they ask nothing."""
         keywords("setting of clusters", asked, Conditions)
         sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
         eligible = asked.get("eligible")
@@ -119,7 +119,7 @@ class Diversity:
         return np.sort(order[rank < np.repeat(stay, count)])
 
     def part(self, rows: np.ndarray) -> Diversity:
-        """The same condition on some of the points."""
+        """This condition on some of the points."""
         return replace(self, codes=self.codes[rows])
 
     def refuse_infeasible(self, left_out: int = 0) -> None:
@@ -150,7 +150,7 @@ class Diversity:
         return sorted({r, *(l * -(-r // l) for l in self.frequency)})
 
     def only(self, column: int) -> Diversity:
-        """The same condition on one column alone."""
+        """This condition on one column alone."""
         return Diversity(self.codes[:, [column]], (self.frequency[column],), (self.distinct[column],))
 
 

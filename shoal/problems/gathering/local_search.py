@@ -9,7 +9,8 @@ towards the lower bound while that works; never wider than ``disjoint``.
 Centers anywhere in Euclidean space are those of smallest enclosing balls, with a search on the widest ball.  The bound
 (not in the paper): a cluster that holds p lies in a disc with p and r - 1 other points, so no radius is
 under the largest over p of the smallest such disc.  In the plane that disc is found by sweeping its center; in other
-dimensions half of rho(p) stands in for it."""
+dimensions half of rho(p) stands in for it.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Gathering(Shown):
     details: dict[str, Any] = field(default_factory=dict)
 
     def of_rows(self, rows: np.ndarray) -> Gathering:
-        """The same clusters for points in another order: point i of these is row rows[i]."""
+        """These clusters for points in another order: point i of these is row rows[i]."""
         labels = np.empty_like(self.labels)
         labels[rows] = self.labels
         center = np.where(self.center_rows < 0, -1, rows[self.center_rows])

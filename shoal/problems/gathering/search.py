@@ -19,7 +19,8 @@ The lower bounds are prices that no cluster undercuts.  A price per point is fea
 at least what its members' prices add up to; then no clustering costs less than all prices together, and with m points
 left out none less than all but the m largest.  Not in the paper: there the prices (alpha) come from one primal-dual
 run.  Here they start at the cheapest share any ball offers, which without set-up costs is tau, and are raised one after
-another as far as the clusters around allow; then some fall so that more can rise, along subgradients."""
+another as far as the clusters around allow; then some fall so that more can rise, along subgradients.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +33,10 @@ from shoal.errors import InputError
 from shoal.kernels.gathering import cellular as kernels
 from shoal.kernels.gathering import duals, pairs
 from shoal.kernels.uncompiled import quick
-from shoal.problems.ascent import ascend, state_of
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters
+from shoal.problems.programs import ascend, state_of
 from shoal.watching import done
 
 STEPS = {"fast": 0, "balanced": 1, "thorough": 20}  # clusters dissolved, per cluster
@@ -94,7 +95,7 @@ def greedy(problem: GatherProblem, out: np.ndarray) -> Clusters:
     center = center[:m].copy()
     if not m:  # lists without r free points: everything in one cluster
         owner[~out] = 0
-        return finish(space, owner, np.flatnonzero(~out)[:1])
+        return without_empty(space, owner, np.flatnonzero(~out)[:1])
     return admit(space, owner, center, np.flatnonzero((owner < 0) & ~out))
 
 
@@ -113,10 +114,10 @@ def admit(space: Space, owner: np.ndarray, center: np.ndarray, free: np.ndarray)
         turn = np.argsort(away[:, 0], kind="stable")
         picked = np.where(choice >= 0, back[choice], -1)[turn]
         quick(kernels.absorb, picked.size)(free[turn], picked, away[turn], owner, size, radius)
-    return finish(space, owner, center)
+    return without_empty(space, owner, center)
 
 
-def finish(space: Space, owner: np.ndarray, center: np.ndarray) -> Clusters:
+def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Clusters:
     """Clusters numbered anew, without empty ones."""
     used, fresh = np.unique(owner[owner >= 0], return_inverse=True)
     labels = np.full(space.n, -1)
@@ -141,7 +142,7 @@ def halve(problem: GatherProblem, found: Clusters) -> Clusters:
         for part in np.array_split(members, -(-members.size // limit))[1:]:
             labels[part] = len(center)
             center.append(found.center[c])
-    return finish(problem.space, labels, np.array(center, np.int64))
+    return without_empty(problem.space, labels, np.array(center, np.int64))
 
 
 def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> Clusters:
@@ -161,7 +162,7 @@ def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> 
         clusters = max(1, np.unique(owner[owner >= 0]).size)
         budget = pairs.CutBudget(min(2 * largest, max(LARGEST, 4 * problem.r)), 5, STEPS[effort] * clusters, seed)
         pairs.recut(space.coded, problem.near, problem.rules, budget, owner, center)
-    return min((start, nearby(problem, finish(space, owner, center))), key=lambda c: penalized(problem, c))
+    return min((start, nearby(problem, without_empty(space, owner, center))), key=lambda c: penalized(problem, c))
 
 
 def nearby(problem: GatherProblem, found: Clusters) -> Clusters:
@@ -174,7 +175,7 @@ def nearby(problem: GatherProblem, found: Clusters) -> Clusters:
     quick(kernels.better_centers, space.steps(looks))(
         space.coded, start, order, problem.near, problem.setup, found.labels >= 0, center
     )
-    return finish(space, found.labels, center)
+    return without_empty(space, found.labels, center)
 
 
 def radii(found: Clusters) -> np.ndarray:
@@ -221,7 +222,7 @@ def leave_out(problem: GatherProblem, found: Clusters, spare: int) -> Clusters:
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
     kernels.drop_farthest(found.center.size, owner, found.away.copy(), center, r, problem.setup, spare)
-    return finish(space, owner, center[: found.center.size])
+    return without_empty(space, owner, center[: found.center.size])
 
 
 ENTRIES = 1 << 25  # list entries held at most
@@ -358,7 +359,7 @@ STEP = 1.5  # ratio of successive guesses of the largest radius, when points may
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PricedClusters:
     """Clusters before anybody is shared: labels int64[n] (-1: left out), center int64[m], the dual float64[n]."""
 
     labels: np.ndarray
@@ -388,16 +389,16 @@ class Distances:
         return duals.Openings(self.distances, self.ranked, r, fixed, share, widest)
 
 
-def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> Priced:
+def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> PricedClusters:
     """The paper's Procedure 1.  O(n^2) space."""
     labels, center, alpha = np.full(table.n, -1), np.zeros(table.n, np.int64), np.zeros(table.n)
     m = duals.procedure_one(table.openings(r, fixed, share), labels, center, alpha)
-    return Priced(labels, center[:m], alpha)
+    return PricedClusters(labels, center[:m], alpha)
 
 
 def tight(
     table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
-) -> Priced:
+) -> PricedClusters:
     """Clusters frozen as they are paid, the largest of those that share a payer kept, payers first.  O(n^2) space.
 
     At most left_out points keep label -1; all do when no cluster within ``widest`` is left to open.
@@ -418,7 +419,7 @@ def tight(
     labels[joins] = payer[joins]
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels[labels >= 0] = fresh
-    return Priced(labels, center[used], alpha)
+    return PricedClusters(labels, center[used], alpha)
 
 
 def three_step(
@@ -457,7 +458,7 @@ def priced_cost(found: Clusters) -> float:
 
 
 def _taken(
-    distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced
+    distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters
 ) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
     """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
     leftover clusters beside each open one, and every cluster's radius (float64[m])."""
@@ -490,7 +491,7 @@ def _taken(
     return opened, temporary, trees, radius
 
 
-def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: Priced) -> Clusters:
+def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters) -> Clusters:
     """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
 
     Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r

@@ -3,8 +3,9 @@
 A k-d tree answers on an embedding whose distances never exceed the true ones (and equal them for numbers, and for
 categories of few values); the kernels then compute the true distances, and a list is asked for again, longer, until
 nothing outside it can be nearer.  Equal records are one place in the tree.  Only a matrix or a function given by the
-user is ever held as a full matrix, and only up to 20,000 points.
-``coded`` holds the records as the kernels compare them."""
+user is ever held as a full matrix, and only up to 20,000 points.  ``coded`` holds the records as the kernels compare
+them.
+"""
 
 from __future__ import annotations
 
@@ -234,7 +235,7 @@ class Space:
         return along(self._embedded)
 
     def part(self, rows: np.ndarray) -> Space:
-        """Some of the points, in the order given, int64[m]."""
+        """The space of some of the points, int64[m], in the order given."""
         if self.metric.distances is None:
             return Space(self.metric, [c[rows] for c in self.columns], self.names)
         if np.array_equal(rows, np.arange(self.n)):
@@ -428,7 +429,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
     points  float[n, d] (a frame will do), a tuple of columns when metric is a Metric with features, float[n, n] for
             "precomputed"
     metric  "euclidean", "manhattan", "chebyshev" (coordinates as they are), "great-circle" (latitude and longitude
-            in degrees; kilometres), "precomputed", a function of two records, or a Metric
+            in degrees; kilometers), "precomputed", a function of two records, or a Metric
     cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
     """
     if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):

@@ -21,7 +21,8 @@ docs/gathering.md, Theorem 3.  The factor 3 for centers at points is ``disjoint`
 rho(v) the distance of the r-th nearest point of v (v itself counts) and tau(p) = min over v of max(d(p, v), rho(v)), no
 clustering with centers at points has a radius under the largest tau.  It opens the nearest-r balls that are free, by
 rising rho; everyone else joins the nearest center.  At most 3 tau(p) from p, or, when the balls of all points are
-looked at, 2 rho(p): docs/gathering.md, Theorem 1."""
+looked at, 2 rho(p): docs/gathering.md, Theorem 1.
+"""
 
 from __future__ import annotations
 

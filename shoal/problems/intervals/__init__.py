@@ -1,4 +1,4 @@
-"""Intervals: ordered values, cut at the least cost.
+"""Intervals: ordered values, cut at the least cost, each cost by the fastest program that fits it.
 
 Input     values with an order and how many records each has, and k >= 1
 Feasible  a partition of the values into intervals that count at least k each, equal values together; one exists if
@@ -10,9 +10,8 @@ Known     solved exactly by dynamic programming: O(n log T) for the largest inte
 Source    the remark in section 4 of Du, Eppstein, Goodrich, Lueker, arXiv:0904.3756, that ordered labels are
           polynomial; Galil and Park 1992 for programs with concave and convex costs
 
-Optimal cuts of an ordered column, for each cost by the fastest program that fits it.
-
-Names for intervals, and intervals of intervals: a hierarchy for an ordered column."""
+``interval_labels`` names intervals, and ``levels`` cuts intervals into wider ones: a hierarchy for an ordered column.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +114,7 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
 
 
 def _listed(values: list[Any]) -> np.ndarray:
-    """As numpy has it, unless it would turn numbers into text or whole numbers into floats; moments in UTC."""
+    """A list as an array; numbers stay numbers, whole ones stay whole, and moments are in UTC."""
     if values and all(isinstance(v, date) for v in values):
         values = [v.astimezone(UTC).replace(tzinfo=None) if getattr(v, "tzinfo", None) else v for v in values]
         return np.array(

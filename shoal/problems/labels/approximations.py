@@ -26,7 +26,8 @@ every large item, empty ones included), greedy completion.
 Departures: epsilon is taken as the decimal number it is written as and all comparisons are exact; a type has at
 most ``most_bins`` bins; where each bin holds exactly one oversize item, oversize and nominal items round into
 separate classes.
-Theorem 11 is only sketched in the paper; docs/labels.md proves it for the form used here."""
+Theorem 11 is only sketched in the paper; docs/labels.md proves it for the form used here.
+"""
 
 from __future__ import annotations
 

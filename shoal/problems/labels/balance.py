@@ -1,18 +1,17 @@
-"""Longest processing time first into a chosen number of bins, then repair: what solves real lists.
+"""The methods for real lists of labels: balanced bins, then a search for a smaller largest bin until none is left.
 
-For a fixed number m of bins the problem asks for all loads within k..U, so the better balanced the better.  Placing
-items in decreasing order into the least loaded bin leaves loads that differ by about one small item, and exchanging
-one or two items at a time mends the rest.  Where all loads come to total / m rounded down or up, the packing costs
-what every packing into at most m bins must cost; it is then optimal for every k from total / (m + 1) to total / m,
-because m is the most bins that fit.  ``sweep`` solves all k of a list that way, one packing per m.
+Balanced bins are filled by the longest-processing-time rule, and then repaired. For a fixed number m of bins the
+problem asks for all loads within k..U, so the better balanced the better. Placing items in decreasing order into the
+least loaded bin leaves loads that differ by about one small item, and exchanging one or two items at a time mends the
+rest. Where all loads come to total / m rounded down or up, the packing costs what every packing into at most m bins
+must cost; it is then optimal for every k from total / (m + 1) to total / m, because m is the most bins that fit.
+``sweep`` solves all k of a list that way, one packing per m.
 
-Proved optima: the best heuristic answer, then a search for a smaller largest bin until none is left.
-
-Proved optima: integer programs and random walks over the ways to fill a bin, or depth-first search.
-
-The question "is there a packing with every load in k..U" is settled for one U after another between the instance
-bound and the packing at hand.  A yes gives a packing, a no raises the bound, so what is certified when the time is
-up is what was proved by then."""
+The search decides by integer programs, by random walks over the ways to fill a bin, or depth first.  The question "is
+there a packing with every load in k..U" is settled for one U after another between the instance bound and the packing
+at hand.  A yes gives a packing, a no raises the bound, so what is certified when the time is up is what was proved by
+then.
+"""
 
 from __future__ import annotations
 
@@ -397,7 +396,7 @@ class Sweep:
 
     @property
     def optimal(self) -> np.ndarray:
-        """Where the cost is proved the least possible."""
+        """The k at which the cost is proved to be the least possible."""
         return self.costs == self.lower_bounds
 
 

@@ -1,8 +1,7 @@
-"""The front door: one call, one signature for every method.
+"""The calls for labels: ``cover`` with one signature for every method, names for groups, and a hierarchy of them.
 
-Names for groups, and groups of groups: a hierarchy for a column that has none.
-
-The other cost functions of Du, Eppstein, Goodrich and Lueker 2009, section 1: sums over the groups.
+``group_labels`` names groups, and ``levels`` groups groups: a hierarchy for a column that has none.  ``cover_sum`` is
+for the other cost functions of Du, Eppstein, Goodrich, Lueker 2009, section 1, sums over the groups.
 
 A group E costs the sum, or the largest, over its records of an error d; the groups' costs are added, or the largest is
 taken.  The paper names d = 1 and d = |E| - k.  Of the eight costs that makes, d = 1 gives the largest group ("max"),
@@ -12,7 +11,8 @@ the number of records (the same for every answer), the number of groups (one gro
     sum of largest   |E| - k added up: all records less k for every group            objective "count": most groups
     largest of either   rises with the largest group, so "max" answers them
 
-Both sums are strongly NP-hard for labels: 3-Partition with k = B has a partition exactly if they are 0."""
+Both sums are strongly NP-hard for labels: 3-Partition with k = B has a partition exactly if they are 0.
+"""
 
 from __future__ import annotations
 

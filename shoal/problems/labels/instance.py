@@ -2,7 +2,8 @@
 
 Counts are checked once, labels certified once; every bound has its argument.  Du, Eppstein, Goodrich, Lueker 2009 use
 max(k, largest item) only; the others are stated and proved here.  All are evaluated over the distinct sizes in whole
-numbers, of any length."""
+numbers, of any length.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +120,7 @@ def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | No
     total = sum(given.tolist()) if given.dtype == object else int(given.sum())
     if total < k:
         raise InfeasibleError(
-            f"all {len(given)} labels together count {total}, below k = {k}: no group of k exists; "
+            f"all labels together count {total}, below k = {k}: no group of k exists; "
             f"lower k to at most {total} or leave the column out"
         )
     positive = given > 0
@@ -186,7 +187,7 @@ SHIFTS = 4000  # and while it takes at most this many shifts of such a number
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No feasible packing has a largest bin below ``value``; ``argument`` says why."""
+    """A lower bound on the largest bin of every feasible packing, with the argument that proves it."""
 
     value: int
     argument: str

@@ -40,14 +40,15 @@ from shoal.problems.regions.search import POOLED, improve, search
 from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
     CHAINS,
+    NO_CAP,
     Contiguity,
     Districting,
     Regions,
     RegionsFound,
     SearchClock,
-    one,
+    cost_in,
+    costs_in,
     relabelled,
-    value,
 )
 from shoal.watching import within
 
@@ -77,7 +78,7 @@ def most_regions(
         label = other.label
         if again and int(label.max()) >= int(best.label.max()):
             label = improve(task, bound, label)
-        if value(task, label, task.objective) < value(task, best.label, task.objective):
+        if costs_in(task, label, task.objective) < costs_in(task, best.label, task.objective):
             best = replace(best, label=label, details={**best.details, "found_for": name})
     return best
 
@@ -115,7 +116,8 @@ def optimal_components(
     """
     label = label.copy()
     count = np.bincount(bound.component) if task.n else np.zeros(0, np.int64)
-    cap = one(task, label, "max") if task.objective[0] == "max" else 2**62  # what is heavier cannot be in the answer
+    # what is heavier cannot be in the answer
+    cap = cost_in(task, label, "max") if task.objective[0] == "max" else NO_CAP
     lists = {}
     for c in np.flatnonzero(count <= size):
         listed = ConnectedSets.of(task, np.flatnonzero(bound.component == c), clock, cap)
@@ -168,19 +170,16 @@ def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: di
         label,
         LISTED,
         most=regions if first == "count" else None,
-        least=one(task, label, "max") if first == "max" else None,
-        squares=safe(one(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
+        least=cost_in(task, label, "max") if first == "max" else None,
+        squares=safe(cost_in(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
         details=details
         | {"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
     )
 
 
 def safe(cost: int, bound: int) -> int:
-    """The cost as its own bound where it is small enough for the program's tolerance, else a little less."""
+    """A bound of a cost that an integer program proves least: itself, or a little less beyond the tolerance."""
     return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))
-
-
-_NO_CAP = 2**62
 
 
 def so_many(
@@ -201,7 +200,7 @@ def so_many(
     if asked > bound.value:
         raise InfeasibleError(f"at most {bound.value} regions reach the thresholds, so {asked} cannot be; lower k")
     if method == "exact":
-        listed = ConnectedSets.of(task, np.arange(task.n), SearchClock.of(task.seconds), _NO_CAP)
+        listed = ConnectedSets.of(task, np.arange(task.n), SearchClock.of(task.seconds), NO_CAP)
         if listed is not None:
             return _listed(task, listed)
     found = solve(replace(task, objective=CHAINS["count"], regions=None), bound)
@@ -234,11 +233,11 @@ def _listed(task: Districting, listed: ConnectedSets) -> RegionsFound:
     for region, members in enumerate(listed.partition()):
         label[members] = region
     first = task.objective[0]
-    squares = one(task, label, "sumsq")
+    squares = cost_in(task, label, "sumsq")
     return RegionsFound(
         relabelled(label),
         LISTED,
-        least=one(task, label, "max") if first == "max" else None,
+        least=cost_in(task, label, "max") if first == "max" else None,
         squares=safe(squares, 0) if first == "sumsq" else None,
         details={"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
     )
@@ -274,7 +273,7 @@ def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) ->
 
 
 def level(weight: np.ndarray, number: int) -> tuple[int, int]:
-    """No partition into so many parts has a lighter heaviest part, or a smaller sum of squares.
+    """Lower bounds of every partition into so many parts: on its heaviest part, and on its sum of squares.
 
     The j heaviest parts weigh at least what the j heaviest areas do, whatever else the partition is; under these
     constraints, and with the total given, both are least when each area above the level of the rest is a part by
@@ -312,7 +311,7 @@ def answer(
         keep = keep.copy()
         keep[np.flatnonzero(keep)[left]] = False
         task, label = placed(task, label)
-    regions, largest, squares = int(label.max()) + 1, one(task, label, "max"), one(task, label, "sumsq")
+    regions, largest, squares = int(label.max()) + 1, cost_in(task, label, "max"), cost_in(task, label, "sumsq")
     low = _low(task, bound, found, bool(left.any()))
     details = {
         "regions": regions,
@@ -323,7 +322,7 @@ def answer(
         "largest_bound": low.largest,
         "squares": squares,
         "squares_bound": low.squares,
-        "excess": one(task, label, "excess"),
+        "excess": cost_in(task, label, "excess"),
         "k": task.need.tolist(),
         "l": task.l,
         "objective": list(task.objective),
@@ -332,7 +331,7 @@ def answer(
         "joined": len(joined),
         **found.details,
     }
-    certificate = _certificate(task, one(task, label, task.objective[0]), low, most, unit, found, details)
+    certificate = _certificate(task, cost_in(task, label, task.objective[0]), low, most, unit, found, details)
     labels = np.full(len(keep), -1, np.int64)
     labels[keep] = label
     total = np.zeros((regions, len(task.need)), np.int64)
@@ -367,7 +366,7 @@ def _found(task: Districting, bound: CountBound, method: str, limits: RegionLimi
     return found
 
 
-class _Low(NamedTuple):
+class _LowerBounds(NamedTuple):
     """What no partition is below: heaviest region, why, sum of squares."""
 
     largest: int
@@ -375,9 +374,9 @@ class _Low(NamedTuple):
     squares: int
 
 
-def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _Low:
+def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _LowerBounds:
     if left_out:  # what may be left out bounds nothing
-        return _Low(task.k, "a region weighs at least k", task.k**2)
+        return _LowerBounds(task.k, "a region weighs at least k", task.k**2)
     largest, why = largest_bound(task, bound)
     squares = squares_bound(task, bound)
     if task.regions is not None:
@@ -387,11 +386,17 @@ def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bo
             largest, why = spread, "the weight is shared among so many regions, the heaviest areas apart"
     if found.least is not None and found.least > largest:
         largest, why = found.least, "every partition into connected sets below it is ruled out"
-    return _Low(largest, why, max(squares, found.squares or 0))
+    return _LowerBounds(largest, why, max(squares, found.squares or 0))
 
 
 def _certificate(
-    task: Districting, cost: float, low: _Low, most: int, unit: str, found: RegionsFound, details: dict[str, Any]
+    task: Districting,
+    cost: float,
+    low: _LowerBounds,
+    most: int,
+    unit: str,
+    found: RegionsFound,
+    details: dict[str, Any],
 ) -> Certificate:
     """Cost and bound of the objective that comes first."""
     first, guarantee = task.objective[0], found.guarantee

@@ -19,7 +19,8 @@ That is enough.  A connected set R that meets the thresholds and has listed area
 kind.  Else each piece of listed areas that it falls into lies next to one that keeps u: either a piece contains one of
 the first kind, or all cost their u at least, and R costs u(R) >= 1.  Prices are whole numbers and checked against every
 listed set, so no rounding of the program's enters.  With several thresholds u is taken by the one that leaves least
-room."""
+room.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def how_many(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
     return (weights // need).min(axis=-1)
 
 
-def count_bound(task: Districting, *, steps: int = 20_000) -> CountBound:
+def count_bound(task: Districting, *, steps: int) -> CountBound:
     """Counting and separators: quick at any size.
 
     steps  of the annealing over separators; 0 leaves it out

@@ -15,7 +15,8 @@ nothing else, so every method obeys it and every bound holds.
 Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
 that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is
 taken out before anything is solved, which every method obeys and every bound survives, and goes to a region beside it
-at the end: the one with most areas next to it, then the lightest."""
+at the end: the one with most areas next to it, then the lightest.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
+    NO_CAP,
     Contiguity,
     Districting,
     Regions,
@@ -48,7 +50,6 @@ _LISTED = 10  # components of so many areas are listed by "auto"
 _CHUNK = 100  # areas of larger ones that are looked at together
 _MET = 1_500  # sets of a search that are chosen from at most
 _BRANCHES = 1
-_NO_CAP = 2**62
 NO_DIAMETER = float("inf")
 
 
@@ -65,7 +66,7 @@ class RegionLimits(NamedTuple):
     diameter: float
 
     def of(self, nodes: np.ndarray) -> RegionLimits:
-        """Of some areas."""
+        """These limits for some of the areas."""
         points = self.points[nodes] if len(self.points) else self.points
         return self._replace(values=np.ascontiguousarray(self.values[nodes]), points=points)
 
@@ -142,7 +143,7 @@ def limited(
     size = np.bincount(bound.component)
     for c in range(len(size)):
         nodes = np.flatnonzero(bound.component == c)
-        listed = ConnectedSets.of(task, nodes, clock, _NO_CAP) if whole or len(nodes) <= _LISTED else None
+        listed = ConnectedSets.of(task, nodes, clock, NO_CAP) if whole or len(nodes) <= _LISTED else None
         if listed is not None:
             own = limits.of(nodes)
             kept = [s for s in listed.sets if own.allow(s)]
@@ -325,7 +326,9 @@ def placed(task: Districting, label: np.ndarray) -> tuple[Districting, np.ndarra
 
 
 class FixedAreas(NamedTuple):
-    """unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
+    """The graph after areas fixed together became units, and excluded areas left.
+
+    unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
     edges  int64[m, 2]  pairs of units
     """
 
@@ -477,8 +480,6 @@ def join_light(
     """
     from scipy.spatial import cKDTree
 
-    from shoal.problems.regions.task import eligible_rows
-
     where = _on_the_globe(places) if geographic else places
     zone = np.zeros(g.n, np.int64) if boundaries is None else boundaries
     added: list[tuple[int, int]] = []
@@ -566,7 +567,7 @@ def attached(
 
 
 def with_labels(found: Regions, label: np.ndarray, water: np.ndarray) -> Regions:
-    """The same regions with water put into them; sizes, cost and counts follow."""
+    """Regions with water attached; their sizes, cost, and counts follow."""
     more = int((label >= 0).sum() - (found.labels >= 0).sum())
     certificate, details = found.certificate, dict(found.certificate.details)
     details |= {

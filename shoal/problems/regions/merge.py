@@ -1,10 +1,9 @@
-"""The front door of the regions problem: arrays in, regions with a certificate out.
+"""The calls for regions: arrays in, regions with a certificate out.
 
-Regions of regions: the same question at rising thresholds, each level merging the regions of the one below.
-
-How compact or alike regions can be at every count: the trade of an objective against the number of regions.
-
-Regions beside what they replace: components too light alone, and groups by the first characters of an id."""
+``merge`` answers one request.  ``nested`` answers it at rising thresholds, each level merging the regions of the level
+below.  ``choices`` shows what an objective costs at every number of regions.  ``against_prefixes`` compares regions
+with what they replace, groups by the first characters of an id.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +206,7 @@ def _posed(request: Request) -> _Posed:
     return _Posed(task, keep, joined, None if limits is None else limits.of(nodes))
 
 
-def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
+def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
     """How many regions at most there are at the thresholds of ``found``, whatever else its areas had to keep together.
 
     edges    int[m, 2]  pairs of neighbors
@@ -235,10 +234,8 @@ def most(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -
 
 def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     """bool[n]: the areas whose component is eligible as a whole."""
-    count, component = components(g)
-    total = np.zeros((count, features.shape[1]), np.int64)
-    np.add.at(total, component, features)
-    return eligible_rows(total, need, l)[component]
+    _, component = components(g)
+    return _sets_eligible(features, component, need, l)[component]
 
 
 def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
@@ -303,7 +300,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
             found = merge(ends, weights, list(k), method, **own)
         if i and wet is not None:
             found = with_water(found, labels[-1], wet)
-        bounds.append(found.upper_bound if not i else most(ends, found, weights, options))
+        bounds.append(found.upper_bound if not i else most_regions(ends, found, weights, options))
         levels.append(found)
         labels.append(found.labels)
         ends = np.concatenate([ends, found.joined])
@@ -502,7 +499,7 @@ def against_prefixes(
     prefix: int,
     found: Regions,
     options: Mapping[str, Any],
-    method: str = "auto",
+    method: str,
 ) -> list[dict[str, Any]]:
     """Truncation of the ids to ``prefix`` characters, the paper's tree and the answer, side by side.
 

@@ -11,7 +11,8 @@ A packing comes from the linear program by dives: sets are taken one after anoth
 as there are cores.  Which set a dive takes next is drawn, so dives end in different places.  Every other dive sets out
 from another answer of the program, its best at worths of the sets drawn a little off one: from some answers no dive
 gets there.  Each has randomness of its own, and the first in their order that gets there is the answer: the same on any
-number of cores."""
+number of cores.
+"""
 
 from __future__ import annotations
 
@@ -336,7 +337,7 @@ class _Master:
         np.cumsum(np.bincount(flat, minlength=n), out=at[1:])
         return at, order // 3
 
-    def add_cuts(self, most: int = CUTS) -> int:
+    def add_cuts(self, most: int) -> int:
         """The most violated subset-row cuts; returns how many were added."""
         live = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
         member = np.zeros((len(live), self.n))

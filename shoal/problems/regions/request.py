@@ -1,6 +1,8 @@
-"""What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort.
+"""What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort, conditions.
 
-What regions keep to beside their thresholds: keywords as a caller gives them, and as they are once checked."""
+``Conditions`` are what regions keep besides their thresholds, as a caller gives them; ``RegionTerms`` are the same once
+they are checked.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,12 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, number, seed_of, whole_number
-from shoal.model.metric import KM_PER_DEGREE
+from shoal.model.metric import EARTH_KM, KM_PER_DEGREE
 from shoal.problems.regions.limits import NO_DIAMETER, FixedAreas, RegionLimits, maxima, water_of
 from shoal.problems.regions.task import CHAINS, OBJECTIVES, Contiguity, connected_parts, eligible_rows, relabelled
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
-_EARTH = 6371.0088  # km
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,7 @@ class Request:
     unit: str
 
     def of(self, held: FixedAreas) -> Request:
-        """The same of units of areas."""
+        """This request, asked of units of areas that are fixed together."""
         limits = self.limits
         if limits is not None:
             one_each = held.first(list(range(len(self.features))))  # a largest diameter goes with single areas alone
@@ -185,7 +186,7 @@ def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
     if not geographic:
         return places
     x, y = np.radians(places).T
-    return _EARTH * np.column_stack([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)])
+    return EARTH_KM * np.column_stack([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)])
 
 
 def reach(max_diameter: Any, geographic: bool) -> float:
@@ -194,7 +195,7 @@ def reach(max_diameter: Any, geographic: bool) -> float:
         return NO_DIAMETER
     says = "a diameter is a number above 0 (km, or the plane's units)"
     most = number("max_diameter", max_diameter, says, lambda x: x > 0)
-    return float(2 * _EARTH * np.sin(min(most / (2 * _EARTH), np.pi / 2))) if geographic else most
+    return float(2 * EARTH_KM * np.sin(min(most / (2 * EARTH_KM), np.pi / 2))) if geographic else most
 
 
 def places_of(coordinates: Any, n: int) -> np.ndarray | None:

@@ -25,7 +25,8 @@ spanning tree of degree 3.  The trees are searched for, not constructed after th
 
 Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990) every vertex takes as its parent an
 earlier neighbor, no vertex more than two children (the root three); a bipartite matching decides whether that can be
-done.  In sparser graphs exchanges of edges get there."""
+done.  In sparser graphs exchanges of edges get there.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +40,15 @@ from shoal.problems.regions.bounds import CountBound, largest_bound, squares_bou
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.sets import Pool
 from shoal.problems.regions.task import (
+    NO_CAP,
     Contiguity,
     Districting,
     GraphStructure,
     RegionsFound,
     SearchClock,
-    one,
+    cost_in,
+    costs_in,
     structure,
-    value,
 )
 from shoal.watching import done, within
 
@@ -87,7 +89,7 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
             order = preorder(parent)
         least = min(least, int(degrees(parent).max(initial=0)))
         found = cut(parent, order, task.features, task.need, task.l)
-        cost = value(task, found, task.objective)
+        cost = costs_in(task, found, task.objective)
         if best is None or cost < best:
             best, label = cost, found
     if known is not None and wanted is not None and least > wanted:
@@ -95,7 +97,7 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
         if better is not None:
             least = int(degrees(better).max(initial=0))
             found = cut(better, preorder(better), task.features, task.need, task.l)
-            cost = value(task, found, task.objective)
+            cost = costs_in(task, found, task.objective)
             if best is None or cost < best:
                 best, label = cost, found
     details: dict[str, Any] = {"tree_degree": least}
@@ -134,7 +136,6 @@ def _promised(known: GraphStructure | None) -> int | None:
     return 2 if known.connectivity == 4 else 3
 
 
-_NO_CAP = 2**62
 POOLED = 1_000  # areas: above it there is one run and no pool
 _RUNS = 2
 _PUT = 0.2  # of the seconds left, about, are for putting compact regions together anew
@@ -168,14 +169,14 @@ def search(
     label = first.label if task.start is None else task.start.copy()
     degree = int(first.details["tree_degree"])
     if task.objective[0] == "max" and task.start is not None and first.label.size:
-        label = min(label, first.label, key=lambda found: one(task, found, "max"))
+        label = min(label, first.label, key=lambda found: cost_in(task, found, "max"))
     begun = label if more is None else more(label)
     both = begun is not label and task.objective[0] != "count"
     found = [improve(task, bound, begun, clock.part(0.5) if both else clock, pool=pool)]
     if both and not (task.objective[0] == "max" and _lowest(task, bound, found[0], "max")):
         found.append(improve(task, bound, label, clock, pool=pool))
-    label = min(found, key=lambda made: value(task, made, task.objective))
-    kept = task.plain and one(task, label, "max") <= ceiling(task, degree)
+    label = min(found, key=lambda made: costs_in(task, made, task.objective))
+    kept = task.plain and cost_in(task, label, "max") <= ceiling(task, degree)
     guarantee = promise(task, degree) if kept and task.objective[0] == "max" else Guarantee()
     return RegionsFound(label, guarantee, details=first.details)
 
@@ -190,7 +191,7 @@ def _lowest(task: Districting, bound: CountBound, label: np.ndarray, name: str) 
         least = squares_bound(task, bound)
     else:
         least = 1.0 if name == "excess" else 0
-    return bool(one(task, label, name) <= least)
+    return bool(cost_in(task, label, name) <= least)
 
 
 def improve(
@@ -225,8 +226,8 @@ def improve(
         found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
     if optimal():
         return found[-1]
-    best = min(found, key=lambda one_of: value(task, one_of, chain))
-    return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: value(task, one_of, chain))
+    best = min(found, key=lambda one_of: costs_in(task, one_of, chain))
+    return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: costs_in(task, one_of, chain))
 
 
 def _improved(
@@ -239,7 +240,7 @@ def _improved(
     pool: Pool | None,
 ) -> np.ndarray:
     """One run, with ``part`` of the usual steps; the regions met go to the pool."""
-    cap, start = _NO_CAP, label
+    cap, start = NO_CAP, label
     shares = sum(_SHARE[name] for name in chain)
     # many regions first: they lower squares and excess further than the search alone finds, and on large graphs the
     # heaviest region too, where prices find more of them than a search under a cap does
@@ -253,14 +254,14 @@ def _improved(
         with within(i / len(stages), (i + 1) / len(stages)):
             if name == "max":
                 label, cap = _lower_max(task, bound, label, seconds, part, pool)
-                if priced and cap > one(task, start, "max"):  # whose promise is kept
+                if priced and cap > cost_in(task, start, "max"):  # whose promise is kept
                     label, cap = _lower_max(task, bound, start, seconds, part, pool)
                     priced = False
             elif not _lowest(task, bound, label, name) and not (name == "count" and i and priced):
                 label = _run(task, bound, label, name, cap, 0.0, seconds, part, pool)
         if not (warm and i == 0):
             held = chain[: i + 1 - warm]
-            if value(task, label, held) > value(task, before, held):
+            if costs_in(task, label, held) > costs_in(task, before, held):
                 label = before
     return label
 
@@ -270,12 +271,12 @@ def _lower_max(
 ) -> tuple[np.ndarray, int]:
     """Halve the way between the proved bound and the heaviest region, as long as the search gets there."""
     low, _ = largest_bound(task, bound)
-    high = one(task, label, "max")
+    high = cost_in(task, label, "max")
     target, misses = low, 0
     while high > low and misses < 4:
         with within(misses / 4, (misses + 1) / 4):
-            found = _run(task, bound, label, "max", _NO_CAP, float(target), seconds and seconds / 4, part, pool)
-        reached = one(task, found, "max")
+            found = _run(task, bound, label, "max", NO_CAP, float(target), seconds and seconds / 4, part, pool)
+        reached = cost_in(task, found, "max")
         if reached < high:
             label, high = found, reached
         if reached > target:
@@ -318,9 +319,9 @@ class _Annealing(NamedTuple):
         }
         scale, features, need = float(task.k), task.features, task.need
         if forms[name] == kernel.INERTIA:
-            scale = max(one(task, label, name) / (int(label.max()) + 1), 1e-300)
+            scale = max(cost_in(task, label, name) / (int(label.max()) + 1), 1e-300)
         heat = (3.0, 0.3) if name == "count" and task.n <= POOLED else _HEAT[name]
-        if name == "count" and bound.price is not None and cap == _NO_CAP:
+        if name == "count" and bound.price is not None and cap == NO_CAP:
             features, need = np.column_stack([bound.price, features]), np.concatenate([[0], need])
             scale, heat = float(UNIT), _PRICED_HEAT
         moments = task.moments(name) if name in ("compact", "similar") else np.zeros((0, 4))
@@ -346,7 +347,7 @@ class _Annealing(NamedTuple):
             return label
         moved, cold = label.copy(), self.heat[1]
         shift(self.areas, self.aim, Cooling(steps, cold, cold / 10), moved, self.task.state)
-        moved = min(moved, label, key=lambda found: value(self.task, found, (self.name, "sumsq")))
+        moved = min(moved, label, key=lambda found: costs_in(self.task, found, (self.name, "sumsq")))
         if pool is not None:
             pool.add(moved)
         return moved

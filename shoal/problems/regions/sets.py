@@ -3,7 +3,8 @@
 ``grown`` adds regions that no search met: the neighbors of those that a linear program likes, again and again.  A
 region has neighbors, by one area more, one less, or one exchanged.  The program over the regions so far prices areas;
 neighbors that cost less than their areas' prices come into it, until there are none.  What a partition of least worth
-needs is then most often among them, which a search that moves from partition to partition need not meet."""
+needs is then most often among them, which a search that moves from partition to partition need not meet.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.task import Districting, SearchClock, eligible_rows, induced, one
+from shoal.problems.regions.task import Districting, SearchClock, about_means, cost_in, eligible_rows, induced
 
 _ROUNDS = 40
 _TRIED = 600  # regions in a round whose neighbors are looked at, those of least reduced worth
@@ -20,12 +21,6 @@ _TAKEN = 1_000  # neighbors taken in a round
 _ENOUGH = 4_000  # regions: above it those of negative reduced worth alone are looked for
 _NEAR = 0.5  # in mean worths of a region: neighbors are looked for so far above their areas' prices at any rate
 _ZERO = 1e-6  # reduced worth below this, negated, is below zero
-
-
-def inertia(moments: np.ndarray) -> np.ndarray:
-    """Squares about the means of sets with moments float64[..., c + 2], as ``task.moments`` has them."""
-    mass = np.maximum(moments[..., 0], 1e-300)
-    return np.maximum(0.0, moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass)
 
 
 def grown(
@@ -45,7 +40,7 @@ def grown(
     number  least and most regions in a partition
     """
     moments, regions = task.moments(name), int(label.max()) + 1
-    unit = one(task, label, name) / regions
+    unit = cost_in(task, label, name) / regions
     if not len(moments) or unit <= 0:
         return []
     ends = np.split(task.graph.indices, task.graph.indptr[1:-1])
@@ -53,7 +48,7 @@ def grown(
     known = {members.tobytes() for members in sets}
     program = _SetProgram(task.n, number, clock)
     every = list(sets)
-    program.add(every, [float(inertia(moments[members].sum(axis=0))) / unit for members in every])
+    program.add(every, [float(about_means(moments[members].sum(axis=0))) / unit for members in every])
     seen: set[int] = set()  # at these prices
     for _ in range(max(1, int(_ROUNDS * min(1.0, task.effort)))):
         prices = program.prices(regions) if clock.left > 0 else None
@@ -114,7 +109,7 @@ def _around(
         held = np.concatenate([values, np.zeros_like(values[:1])])  # where -1 points
         return values[members].sum(axis=0) + held[more][:, None] - held[less][None]
 
-    sums, about = changed(task.features), inertia(changed(moments))
+    sums, about = changed(task.features), about_means(changed(moments))
     reduced = about - changed(prices.price) - prices.fixed
     fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.l).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():
@@ -150,7 +145,7 @@ class _SetProgram:
             self.highs.add_columns(cost, np.full(cost.size, np.inf), [np.append(members, self.n) for members in sets])
 
     def prices(self, worth: float) -> _Prices | None:
-        """Those of its answer, if it has one, beside a partition of this worth."""
+        """The prices of the program's answer, beside a partition of this worth; None if it has no answer."""
         if not self.highs.solved():
             return None
         dual, slack = self.highs.duals, max(_NEAR, worth - self.highs.getInfo().objective_function_value)
@@ -271,7 +266,7 @@ class ConnectedSets:
         return chosen, float(cost[chosen].sum())
 
     def number(self, regions: int) -> None:
-        """So many sets and no other number, from here on."""
+        """Require from here on that exactly so many sets are chosen."""
         ones = np.ones(len(self.sets))
         self.rows += [(ones, regions + 0.5), (-ones, 0.5 - regions)]
 
@@ -347,7 +342,7 @@ class Pool:
         listed = ConnectedSets(task, np.arange(task.n), sets, clock)
         for name in objective:
             if name in ("max", "excess"):
-                listed.keep(name, one(task, label, name))
+                listed.keep(name, cost_in(task, label, name))
         if task.regions is not None:
             listed.number(task.regions)
         elif "count" in objective:

@@ -1,11 +1,9 @@
-"""What an algorithm for regions receives and what it hands back.
+"""The nouns of the regions problem: the graph of areas, what a method receives and returns, and regions for callers.
 
-What a partition costs, by each objective.
-
-The graph of areas: compressed rows, what is left after boundaries and light components, and how it hangs
-together.
-
-Regions as they are handed out, and the hierarchies they give."""
+``Contiguity`` is the graph in compressed rows, and ``structure`` tells how it hangs together.  ``Districting`` is what
+a method receives; ``value`` and the functions around it are the objectives.  ``Regions`` and ``Nested`` are the
+answers, and ``crosswalk`` and ``of_regions`` write them down.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +19,7 @@ from shoal.model.arguments import array_of
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
 
+NO_CAP = 2**62  # no region is as heavy
 _TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
 _FEW = 2_000  # vertices: importing what finds components in compiled code takes longer than Python does
 
@@ -90,7 +89,7 @@ def components(g: Contiguity) -> tuple[int, np.ndarray]:
 
 
 def _components_of_few(g: Contiguity) -> tuple[int, np.ndarray]:
-    """The same by Python alone."""
+    """``components`` of a small graph, in Python alone."""
     begin, head, label, count = g.indptr.tolist(), g.indices.tolist(), [-1] * g.n, 0
     for root in range(g.n):
         if label[root] >= 0:
@@ -264,7 +263,7 @@ class Districting:
         return len(self.features)
 
     def on(self, g: Contiguity, nodes: np.ndarray) -> Districting:
-        """The same on some of the areas, without a partition to begin with."""
+        """This task on some of the areas, without a partition to begin with."""
         geo, alike = (np.ascontiguousarray(m[nodes]) if len(m) else m for m in (self.geo, self.alike))
         features = np.ascontiguousarray(self.features[nodes])
         return replace(self, graph=g, features=features, geo=geo, alike=alike, start=None)
@@ -350,7 +349,7 @@ def heaviest(task: Districting, label: np.ndarray) -> np.ndarray:
 
 
 def relabelled(label: np.ndarray) -> np.ndarray:
-    """The same parts numbered by their first area; negative labels become -1."""
+    """Parts numbered by their first area; negative labels become -1."""
     held = np.flatnonzero(label >= 0)
     out = np.full(len(label), -1, np.int64)
     if len(held):
@@ -371,16 +370,17 @@ def eligible_rows(total: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     return ok
 
 
-def value(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
+def costs_in(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
     """The values of the objectives in order, each the smaller the better; exact integers where units are counted."""
-    return tuple(one(task, label, name) for name in objective)
+    return tuple(cost_in(task, label, name) for name in objective)
 
 
-def one(task: Districting, label: np.ndarray, name: str) -> Any:
-    """One objective: "max" heaviest region, "count" areas minus regions, "sumsq" sum of squared weights,
+def cost_in(task: Districting, label: np.ndarray, name: str) -> Any:
+    """The value of one objective, by its name.
 
-    "excess" largest weight over max(k, heaviest area), "compact" moment of inertia or, without places, border edges,
-    "similar" that moment in the columns to be alike in.
+    "max": the heaviest region; "count": areas minus regions; "sumsq": the sum of squared weights; "excess": the largest
+    weight over max(k, heaviest area); "compact": the moment of inertia or, without places, border edges; "similar":
+    that moment in the columns that are to be alike.
     """
     if name == "count":
         return len(label) - (int(label.max()) + 1 if len(label) else 0)
@@ -399,9 +399,13 @@ def inertia(areas: np.ndarray, label: np.ndarray) -> float:
     """Sum over the regions of mass times squared distance from the region's center; areas float64[n, c + 2]."""
     moments = np.zeros((int(label.max()) + 1, areas.shape[1]))
     np.add.at(moments, label, areas)
-    mass = np.where(moments[:, 0] > 0, moments[:, 0], 1.0)
-    spread = moments[:, -1] - (moments[:, 1:-1] ** 2).sum(axis=1) / mass
-    return float(np.maximum(spread, 0.0).sum())
+    return float(about_means(moments).sum())
+
+
+def about_means(moments: np.ndarray) -> np.ndarray:
+    """Squares about the means of sets of areas with moments float64[..., c + 2]; see ``Districting.moments``."""
+    mass = np.maximum(moments[..., 0], 1e-300)
+    return np.maximum(moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass, 0.0)
 
 
 def border(task: Districting, label: np.ndarray) -> int:

@@ -25,7 +25,6 @@ from shoal.model.privacy import PrivacyModel, Requirement, requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.task import Constraints, Decoys, Grouping, Population, Task, nothing, refuse_infeasible, shortfall
 from shoal.problems.tables.constraints import solve
-from shoal.problems.tables.separate import part_of
 from shoal.problems.tables.three_phase import stars_from_tuples
 from shoal.problems.threads import heard
 from shoal.watching import watched
@@ -130,7 +129,7 @@ def _models(
     models = list(privacy) if isinstance(privacy, Sequence) else [privacy]
     need = requirement(models, histogram.sensitive_names, histogram)
     for number in () if apart is None else np.unique(apart).tolist():
-        refuse_infeasible(part_of(histogram, np.flatnonzero(apart == number)), need)
+        refuse_infeasible(histogram.part(np.flatnonzero(apart == number)), need)
     return need
 
 

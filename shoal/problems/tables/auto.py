@@ -22,12 +22,12 @@ from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import column, idle
 from shoal.problems.tables.exact.pattern_cuts import KNOWN
 from shoal.problems.tables.groups import Rows
-from shoal.problems.tables.losses import WIDEST, Lattice
-from shoal.problems.tables.methods.pattern_cover import pattern_cover
+from shoal.problems.tables.losses import WIDEST, Costs, Lattice
+from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cost
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
 from shoal.problems.tables.search.close_classes import anneal_and_search, close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
-from shoal.problems.tables.search.open_close import Candidates, applies, flow_start, open_close
+from shoal.problems.tables.search.open_close import Candidates, applies, columns_start, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues, three_phase
@@ -65,8 +65,6 @@ def decide_small(task: Task, start: Partition) -> Proof:
     from shoal.problems.tables.exact.pattern_model import row_classes_of
     from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
     from shoal.problems.tables.exact.two_anonymity import seconds_left
-    from shoal.problems.tables.losses import Costs
-    from shoal.problems.tables.methods.pattern_cover import whole_cost
 
     try:
         costs = Costs.of(task.histogram, task.recoding)
@@ -123,8 +121,8 @@ def auto(task: Task) -> Grouping:
         return race.end(bounds)
     proved = _proved(task, race.left)
     if proved is not None:
-        cost = rank(task, proved.partition)[1]
-        race.attempts.append({"method": proved.method, "cost": cost, "seconds": proved.seconds})
+        cost = rank(task, proved.grouping.partition)[1]
+        race.attempts.append({"method": proved.grouping.method, "cost": cost, "seconds": proved.seconds})
         return replace(proved.grouping, attempts=tuple(race.attempts))
     race.fill(bounds)
     race.round(bounds)
@@ -163,6 +161,11 @@ class _Race:
     found   the partitions to choose from, with their ranks and the methods that found them
     small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
     group   int64[rows] the start to be searched
+    common  which sensitive values are not scarce, empty if none is scarce (``scarcity``)
+    long    whether the effort allows a long search
+    deadline, left  when the search must end, and the seconds left after three-phase and cascade; None: no limit
+    report, near    what the search reports, and its graph of near cells
+    first   the rank of three-phase
     """
 
     def __init__(self, task: Task) -> None:
@@ -185,7 +188,7 @@ class _Race:
         self.group: np.ndarray
 
     def whole(self, group: np.ndarray) -> Partition:
-        """Of all rows."""
+        """The partition of all rows, from the group of each row that is searched."""
         partition = self.rows.partition(group)
         return partition if self.thin is None else self.thin.back(partition)
 
@@ -298,29 +301,13 @@ class _Race:
             self.offer("class program", filled, began)
 
     def round(self, bounds: Bounds) -> None:
-        """Columns of the bound that share no row, the best paid first, and every other row where it costs least.
-
-        Only for k alone: a column need not hold the values that a group needs.
-        """
-        need, late = self.task.requirement, self.deadline is not None and clock() > self.deadline
-        if bounds.columns is None or need.sensitive_columns or need.rules or late:
+        """Columns of the bound that share no row, the best paid first, and every other row where it costs least."""
+        if bounds.columns is None or (self.deadline is not None and clock() > self.deadline):
             return
-        began, left = clock(), self.task.histogram.count.copy()
-        rows = np.cumsum(left) - left
-        group = np.full(int(left.sum()), -1, np.int64)
-        made = 0
-        for one in bounds.columns:
-            if not left[one].all():
-                continue
-            cells, many = np.unique(one, return_counts=True)
-            if (left[cells] >= many).all():
-                left[cells] -= many
-                for cell, count in zip(cells, many, strict=True):
-                    group[rows[cell] : rows[cell] + count] = made
-                    rows[cell] += count
-                made += 1
-        if made:
-            self.offer("columns", self.whole(self.rows.place(group)), began)
+        began = clock()
+        group = columns_start(self.task, self.rows, bounds.columns)
+        if group is not None:
+            self.offer("columns", self.whole(group), began)
 
     def cover(self) -> None:
         """A cover by published rows, for large k."""
@@ -454,20 +441,14 @@ def covers(task: Task, left: float | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Proved:
+class _ProvedGrouping:
+    """What an exact method found of a small table, and the seconds it took."""
+
     grouping: Grouping
     seconds: float
 
-    @property
-    def method(self) -> str:
-        return self.grouping.method
 
-    @property
-    def partition(self) -> Partition:
-        return self.grouping.partition
-
-
-def _proved(task: Task, left: float | None) -> _Proved | None:
+def _proved(task: Task, left: float | None) -> _ProvedGrouping | None:
     """The optimum where the table is small enough to prove one; None otherwise.
 
     Only a finished proof counts, and such tables need a small part of ``PROOF``: a seed still reproduces the result.
@@ -485,4 +466,4 @@ def _proved(task: Task, left: float | None) -> _Proved | None:
         found = (two_anonymity if pairs else optimal)(replace(task, effort=limit, started=began))
     except PolicyError:  # a ceiling, or sets and ranges of too many rows: not for the exact methods
         return None
-    return _Proved(found, round(clock() - began, 3)) if found.certificate.optimal else None
+    return _ProvedGrouping(found, round(clock() - began, 3)) if found.certificate.optimal else None

@@ -150,7 +150,7 @@ class LevelChoice:
         return self.over, self.loss
 
     def as_dict(self, histogram: Histogram) -> dict[str, Any]:
-        """For a certificate."""
+        """Plain values, for a certificate."""
         levels = dict(zip(histogram.quasi_names, self.levels, strict=True))
         return {"levels": levels, "stars": self.stars, "width": round(self.width, 12), "loss": self.loss}
 
@@ -191,9 +191,7 @@ class _Walk:
         self.seen: dict[tuple[int, ...], LevelChoice] = {}
         self.lowest: dict[tuple[int, ...], float] = {}
         seconds = task.effort.seconds
-        self.until = None if seconds is None else clock() + SHARE * (
-            task.started + seconds - clock()
-        )  # fmt: skip
+        self.until = None if seconds is None else clock() + SHARE * (task.started + seconds - clock())
 
     @property
     def best(self) -> LevelChoice:

@@ -221,7 +221,7 @@ ARGUMENT = "population: per row the cheapest coarser form of its tuple that cove
 PROGRAM = "integer program: the release of least loss, or what its relaxation leaves"
 
 
-class _Wide(NamedTuple):
+class _WidePartition(NamedTuple):
     """A grouping, and what its groups publish where that is not given by it; its loss summed over the rows.
 
     bound  no release loses less, summed over the rows as well
@@ -260,14 +260,14 @@ class _PopulationQuestion:
         self.whole = population.decides(task.histogram, task.requirement, task.apart)
         self.forms = _forms(task.recoding, population)
 
-    def solved(self) -> _Wide:
+    def solved(self) -> _WidePartition:
         """The cheapest answer to the questions that are put."""
         forms, task = self.forms, self.task
         if forms is None:
-            return _Wide(self._by_larger())
+            return _WidePartition(self._by_larger())
         self._refuse(forms)
         if self.method == GLOBAL:
-            return _Wide(self._by_column(forms, task))
+            return _WidePartition(self._by_column(forms, task))
         tries = self._tries(forms)
         made: list[tuple[Grouping, np.ndarray | None]] = []
         failed = []
@@ -386,7 +386,7 @@ class _PopulationQuestion:
             levels = found
         return levels[of_type]
 
-    def _narrowest(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _Wide:
+    def _narrowest(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _WidePartition:
         """Groups with the cheapest forms at or above what their rows ask that cover enough people.
 
         floor  int64[m, d]  levels of the cells at or above which what any groups publish covers enough; None: what the
@@ -403,9 +403,9 @@ class _PopulationQuestion:
                 tries.append(dealt)
         paid = [float(forms.loss(someone, levels) @ held.sizes) for levels in tries]
         least = int(np.argmin(paid))
-        return _Wide(found, forms.published(someone, tries[least]), paid[least])
+        return _WidePartition(found, forms.published(someone, tries[least]), paid[least])
 
-    def _proved(self, forms: Forms, best: _Wide) -> _Wide:
+    def _proved(self, forms: Forms, best: _WidePartition) -> _WidePartition:
         """The best of all releases where the table is small enough to find it, else the one in hand; with its bound."""
         task, population, effort = self.task, self.population, self.task.effort
         other = self.method != "auto" or task.constraints.shards or task.constraints.max_average_risk
@@ -424,9 +424,9 @@ class _PopulationQuestion:
         if population.shares and not enough(forms, someone, found.partition.sizes, found.levels, population.high):
             return best  # a person too little, by rounding
         grouping = replace(best.grouping, partition=found.partition, method="optimal")
-        return _Wide(grouping, forms.published(someone, found.levels), found.loss, found.bound)
+        return _WidePartition(grouping, forms.published(someone, found.levels), found.loss, found.bound)
 
-    def certified(self, found: _Wide) -> Grouping:
+    def certified(self, found: _WidePartition) -> Grouping:
         """The grouping with a bound on every release that the population allows: the search's own asked for more.
 
         The bound is the larger of the one without the population, which holds for groups published wider than their

@@ -4,12 +4,12 @@ A group may be published wider than its rows ask: a star that none of them needs
 tuple has, for every choice of levels, a *form*; whoever publishes a form covers whom it covers, and a coarser form
 covers them as well.
 
-Small tables beside a population: the forms that lose least, by an integer program.
-
-A release is a choice of forms and of how many rows of every cell take each.  A form that is taken has the rows that the
+``least_forms`` finds the forms that lose least for a small table beside a population, by an integer program.  A release
+is a choice of forms and of how many rows of every cell take each.  A form that is taken has the rows that the
 models ask for; it covers k people, or gets as many people as its rows need of those it covers, nobody twice.
 
-People of a population shared out to the groups of a sample, nobody twice: how delta-presence counts them."""
+``Sharing`` shares the people of a population out to the groups of a sample, nobody twice: delta-presence counts so.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_array, csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from shoal.model.histogram import Histogram, Partition, merged, mixed_radix
@@ -178,8 +178,6 @@ def least_forms(
     held = _program(forms, histogram, k)
     if held is None:
         return None
-    from scipy.sparse import coo_array
-
     from shoal.problems.programs import LinearConstraints, solve  # takes as long to import as many a table takes
 
     codes, count, f = histogram.quasi.astype(np.int64), histogram.count, len(held.levels)

@@ -15,6 +15,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
+from shoal.kernels.tables.eligible import good as rules_hold
 from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
 from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
@@ -32,8 +33,6 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
 
     sizes  number of codes of every sensitive column of the table
     """
-    from shoal.kernels.tables.eligible import Rules
-
     if not need.rules:
         return None
     asked = list(need.sensitive_columns)
@@ -82,8 +81,6 @@ def good_groups(
             different = np.bincount(owner, minlength=groups)
         good &= (need.frequency[j] * top <= rows) & (different >= need.distinct[j])
     if need.rules and good.any():
-        from shoal.kernels.tables.eligible import good as rules_hold
-
         kept = np.flatnonzero(good[group])
         order = kept[np.argsort(group[kept], kind="stable")]
         start = np.searchsorted(group[order], np.arange(groups + 1))
@@ -208,7 +205,7 @@ class Rows:
         )
 
     def of_cells(self, histogram: Histogram, cells: np.ndarray) -> Rows:
-        """The same request of a histogram of some of the cells, int64[m']."""
+        """This request for some of the cells: ``histogram`` is of those numbered in ``cells``, int64[m']."""
         return replace(self, histogram=histogram, sensitive=self.sensitive[cells], leaf=self.leaf[cells])
 
     @cached_property
@@ -610,7 +607,7 @@ def _area_sets(networks: list[Slot]) -> AreaSets | None:
 
 
 def of_thread(slots: Slots) -> Slots:
-    """The same slots with room of their own, for a thread beside others."""
+    """Slots with working memory of their own, so that a thread can use them beside others."""
     areas = slots.areas
     return slots if areas is None else slots._replace(areas=areas._replace(scratch=np.zeros_like(areas.scratch)))
 

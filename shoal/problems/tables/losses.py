@@ -1,4 +1,4 @@
-"""Losses as whole numbers, so that bounds and optima can be compared exactly.
+"""Losses as whole numbers, so that bounds and optima can be compared exactly, and the generalization lattice.
 
 An exact method works on *types* (distinct quasi-identifier tuples) and on what any group of types pays per row.
 Stars are whole numbers already.  Other losses are read as fractions (a loss of 0.142857142857 is 1/7) and multiplied
@@ -10,7 +10,8 @@ What all recodings share, and all that the proofs of these methods use:
 (2) two groups with a tuple in common: the union loses per row at most what both lose together;
 (3) for levels and ranges a group loses in a column what its worst pair loses there.
 
-The lattice of generalizations of a table: one level per column, with the loss each level causes."""
+``Lattice`` is the generalization lattice of a table: one level for each column, with the loss that each level causes.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +137,7 @@ class Costs:
     unit: str
 
     def in_kernels(self) -> Types:
-        """The same as kernels take it."""
+        """These types as kernels take them."""
         from shoal.kernels.tables.multipliers import Types
 
         return Types(self.code, self.count, self.pair, self.start, self.size, self.kind)
@@ -187,7 +188,7 @@ class Costs:
         )
 
     def with_count(self, count: np.ndarray) -> Costs:
-        """The same types with other numbers of rows, at least 1 each."""
+        """These types with other numbers of rows, at least 1 each."""
         values = {f: getattr(self, f) for f in self.__dataclass_fields__}
         return Costs(**{**values, "count": np.asarray(count, np.int64)})
 

@@ -23,13 +23,6 @@ from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.three_phase import TUPLES
 
 
-def part_of(histogram: Histogram, cells: np.ndarray) -> Histogram:
-    """Some cells of a histogram, their codes as they were."""
-    return replace(
-        histogram, quasi=histogram.quasi[cells], sensitive=histogram.sensitive[cells], count=histogram.count[cells]
-    )
-
-
 def by_parts(
     histogram: Histogram, apart: np.ndarray, effort: Effort, solve: Callable[[Histogram, Effort], Grouping]
 ) -> Grouping:
@@ -42,7 +35,7 @@ def by_parts(
     found, cells, rows = [], [], []
     for number in np.unique(apart):
         here = np.flatnonzero(apart == number)
-        part = part_of(histogram, here)
+        part = histogram.part(here)
         share = part.rows / histogram.rows
         own = effort if effort.seconds is None else Effort("seconds", effort.seconds * share)
         found.append(solve(part, own))
@@ -108,7 +101,9 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
 
 
 def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
-    """Those of some named partitions that hold once they are merged, merged; once the time is over, the first alone.
+    """Named partitions, merged until they hold; those that cannot hold are left out.
+
+    Once the time is over, the first alone is tried.
 
     Raises InfeasibleError where none holds.
     """

@@ -33,7 +33,7 @@ from shoal.clock import clock
 from shoal.errors import PolicyError, VerificationError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Histogram, Partition, dense, narrowest
+from shoal.model.histogram import Partition, dense, narrowest
 from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
@@ -66,7 +66,7 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     parts = cut(task, shards)
     if len(parts) == 1:
         return None
-    orders = (_Order(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
+    orders = (_ShardTask(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
     spread = task.constraints.workers
     found = _here(task, orders) if spread is None else _elsewhere(task, orders, spread, len(parts))
     partition, methods, alone = _as_one(parts, found)
@@ -88,7 +88,7 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
 
 
 def _as_one(
-    parts: Sequence[np.ndarray], found: Iterator[_Searched]
+    parts: Sequence[np.ndarray], found: Iterator[_SearchedShard]
 ) -> tuple[Partition, dict[str, int], dict[int, np.ndarray]]:
     """(the shards' partitions as one, how many each method made, by shard what its nearest rows prove)."""
     cells, groups, counts, held = [], [], [], 0
@@ -121,7 +121,7 @@ def _give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class _Order(NamedTuple):
+class _ShardTask(NamedTuple):
     """A shard to search, which of how many it is, and the method that searches it."""
 
     number: int
@@ -130,7 +130,7 @@ class _Order(NamedTuple):
     task: Task
 
 
-class _Searched(NamedTuple):
+class _SearchedShard(NamedTuple):
     """A shard's partition, by whom, and per cell what its nearest rows prove, where that was asked for."""
 
     method: str
@@ -140,21 +140,21 @@ class _Searched(NamedTuple):
     price: np.ndarray | None = None
 
 
-def _here(task: Task, orders: Iterator[_Order]) -> Iterator[_Searched]:
+def _here(task: Task, orders: Iterator[_ShardTask]) -> Iterator[_SearchedShard]:
     """The shards, one searched after the other."""
     for order in orders:
         task.progress(f"shard {order.number + 1} of {order.shards}", order.number / order.shards)
         yield _searched(order)
 
 
-def _searched(order: _Order) -> _Searched:
+def _searched(order: _ShardTask) -> _SearchedShard:
     """A shard searched by itself."""
     found = algorithm("tables", order.method)(order.task.again())
     made: Partition = found.partition
-    return _Searched(found.method, made.cell, made.group, made.count)
+    return _SearchedShard(found.method, made.cell, made.group, made.count)
 
 
-def _elsewhere(task: Task, orders: Iterator[_Order], spread: Spread, shards: int) -> Iterator[_Searched]:
+def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards: int) -> Iterator[_SearchedShard]:
     """The shards as workers searched them, in their order; VerificationError where one did not come back once."""
     task.progress(f"{shards} shards on the workers", None)
     told = list(spread(_worked, (zlib.compress(pickle.dumps(order), 1) for order in orders), None))
@@ -164,12 +164,12 @@ def _elsewhere(task: Task, orders: Iterator[_Order], spread: Spread, shards: int
     for number in range(shards):
         with np.load(io.BytesIO(answers.pop(number)), allow_pickle=False) as held:
             price = held["price"] if held["price"].size else None
-            yield _Searched(str(held["method"]), held["cell"], held["group"], held["rows"], price)
+            yield _SearchedShard(str(held["method"]), held["cell"], held["group"], held["rows"], price)
 
 
 def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
     """What a worker answers to an order: the partition of a shard, and what it proves of each cell."""
-    order: _Order = pickle.loads(zlib.decompress(sent))
+    order: _ShardTask = pickle.loads(zlib.decompress(sent))
     began = clock()
     found = _searched(order)
     spent, alone = clock() - began, replace(order.task, effort=Effort("fast"), part=False)
@@ -185,20 +185,7 @@ def _task(task: Task, cells: np.ndarray, number: int) -> Task:
     """The search for some cells alone, which workers can be sent; of seconds it has its share."""
     seconds = task.effort.seconds
     own = task.effort if seconds is None else Effort("seconds", seconds * cells.size / task.histogram.cells)
-    return Task(_of(task.histogram, cells), task.requirement, task.recoding, own, task.seed + number, part=True)
-
-
-def _of(histogram: Histogram, cells: np.ndarray) -> Histogram:
-    """Some cells of a histogram, their codes as they were."""
-    return Histogram(
-        quasi=histogram.quasi[cells],
-        sensitive=histogram.sensitive[cells],
-        count=histogram.count[cells],
-        quasi_names=histogram.quasi_names,
-        sensitive_names=histogram.sensitive_names,
-        quasi_sizes=histogram.quasi_sizes,
-        sensitive_sizes=histogram.sensitive_sizes,
-    )
+    return Task(task.histogram.part(cells), task.requirement, task.recoding, own, task.seed + number, part=True)
 
 
 def cut(task: Task, shards: int) -> list[np.ndarray]:
@@ -305,7 +292,7 @@ def composed(
             left = until - clock()
             if left <= 0:
                 continue
-            mine = Task(_of(h, part), task.requirement, task.recoding, Effort("fast"), task.seed)
+            mine = Task(h.part(part), task.requirement, task.recoding, Effort("fast"), task.seed)
             own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None:
             continue

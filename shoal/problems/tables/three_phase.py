@@ -11,7 +11,8 @@ is eligible.
 From suppressed tuples to stars it is a step, Lemma 2 of Xiao, Yi, Tao 2010: a tuple that is suppressed has at least one
 star and at most one for each of the d quasi-identifiers.  So for any partition tuples <= stars <= d tuples; an optimum
 in tuples, or an answer within lambda of it, is within d, or lambda d, of the fewest stars, and what no partition
-undercuts in tuples none undercuts in stars."""
+undercuts in tuples none undercuts in stars.
+"""
 
 from __future__ import annotations
 
@@ -86,9 +87,7 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
     taken, group = np.zeros(histogram.cells, np.int64), histogram.types[0] + classes
     each = []
     for cells in np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1]):
-        part = replace(
-            histogram, quasi=histogram.quasi[cells], sensitive=histogram.sensitive[cells], count=histogram.count[cells]
-        )
+        part = histogram.part(cells)
         taken[cells], facts = residue(part, need)
         each.append({**facts, "suppressed": suppressed(part, taken[cells])})
     cells = np.arange(histogram.cells)
@@ -336,7 +335,7 @@ def in_stars(promise: Guarantee, d: int) -> Guarantee:
 
 
 def stars_from_tuples(task: Task, grouping: Grouping) -> Grouping:
-    """The same partition, certified in stars: cost, bound and promise of a grouping made to suppress few tuples.
+    """A grouping made to suppress few tuples, certified in stars: its cost, bound, and promise.
 
     An optimum in tuples is within d times the fewest stars.  Raises PolicyError where the grouping was not certified in
     suppressed tuples, or something else than stars that count one each is published.  O(p d) for p triples.

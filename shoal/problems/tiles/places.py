@@ -57,7 +57,7 @@ class Places:
         return np.split(order, np.flatnonzero(np.diff(self.side[order])) + 1)
 
     def some(self, which: np.ndarray) -> Places:
-        """Only these places, one side of the boundary; nobody's points."""
+        """Some of the places, as one side of the boundary, without the points at them."""
         held = None if self.held is None else self.held.some(which)
         return replace(
             self, x=self.x[which], y=self.y[which], weight=self.weight[which], inverse=np.zeros(0, np.int64),
@@ -137,7 +137,7 @@ class PlaceContents(NamedTuple):
     unit: np.ndarray
 
     def some(self, which: np.ndarray) -> PlaceContents:
-        """Of these places only; values numbered anew."""
+        """What some of the places hold, its values numbered anew."""
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         at = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])

@@ -11,7 +11,8 @@ Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about th
 rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
 
 Tiles under limits meet more than a weight: different values, no frequent one, a longest side; records may be left out.
-The best guillotine partition is exact, for places on few distinct coordinates."""
+The best guillotine partition is exact, for places on few distinct coordinates.
+"""
 
 from __future__ import annotations
 
@@ -376,7 +377,7 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[TilePart
 
 WORK = 300_000_000  # rectangles times values that the program over all of them may look at
 NEIGHBORS = 64
-NOTHING = PlaceContents(
+NO_CONTENTS = PlaceContents(
     np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
     np.zeros(0), np.zeros(0, np.bool_),
 )  # fmt: skip
@@ -522,7 +523,7 @@ def _sides(places: Places, asked: TileTerms) -> Any:
 def _held(places: Places) -> PlaceContents:
     if places.held is not None:
         return places.held
-    return NOTHING._replace(start=np.zeros(places.x.size + 1, np.int64))
+    return NO_CONTENTS._replace(start=np.zeros(places.x.size + 1, np.int64))
 
 
 def _every_rectangle(places: Places, k: int, objective: str, asked: TileTerms) -> TilePartition:

@@ -43,7 +43,7 @@ from shoal.problems.tiles.result import (
     terms_of,
     trimmed,
 )
-from shoal.problems.tiles.search import RULES, least_waste, limited, rectangles
+from shoal.problems.tiles.search import RULES, least_waste, limited, proportional_tree, rectangles
 from shoal.watching import watched, within
 
 OBJECTIVES = ("tiles", "max", "perimeter")
@@ -143,8 +143,6 @@ def solve(
         method = _auto(places)
     proportional = method == "kd_tree, proportional"
     if proportional or method in ("kd_tree", "mondrian", "best_cuts"):
-        from shoal.problems.tiles.search import proportional_tree
-
         runs = []
         for which in sides:
             part = places.some(which) if places.side is not None else places

@@ -16,6 +16,7 @@ import polars as pl
 from shoal.errors import InputError, MissingDependencyError
 from shoal.judge.places.clusters import published_values
 from shoal.model import certificate
+from shoal.model.metric import KM_PER_DEGREE
 from shoal.publishing.crosswalks.centers import multiset
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.figures import COLUMN_BINS, ROWS, round_step
@@ -52,9 +53,11 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
 
     Returns (values, int64[n], or Python integers where 64 bits do not hold them).
     """
+    from shoal.engines.codes import refuse_opaque
     from shoal.engines.store import column, integers
 
-    values = column(frame, name).alias("value")
+    refuse_opaque(column(frame, name))
+    values = frame[name].alias("value")
     if count is None:
         found = values.to_frame().group_by("value").len().sort("value")
         return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()
@@ -76,7 +79,6 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
 
 
 THRESHOLD = 0.2  # of the risk above which a record counts as at risk, as in audits
-KM = 111.1950802335329  # of a degree along a meridian
 CLUSTERS = ("gather", "cellular")  # of these and of tiles rows are shown: the names of other groups are made of values
 
 
@@ -111,7 +113,7 @@ def figures(made: Any) -> dict[str, Any]:
 
 
 def public_figures(made: Any) -> dict[str, Any]:
-    """The same from what is written and its certificate file alone, so that they tell nothing of the source."""
+    """Figures from what is written and its certificate file alone, so that they tell nothing of the source."""
     written = {name: held for name, held in made.written.items() if name != "record"}
     content = certificate.content(made.record(None, None), made.certificate, (), True, True)
     content = json.loads(json.dumps(content, default=str))
@@ -254,8 +256,8 @@ def _half_perimeters(content: pl.DataFrame, parameters: Mapping[str, Any]) -> tu
     whole = own[np.isfinite(own).all(axis=1)]
     wide, tall = whole[:, 2] - whole[:, 0], whole[:, 3] - whole[:, 1]
     if parameters["coordinates"] == "geographic":
-        wide = wide % 360 * np.cos(np.radians((whole[:, 1] + whole[:, 3]) / 2)) * KM
-        tall = tall * KM
+        wide = wide % 360 * np.cos(np.radians((whole[:, 1] + whole[:, 3]) / 2)) * KM_PER_DEGREE
+        tall = tall * KM_PER_DEGREE
     return wide + tall, len(own) - len(whole)
 
 

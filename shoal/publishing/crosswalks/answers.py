@@ -38,6 +38,7 @@ from shoal.model.conditions import (
     Condition,
 )
 from shoal.model.metric import Category, Metric, Number, Place, codes
+from shoal.model.notation import of_days
 from shoal.paths import OUTLINES, ends, kind_of
 from shoal.problems.catalogue import CATALOGUE, resolved
 from shoal.publishing.crosswalks.answer_figures import tally
@@ -69,8 +70,8 @@ def release(
             weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column, and the columns
             of the request: boundary=, fixed=, apart=, sensitive=, l=, ...; tiles: x=column, y=column, weight=column;
             clusters: columns=[...] in the order of the features, place=(latitude, longitude), coordinates={column:
-            file}, hierarchies={column: file}, sensitive=[...], center="record", "mean", or "medoid"; for the
-            assignments keep_order=, secret=
+            file}, hierarchies={column: file}, dates={column: notation}, decimal={column: mark}, sensitive=[...],
+            center="record", "mean", or "medoid"; for the assignments keep_order=, secret=
     separator, encoding  of data in a CSV; detected if None
     read    files from which the data came, which are never overwritten; if data is a path, it is one of them
 
@@ -115,7 +116,7 @@ def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) ->
 
 
 def _noted(made: Crosswalk) -> Crosswalk:
-    """With what is to be said of the sensitive values and the places behind it."""
+    """A crosswalk with warnings about its sensitive values and places."""
     given, table = made.parameters.get("sensitive") or (), made.sources.table
     if table is None:
         return made
@@ -264,8 +265,14 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
             made.append(Place(name, geometry=feature["geometry"], **scale))
         else:
             made.append(Number(name, date=kind == "date", period=feature.get("period", 0.0), **scale))
+    notations = {f["columns"][0]: f["notation"] for f in asked["features"] if "notation" in f}
     columns = FeatureColumns(
-        asked["columns"], place=asked["place"], hierarchies=sources.trees, coordinates=sources.places
+        asked["columns"],
+        place=asked["place"],
+        hierarchies=sources.trees,
+        coordinates=sources.places,
+        dates={n: m for n, m in notations.items() if of_days(m)},
+        decimal={n: m for n, m in notations.items() if not of_days(m)},
     )
     metric = Metric(features=tuple(made), norm=asked["norm"], unit=asked["unit"])
     return Features.again(_frame(sources), metric, columns)

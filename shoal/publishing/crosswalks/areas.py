@@ -191,7 +191,7 @@ def regions(
     }  # fmt: skip
     if odd := unmet(parameters, answer.certificate.details):
         raise PolicyError(f"the areas were merged by another {odd[0]} than the release names; name the same here")
-    put_together = [_Outlined(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
+    put_together = [_RegionOutlines(given, level, names[0], degrees) for level in (levels if given.shapes else ())]
     first = answer.weights.reshape(answer.regions, -1)[:, 0].tolist()
     facts = {
         "rows": len(given.ids), "groups": answer.regions, "smallest_group": min(first), "largest_group": max(first),
@@ -289,7 +289,7 @@ def content(
     levels: Sequence[Any],
     names: Sequence[str],
     asked: AreaConditions,
-    drawn: Sequence[_Outlined] = (),
+    drawn: Sequence[_RegionOutlines] = (),
 ) -> pl.DataFrame:
     """The crosswalk: the finest regions, with their measures where there are polygons, then those above."""
     from shoal.problems.regions import crosswalk
@@ -324,10 +324,10 @@ def _map(
 
     def fill(path: Path) -> None:
         from shoal.problems.regions import region_names
-        from shoal.report.maps import draw
+        from shoal.report.maps import draw_regions
 
         shapes = [given.shapes.get(i, []) for i in given.ids]
-        draw(
+        draw_regions(
             path, shapes, answer.labels, given.ids, weights, regions=region_names(given.ids, answer.labels),
             areas=[str(n) for n in given.columns.get("name", given.ids)], k=answer.k[0], unit=unit, geographic=degrees,
             title=title, note=note,
@@ -351,7 +351,7 @@ def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[st
 
 
 @dataclass(frozen=True, eq=False)
-class _Outlined:
+class _RegionOutlines:
     """The regions of a level put together from their areas' polygons, and measured, once for all that shows them."""
 
     given: Geography
@@ -373,16 +373,16 @@ class _Outlined:
         given, degrees = self.given, self.degrees
         tolerance = float(given.facts.get("tolerance") or 0.0)
         if degrees and given.facts.get("unit") != "km":
-            tolerance /= 1000  # the file was in metres, its outlines are drawn in degrees
+            tolerance /= 1000  # the file was in meters, its outlines are drawn in degrees
         own = [[given.shapes.get(given.ids[i], []) for i in member] for member in self.members]
         return [closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes) for shapes in own]
 
     @cached_property
     def measures(self) -> list[dict[str, float]]:
-        """Of each region, as far as its polygons and the extra ``geo`` tell, and where its weight has its center."""
-        from shoal.engines.shapes import available, measures
+        """Measures of each region's polygons, if the extra ``geo`` is there, and the center of its weight."""
+        from shoal.engines.shapes import has_geometry, measures
 
-        found = [measures(shape, self.degrees) if available() and shape else {} for shape in self.shapes]
+        found = [measures(shape, self.degrees) if has_geometry() and shape else {} for shape in self.shapes]
         places, people = self.given.centers(), self.given.whole(self.weight)
         if places is None:
             return found
@@ -393,11 +393,11 @@ class _Outlined:
 
 
 def _outlines(
-    given: Geography, levels: Sequence[_Outlined], names: Sequence[str], asked: AreaConditions
+    given: Geography, levels: Sequence[_RegionOutlines], names: Sequence[str], asked: AreaConditions
 ) -> dict[str, Drawing]:
     """For each level a MultiPolygon per region with its measures, by the file's ending."""
 
-    def fill(drawn: _Outlined, path: Path) -> None:
+    def fill(drawn: _RegionOutlines, path: Path) -> None:
         from shoal.engines.vector import write_outlines
         from shoal.problems.regions import region_names
         from shoal.problems.regions.task import of_regions

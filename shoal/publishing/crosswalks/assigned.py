@@ -34,7 +34,7 @@ from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, usual_separator
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.grouped import in_order
+from shoal.publishing.crosswalks.grouped import in_order, replaced
 from shoal.publishing.opening import opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
@@ -295,8 +295,6 @@ def _tiles(
     content: pl.DataFrame, asked: Mapping[str, Any], frame: pl.DataFrame, names: tuple[str, str, str | None]
 ) -> tuple[list[Any], pl.DataFrame]:
     """The tile of each point, and the table with it in place of the coordinates."""
-    from shoal.publishing.crosswalks.grouped import replaced
-
     x, y, boundary = str(asked["x"]), str(asked["y"]), asked.get("boundary")
     kept = ["tile", *(f"{n}_{end}" for end in ("low", "high") for n in (x, y)), f"{x}_center", f"{y}_center"]
     sides = [boundary] if boundary else []

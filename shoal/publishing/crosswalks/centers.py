@@ -28,7 +28,7 @@ class Center:
     """One feature of every cluster's center.
 
     value   float64[m], int64[m] codes, or float64[m, 2] for a place
-    spread  float64[m]  farthest member: raw units, kilometres, or levels of the hierarchy at which it differs
+    spread  float64[m]  farthest member: raw units, kilometers, or levels of the hierarchy at which it differs
     """
 
     feature: Number | Category | Place
@@ -38,7 +38,7 @@ class Center:
 
 @dataclass(frozen=True, eq=False)
 class Centers:
-    """All clusters.
+    """Clusters as they are published.
 
     records    int64[m]
     radius     as words, column by column
@@ -186,7 +186,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _away(feature: Number | Category | Place, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[n]: raw units, kilometres or levels."""
+    """float64[n]: raw units, kilometers or levels."""
     if isinstance(feature, Number):
         return feature.apart(a, b)
     if isinstance(feature, Place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from shoal.errors import InputError, PolicyError, Sentence
 from shoal.model.certificate import digest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Number, Place
+from shoal.model.notation import writer_of
 from shoal.paths import CIRCLES, MAP, PICTURE
 from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, GroupedRecords
@@ -38,6 +40,8 @@ def clusters(
     place: tuple[str, str] | None = None,
     coordinates: Mapping[str, Any] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: Mapping[str, str] | None = None,
     sensitive: Sequence[str] = (),
     center: str = "record",
     keep_order: bool = False,
@@ -47,9 +51,9 @@ def clusters(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
     tables = {name: opened(table) for name, table in (coordinates or {}).items()}
-    request = _feature_columns(
-        answer, frame, columns, place, names, FeatureColumns(hierarchies=trees, coordinates=tables)
-    )
+    more = FeatureColumns(hierarchies=trees, coordinates=tables, dates=dates or {}, decimal=decimal or {})
+    request = _feature_columns(answer, frame, columns, place, names, more)
+    request.check()
     _check(answer, frame, request, names)
     features = _belongs(answer, frame, request)
     if tables and center == "mean":
@@ -58,7 +62,7 @@ def clusters(
     texts_of = {name: own.to_list() for name, own in held.items()}
     form = publish(answer.labels, answer.center_rows, features.metric, features.values, texts_of, center)
     form, labels = _in_order(form, answer.labels, features)
-    content = _content(form, features, frame)
+    content = _content(form, features, frame, request.notations)
     parameters = _parameters(answer, request, features, names) | {
         "hierarchies": {n: {"source": _source(hierarchies, n), "sha256": digest(tree)} for n, tree in trees.items()},
         "center": center,
@@ -107,7 +111,7 @@ def _parameters(answer: Any, request: FeatureColumns, features: Features, sensit
         **asked,
         "columns": list(request.columns),
         "place": None if request.place is None else list(request.place),
-        "features": [_described(feature, names, bool(codes)) for feature, names, codes in described],
+        "features": [_described(feature, names, bool(codes), request.notations) for feature, names, codes in described],
         "norm": features.metric.norm,
         "unit": features.metric.unit,
         "sensitive": list(sensitive),
@@ -158,7 +162,7 @@ def _feature_columns(
             )
     names = [columns] if isinstance(columns, str) else list(columns or ())
     pair = None if place is None else (str(place[0]), str(place[1]))
-    return FeatureColumns(names, place=pair, hierarchies=more.hierarchies, coordinates=more.coordinates)
+    return replace(more, columns=names, place=pair)
 
 
 def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Features:
@@ -223,13 +227,17 @@ def _in_order(form: Centers, labels: np.ndarray, features: Features) -> tuple[Ce
     ), np.where(labels >= 0, number[labels] if number.size else labels, -1)
 
 
-def _content(form: Centers, features: Features, frame: pl.DataFrame) -> pl.DataFrame:
-    """A row per cluster; what was a number or a date in the table is one here."""
+def _content(form: Centers, features: Features, frame: pl.DataFrame, notations: Mapping[str, str]) -> pl.DataFrame:
+    """A row per cluster; what was a number or a date in the table is one here, and a notation is kept."""
     out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
     shown: Sequence[Sequence[Any]]
     for center, names, values, codes in zip(form.centers, features.names, features.texts, features.codes, strict=True):
         shown = [[codes[x, y] for x, y in center.value.tolist()]] if codes else texts(center, values)
         for name, one in zip(names, shown, strict=True):
+            if name in notations:
+                write = writer_of(frame[name].cast(pl.String).unique().to_list(), notations[name])
+                out[name] = pl.Series(name, [write(text) for text in one], dtype=pl.String)
+                continue
             out[name] = _typed(pl.Series(name, one, dtype=pl.String), frame[name].dtype, center.feature, bool(codes))
     out |= {"records": form.records, "radius": pl.Series(form.radius, dtype=pl.String), "distance": form.distance}
     return pl.DataFrame(out | {name: pl.Series(form.multisets(name), dtype=pl.String) for name in form.sensitive})
@@ -245,7 +253,7 @@ def _typed(shown: pl.Series, kind: pl.DataType, feature: Any, coded: bool) -> pl
     return numbers.cast(pl.Int64) if whole and kind.is_integer() else numbers
 
 
-def _described(feature: Any, names: tuple[str, ...], coded: bool) -> dict[str, Any]:
+def _described(feature: Any, names: tuple[str, ...], coded: bool, notations: Mapping[str, str]) -> dict[str, Any]:
     """A feature as the judge reads it again."""
     record = {"columns": list(names), "name": feature.name, "weight": feature.weight}
     if isinstance(feature, Category):
@@ -254,6 +262,7 @@ def _described(feature: Any, names: tuple[str, ...], coded: bool) -> dict[str, A
     if isinstance(feature, Place):
         return {**record, "kind": "coded place" if coded else "place", "geometry": feature.geometry}
     record |= {"period": feature.period} if feature.period else {}
+    record |= {"notation": notations[names[0]]} if names[0] in notations else {}
     return {**record, "kind": "date" if feature.date else "number"}
 
 
@@ -290,9 +299,9 @@ def _note(answer: Any) -> str:
 
 def _picture(form: Centers, features: Features, title: str, note: str) -> Drawing:
     def fill(path: Path) -> None:
-        from shoal.report.clusters import draw
+        from shoal.report.clusters import draw_clusters
 
-        draw(path, form, form.distance, features.metric.unit, title=title, note=note, texts=features.texts)
+        draw_clusters(path, form, form.distance, features.metric.unit, title=title, note=note, texts=features.texts)
 
     return Drawing(form=PICTURE, fill=fill)
 

@@ -192,6 +192,7 @@ class Crosswalk(Shown):
         self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]],
         papers: Documents, overwrite: bool, bound: bool,
     ) -> Path:  # fmt: skip
+        """Write all files together, after the judge has read them back; returns the certificate's path."""
         companions = self._all_companions()
         wanted: list[Wanted] = [] if path is None else [(path, TABLE)]
         wanted += [(p, companions[name].form) for name, p in more.items()]
@@ -286,14 +287,14 @@ class Crosswalk(Shown):
         Returns the path of the page.
         """
         from shoal.publishing.crosswalks.answer_figures import pictures
-        from shoal.report.crosswalk import page
+        from shoal.report.crosswalk import answer_page
         from shoal.report.parts import as_json
 
         path = internal_path(Path(path)) if internal else Path(path)
         closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
         figures = self.figures() if internal else self.public_figures()
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        drawn = page(figures, pictures(self))
+        drawn = answer_page(figures, pictures(self))
         publish_page(path, drawn, as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
 

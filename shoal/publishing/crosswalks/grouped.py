@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,7 @@ SHORT = (
 def in_order(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[list[Any], Any, list[Any]]:
     """Distinct values in their order, the records of each, and what each stands for (a number, a date or itself)."""
     values, counts = tally(frame, name, count)
-    if any(v is None for v in values):
+    if any(v is None or v != v for v in values):
         raise InputError(f"column {name!r} has missing values, which have no place in an order; fill or drop them")
     if any(isinstance(v, datetime.timedelta) for v in values):
         raise InputError(
@@ -49,13 +50,20 @@ def in_order(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[
     return [values[i] for i in rank], [counts[i] for i in rank], [ordered[i] for i in rank]
 
 
+def _finite(text: str) -> float:
+    """A number; ValueError for one that is infinite or none."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError
+    return number
+
+
 def _ordered(values: list[Any], name: str) -> Any:
     """Text as numbers or dates where all of it is, other text as it stands; InputError where it is only mostly so."""
     if not all(isinstance(v, str) for v in values):
         return values
     readers: list[tuple[str, Callable[[str], Any]]] = [
         ("numbers", int),
-        ("numbers", float),
+        ("numbers", _finite),
         ("dates", lambda v: np.datetime64(v.strip(), "D")),
     ]
     for kind, read in readers:
@@ -173,6 +181,7 @@ def _made(
     kind: str, answer: Any, method: str, content: pl.DataFrame, asked: dict[str, Any], frame: pl.DataFrame,
     read: tuple[str | Path, ...], title: str, bound: int | None,
 ) -> Crosswalk:  # fmt: skip
+    """A crosswalk of labels or of intervals."""
     loads = [int(x) for x in answer.loads.tolist()]
     facts = {
         "rows": content.height,

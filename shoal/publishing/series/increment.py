@@ -19,7 +19,20 @@ import polars as pl
 
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, of_ranges, parse, range_text, set_text, single
+from shoal.model.notation import (
+    Members,
+    RangeOf,
+    SetOf,
+    in_order,
+    of_ranges,
+    parse,
+    place,
+    range_text,
+    reader_of,
+    ruler_of,
+    set_text,
+    single,
+)
 from shoal.model.policy import Policy
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
@@ -36,7 +49,8 @@ class ReleasedColumn:
     """
 
     def __init__(self, name: str, policy: Policy, values: Sequence[Text]) -> None:
-        self.name, self.star, self.publish, self.dates = name, policy.star, policy.publish, policy.dates.get(name)
+        self.name, self.star, self.publish = name, policy.star, policy.publish
+        self.notation = policy.notations.get(name)
         self.values = sorted({v for v in values if v is not None})
         tree = policy.hierarchies.get(name) if policy.publish == "hierarchy" else None
         self.tree = None if tree is None else Hierarchy.of(tree)
@@ -51,7 +65,7 @@ class ReleasedColumn:
     def _resolved(self, values: list[str]) -> dict[Text, tuple[str, ...]]:
         if self.tree is None or not values:
             return {}
-        found = self.tree.resolve(values, self.name)
+        found = self.tree.resolve(values, self.name, reader_of(self.notation))
         return {
             v: tuple(found.labels[level][found.node[level, i]] for level in range(found.node.shape[0] - 1))
             for i, v in enumerate(values)
@@ -82,7 +96,7 @@ class ReleasedColumn:
         if self.tree is not None:
             return text in self.paths.get(value, (value,))
         if self.publish == "ranges":
-            return value in of_ranges([text], self.dates)[text]
+            return value in self._members(text)
         return text == value
 
     def loss(self, text: Text) -> float:
@@ -100,18 +114,39 @@ class ReleasedColumn:
             return self._leaves.get(text, 0.0 if text in self.values else 1.0)
         if self.publish != "ranges":
             return 0.0
-        found = of_ranges([text], self.dates)[text]
-        if found.low is not None and found.high is not None:
+        ends = self._ends(text)
+        if ends is not None:
             low, high = self._span
-            return min((found.high - found.low) / (high - low), 1.0) if high > low else 0.0
-        return (len(found.named) - 1) / max(len(self.values) - 1, 1)
+            return min((ends[1] - ends[0]) / (high - low), 1.0) if high > low else 0.0
+        return (len(self._members(text).named) - 1) / max(len(self.values) - 1, 1)
+
+    @cached_property
+    def _ruler(self) -> str | None:
+        """What orders the column's values; None where nothing does, and they are published as sets."""
+        found = self.notation or ruler_of(self.values)
+        return "band" if found is None and in_order(self.values) is not None else found
 
     @cached_property
     def _span(self) -> tuple[float, float]:
         """Lowest and highest value."""
-        found = [(m.low, m.high) for m in of_ranges(self.values, self.dates).values()]
-        ends = [(low, high) for low, high in found if low is not None and high is not None]
-        return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
+        at = [p for p in (place(v, self._ruler) for v in self.values) if p is not None]
+        return min(at, default=0.0), max(at, default=0.0)
+
+    def _members(self, text: str) -> Members:
+        """What a text of ranges or sets stands for; the order of bands is told by all of them alone."""
+        beside = map(single, self.values) if self._ruler == "band" else ()
+        return of_ranges([text, *beside], self.notation)[text]
+
+    def _ends(self, text: str) -> tuple[float, float] | None:
+        """From where to where a published value or range goes on the ruler; None for a set, and where there is none."""
+        held = parse(text)
+        if isinstance(held, str):
+            at = place(held, self._ruler)
+            return None if at is None else (at, at)
+        found = self._members(text)
+        if found.low is None or found.high is None or found.open or found.ruler != self._ruler:
+            return None
+        return found.low, found.high
 
     def widened(self, text: Text, value: Text) -> Text:
         """The finest text that takes in what this one does and a value more."""
@@ -131,14 +166,13 @@ class ReleasedColumn:
         return next((label for label in above if label in own), self.star)
 
     def _hull(self, text: str, value: str) -> str:
-        held, more = parse(text), of_ranges([value], self.dates)[value]
-        one = of_ranges([text], self.dates)[text]
-        if more.low is not None and one.low is not None and one.ruler == more.ruler and not one.open:
+        held, ends, more = parse(text), self._ends(text), place(value, self._ruler)
+        if ends is not None and more is not None:
             low, high = (held.low, held.high) if isinstance(held, RangeOf) else (held, held)
-            if not isinstance(low, str) or not isinstance(high, str) or one.high is None:
+            if not isinstance(low, str) or not isinstance(high, str):
                 return self.star
-            return range_text(value if more.low < one.low else low, value if more.low > one.high else high)
-        if more.low is None and one.low is None and not isinstance(held, RangeOf):
+            return range_text(value if more < ends[0] else low, value if more > ends[1] else high)
+        if ends is None and more is None and not isinstance(held, RangeOf):
             old = set(held.values) if isinstance(held, SetOf) else {held if isinstance(held, str) else None}
             every = sorted({*old, value}, key=lambda v: (v is None, v))
             return self.star if len(every) >= len(self.values) else set_text(every)
@@ -362,28 +396,21 @@ def _marked(
 def _entered(
     out: pl.LazyFrame, person: str, ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
 ) -> pl.LazyFrame:
-    """The lines of a part's people."""
-    tuples, values = _hashed(out, quasi, "tuple", keyed), _hashed(out, sensitive, "value", keyed)
-    both = _with(_with(out, quasi, tuples), sensitive, values)
-    new = both.select(
-        person=pl.col(person), part=pl.lit(ledger.number + 1, pl.Int64),
-        tuple=pl.col("shoal tuple"), value=pl.col("shoal value"),
-    )  # fmt: skip
-    possible = new.group_by("tuple").agg(pl.col("value").unique().sort().str.join(" ").alias("possible"))
-    return new.join(possible, on="tuple", how="left").select(*SCHEMA)
+    """The lines of a part's people: what they share is found once for each distinct published row, and joined once."""
+    names = [*quasi, *sensitive]
+    cells = out.select(names).unique().collect(engine="streaming")
+    line = cells.with_columns(
+        pl.lit(ledger.number + 1, pl.Int64).alias("shoal part"),
+        _hashed(cells, quasi, "tuple", keyed),
+        _hashed(cells, sensitive, "value", keyed),
+    ).with_columns(pl.col("shoal value").unique().sort().str.join(" ").over("shoal tuple").alias("shoal possible"))
+    both = out.join(line.lazy(), on=names, how="left", nulls_equal=True)
+    own = (pl.col(f"shoal {name}").alias(name) for name in SCHEMA if name != "person")
+    return both.select(pl.col(person).alias("person"), *own)
 
 
-def _hashed(rows: pl.LazyFrame, names: list[str], what: str, keyed: Keyed) -> pl.DataFrame:
-    """The distinct rows over some columns, and the keyed hash of each."""
-    if not names:
-        return pl.DataFrame({f"shoal {what}": [keyed.one(what, [])]})
-    distinct = rows.select(names).unique().collect(engine="streaming")
-    return distinct.with_columns(
-        pl.Series(f"shoal {what}", [keyed.one(what, row) for row in distinct.rows()], pl.String)
-    )
-
-
-def _with(rows: pl.LazyFrame, names: list[str], hashed: pl.DataFrame) -> pl.LazyFrame:
-    if not names:
-        return rows.with_columns(pl.lit(hashed.item()).alias(hashed.columns[-1]))
-    return rows.join(hashed.lazy(), on=names, how="left", nulls_equal=True)
+def _hashed(cells: pl.DataFrame, names: list[str], what: str, keyed: Keyed) -> pl.Series:
+    """The keyed hash of each row's values in some columns."""
+    rows = cells.select(names).rows() if names else [()] * cells.height
+    known = {row: keyed.one(what, row) for row in dict.fromkeys(rows)}
+    return pl.Series(f"shoal {what}", [known[row] for row in rows], pl.String)

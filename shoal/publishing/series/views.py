@@ -18,7 +18,7 @@ import polars as pl
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, meanings_of_classes, parse
+from shoal.model.notation import RangeOf, SetOf, meanings_of_classes, parse, reader_of
 from shoal.model.policy import Policy
 
 Text = str | None
@@ -85,6 +85,7 @@ class ReaderView:
             hierarchies=kept, weights={n: w for n, w in policy.weights.items() if n in quasi}, max_level={},
             range_step={n: s for n, s in policy.range_step.items() if n in quasi and self.publish == "ranges"},
             dates={n: d for n, d in policy.dates.items() if n in quasi},
+            decimal={n: d for n, d in policy.decimal.items() if n in quasi},
             global_recoding=False, coarsen=None, max_suppressed=0.0, max_average_risk=None, preset=None,
         )  # fmt: skip
 
@@ -114,10 +115,10 @@ def view(first: pl.DataFrame, view: ReaderView, policy: Policy) -> pl.DataFrame:
 def _coarser(texts: Sequence[Text], policy: Policy, name: str, tree: Any, level: int) -> dict[Text, Text]:
     """Published text -> the text of a view: a value, the lowest class from ``level`` on that holds all, or a star."""
     star = policy.star
-    paths = _Paths(None if tree is None else Hierarchy.of(tree), name)
+    paths = _Paths(None if tree is None else Hierarchy.of(tree), name, policy.notations.get(name))
     classes = policy.publish == "hierarchy" and name in policy.hierarchies
     if classes and tree is None:  # stars made of classes: what is a value stays
-        paths = _Paths(Hierarchy.of(policy.hierarchies[name]), name)
+        paths = _Paths(Hierarchy.of(policy.hierarchies[name]), name, policy.notations.get(name))
     out: dict[Text, Text] = {star: star, None: None if level == 0 else star}
     for text in texts:
         if text is None or text == star:
@@ -149,8 +150,8 @@ def _values(text: str) -> tuple[list[Text], bool]:
 class _Paths:
     """Classes above values and above classes of one hierarchy."""
 
-    def __init__(self, tree: Hierarchy | None, name: str) -> None:
-        self._tree, self._name = tree, name
+    def __init__(self, tree: Hierarchy | None, name: str, notation: str | None = None) -> None:
+        self._tree, self._name, self._notation = tree, name, notation
         self._listed: dict[str, tuple[str, ...]] = {}
         self._values: set[str] = set()
         if tree is not None and tree.rows:
@@ -172,7 +173,7 @@ class _Paths:
         own = self._resolved(text)
         if own:
             return own
-        low = meanings_of_classes([text], self._tree)[text].low
+        low = meanings_of_classes([text], self._tree, self._notation)[text].low
         if low is None or math.isinf(low):
             return ()
         date = self._tree is not None and self._tree.kind == "dates"
@@ -182,7 +183,7 @@ class _Paths:
         if self._tree is None:
             return ()
         try:
-            found = self._tree.resolve([value], self._name)
+            found = self._tree.resolve([value], self._name, reader_of(self._notation))
         except PolicyError:
             return ()
         return tuple(found.labels[h][found.node[h, 0]] for h in range(found.node.shape[0] - 1))

@@ -23,7 +23,7 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.large import hash_of
-from shoal.judge.tables.privacy import wildcards
+from shoal.judge.tables.privacy import judge, wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition
 from shoal.model.certificate import read_json
@@ -118,7 +118,7 @@ def audit(
         found = sized(found, population_size)
     if earlier is not None:
         own = opened.polars([n for n in opened.columns if n in needed])
-        beside_them = (several(earlier), original, earlier_originals, person)
+        beside_them = (as_list(earlier), original, earlier_originals, person)
         found = replace(found, composition=_composed(own, data, asked, trees, found, *beside_them))
     seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
@@ -157,7 +157,7 @@ def _composed(
     if l is None:
         reached = [v.l for v in found.sensitive.values() if v.l is not None]
         l = min(reached) if reached else None
-    tables = several(originals) if originals is not None else [original] * len(earlier)
+    tables = as_list(originals) if originals is not None else [original] * len(earlier)
     if len(tables) != len(earlier):
         raise PolicyError(
             f"there are {len(earlier)} earlier releases and {len(tables)} ⟨earlier_originals⟩; give one for each, in "
@@ -248,12 +248,10 @@ def audit_table(
     policy: Policy,
     threshold: float,
     models: Sequence[PrivacyModel],
-    units: Sequence[str] = (),
-    outside: Callable[[pl.DataFrame, Audit], Audit] | None = None,
+    units: Sequence[str],
+    outside: Callable[[pl.DataFrame, Audit], Audit] | None,
 ) -> Audit:
     """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
-    from shoal.judge.tables.privacy import judge
-
     trees = trees_of(policy)
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]
@@ -270,7 +268,7 @@ MAX_COMPOSITION = 0.01
 posterior is that of a model, and a share below one in a hundred is within what other models would say of it."""
 
 
-def several(data: Any) -> list[Any]:
+def as_list(data: Any) -> list[Any]:
     """One release or table, or several of them, as a list."""
     return list(data) if isinstance(data, (list, tuple)) else [data]
 
@@ -308,7 +306,9 @@ def published(
     if not quasi:
         raise InputError("an earlier release has none of the quasi-identifiers; hand it over with its certificate")
     whole = None if original is None else opened(original)
-    return ReleaseOfPeople(table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole, dates=asked.dates)
+    return ReleaseOfPeople(
+        table, quasi, {n: t for n, t in trees.items() if n in quasi}, whole, notations=asked.notations
+    )
 
 
 def parts_of(release: Any) -> list[Any]:
@@ -353,7 +353,7 @@ def promises(asked: Policy) -> tuple[int, float | None]:
     return k, l
 
 
-def figures_after(release: Release[Any], table: Table, after: Any, most: float, *, force: bool) -> Release[Any]:
+def with_composition(release: Release[Any], table: Table, after: Any, most: float, *, force: bool) -> Release[Any]:
     """The release with what it tells beside earlier ones, of whose people nothing is known but that they may be alike.
 
     table  the one the new release was made from
@@ -363,7 +363,7 @@ def figures_after(release: Release[Any], table: Table, after: Any, most: float, 
     k, l = promises(release.policy)
     old: list[ReleaseOfPeople] = []
     seen: list[str] = []
-    for given in several(after):
+    for given in as_list(after):
         parts = parts_of(given)
         own = lakes.is_lake(given)  # no certificate says what its older versions were asked
         trees = release.policy.hierarchies if own and release.policy.publish == "hierarchy" else None

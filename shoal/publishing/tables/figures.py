@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.propose import Danger, dangerous
+from shoal.engines.dangerous import Danger, dangerous
 from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
 from shoal.engines.unassigned import notes
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
-from shoal.model.notation import Members, SetOf, of_days, parse, places
+from shoal.model.notation import Members, SetOf, of_days, of_numbers, parse, places
 from shoal.publishing.decode import Decoded, DecodedColumn
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
@@ -86,7 +86,7 @@ def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
     ]
 
 
-def before(counted: Counted) -> dict[str, Any]:
+def figures_of_original(counted: Counted) -> dict[str, Any]:
     """Rows, classes, uniques and dangerous columns, from the cells of the table as it came.  O(m log m)."""
     of_type, first = counted.histogram.types
     sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)
@@ -157,7 +157,7 @@ def pictured(column: DecodedColumn, name: str) -> DecodedColumn:
     present = column.at[~np.isnan(column.at)]
     lone = all(c.everything or (c.low is None and len(c.named) == 1) for c in column.cells)
     few = column.whole and lone and present.size <= COLUMN_BINS < present.max() - present.min() + 1
-    coded = column.ruler == "number" and ((column.whole and bool(named_words(name) & CODES)) or few)
+    coded = of_numbers(column.ruler) and ((column.whole and bool(named_words(name) & CODES)) or few)
     return replace(column, ruler=None) if column.classes or coded else column
 
 
@@ -499,6 +499,7 @@ def step_of(rows: int, least: int) -> int:
 
 
 def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, Any]:
+    """The figures of one quasi-identifier, before and after."""
     column = pictured(decoded.columns[name], name)
     rows = np.bincount(column.where, minlength=len(column.cells))
     hidden = int(rows[[c.everything for c in column.cells]].sum())

@@ -1,12 +1,8 @@
-"""What a policy asks of a table beside its groups, read for the search and counted on what was found.
+"""What a policy asks of a table besides its models, read for the search and counted on what was found.
 
-A budget of rows starred whole, held by every recoding: whatever stars them, they are counted as published.
-
-Minimality: what it asks of every group, and the draws of its decoys.
-
-Which groups show a value that only one of their rows holds: as an end of a range, or in a set.
-
-The hierarchical distance of t-closeness, bound to a table: every column its hierarchy, every value its classes.
+``within_budget`` counts rows starred whole, whatever recoding stars them.  ``share_models``, ``refuse_common``, and
+``decoys_of`` are what minimality asks.  ``exposed`` counts groups that show a value of one row alone: as an end of a
+range, or in a set.  ``on_trees`` binds the hierarchical distance of t-closeness to the hierarchies of a table.
 """
 
 from __future__ import annotations
@@ -101,7 +97,7 @@ class Exposed(NamedTuple):
     groups: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values, ready for JSON."""
         return {"columns": dict(self.columns), "groups": self.groups}
 
 

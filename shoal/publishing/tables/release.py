@@ -12,9 +12,9 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import polars as pl
 
-from shoal.engines.atomic import SHARED
-from shoal.engines.source import FilesOfTable
-from shoal.engines.table import Expected, Stored, Table, Tuples
+from shoal.engines.atomic import SHARED, check_outputs, publish_page
+from shoal.engines.source import FilesOfTable, is_server
+from shoal.engines.table import Expected, StoredFrame, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
@@ -22,13 +22,14 @@ from shoal.judge.originals.population import Census, Covered, add_population, ou
 from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, largest_share
-from shoal.model.cards import in_one_line
+from shoal.model.cards import card, in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.notation import Members
 from shoal.model.policy import Policy
 from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
+from shoal.paths import PAGE, internal_path, usual_separator
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import Exposed, graphs_of, trees_of
@@ -45,7 +46,7 @@ class Persons(NamedTuple):
     checks: tuple[Check, ...] = ()
 
 
-class Missing(NamedTuple):
+class MissingValues(NamedTuple):
     """What became of missing values.
 
     apart   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
@@ -82,7 +83,7 @@ class Facts:
     before: Mapping[str, Any]
     carried: Unassigned = field(default_factory=Unassigned)
     persons: Persons = field(default_factory=Persons)
-    missing: Missing = field(default_factory=Missing)
+    missing: MissingValues = field(default_factory=MissingValues)
     harbor: Harbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
@@ -166,15 +167,13 @@ class Placement:
         return {**self.own, **{c.name: c.texts() for c in self.expected.sensitive}}
 
     def separator(self, path: Path) -> str:
-        """As in the table that came, if a new file is not of another kind."""
-        from shoal.paths import usual_separator
-
+        """The separator of a new file: that of the original, unless the name of the file asks for another."""
         usual = usual_separator(path)
         return usual if usual != "," else self.source.separator or usual
 
 
 @dataclass(eq=False)
-class Judged:
+class JudgedRelease:
     """What becomes known of a release once it is made: the audit of its table or of what was written, and the files."""
 
     audit: Audit | None = None
@@ -221,7 +220,7 @@ class Release(Generic[Frame]):
     facts: Facts
     _placement: Placement
     seconds: dict[str, float] = field(default_factory=dict)
-    _judged: Judged = field(default_factory=Judged)
+    _judged: JudgedRelease = field(default_factory=JudgedRelease)
 
     table = _Published()
 
@@ -244,9 +243,9 @@ class Release(Generic[Frame]):
         return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))
 
     def with_table(self, table: Any) -> Release[Any]:
-        """The same release with another table; ``check`` tests whether that table keeps the promise."""
+        """This release with another table; ``check`` tests whether that table keeps the promise."""
         made = replace(self._placement, rows=ReleasedRows(table, placed=False))
-        return replace(self, _placement=made, _judged=Judged(), seconds=dict(self.seconds))
+        return replace(self, _placement=made, _judged=JudgedRelease(), seconds=dict(self.seconds))
 
     @property
     def composition(self) -> tuple[Composition, ...]:
@@ -270,6 +269,7 @@ class Release(Generic[Frame]):
         return self._judged.audit
 
     def _audited(self) -> Audit:
+        """The audit of the table in hand, its tuples compared with those that were decided."""
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
@@ -325,6 +325,7 @@ class Release(Generic[Frame]):
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
+        """VerificationError for an audit that breaks what was asked."""
         if audit.rows != self.facts.rows:
             raise VerificationError(
                 f"the release has {audit.rows} rows, the table {self.facts.rows}; nothing was published"
@@ -388,7 +389,6 @@ class Release(Generic[Frame]):
         otherwise, and then what was there before is still there.  Returns the certificate's path.
         """
         from shoal.engines import lakes
-        from shoal.engines.source import is_server
         from shoal.publishing.documents import Documents
         from shoal.publishing.tables.writing import write_lake, write_release, write_server
 
@@ -440,9 +440,7 @@ class Release(Generic[Frame]):
         After ``write``, it names the file and its SHA-256. It contains all its figures as JSON too, and they are in a
         file of the same name that ends in .json. Returns the path of the page.
         """
-        from shoal.engines.atomic import check_outputs, publish_page
-        from shoal.paths import PAGE, internal_path
-        from shoal.report.page import page
+        from shoal.report.page import release_page
         from shoal.report.parts import as_json
 
         if explored is not None and not internal:
@@ -455,7 +453,7 @@ class Release(Generic[Frame]):
         figures = {**self.figures(), "internal": True} if internal else self.public_figures()
         figures |= statement.choices(explored, self.facts.rows)
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        publish_page(path, page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
+        publish_page(path, release_page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
         return path
 
     def figures(self) -> dict[str, Any]:
@@ -502,8 +500,6 @@ class Release(Generic[Frame]):
         return "\n".join(statement.summary(self))
 
     def _repr_html_(self) -> str:
-        from shoal.model.cards import card
-
         return card("Release", statement.summary(self)[1:])
 
     def privacy(self) -> dict[str, Any]:
@@ -518,6 +514,6 @@ class Release(Generic[Frame]):
 def _revived(stored: Any, known: tuple[Any, ...]) -> Release[Any]:
     """A release as it was pickled, its table brought back by its engine."""
     policy, certificate, method, attempts, facts, made, seconds, judged = known
-    table = stored.revive(stored.held) if isinstance(stored, Stored) else stored
+    table = stored.revive(stored.held) if isinstance(stored, StoredFrame) else stored
     made = replace(made, rows=replace(made.rows, table=table))
     return Release(policy, certificate, method, attempts, facts, made, seconds, judged)

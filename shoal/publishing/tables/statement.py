@@ -138,7 +138,7 @@ def published(release: Any, hidden: Collection[str]) -> ColumnRecodings:
         for name, tree in policy.hierarchies.items()
         if name in policy.grouped
     }
-    held = (policy.publish, policy.star, frozenset(hidden), trees, policy.weights, policy.dates)
+    held = (policy.publish, policy.star, frozenset(hidden), trees, policy.weights, policy.notations)
     return ColumnRecodings(policy.grouped, *held)
 
 
@@ -203,9 +203,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
     content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
     models = [m for m in policy.of_rows if m.speaks != "population"]
-    audit = judge(
-        held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy)
-    )  # fmt: skip
+    audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy))
     return json.loads(json.dumps(content, default=str)), audit
 
 
@@ -269,9 +267,7 @@ class Statement:
 def files_of(papers: Documents, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a report says of the files that were written; name and facts: of the table."""
     record = {} if papers.record is None else {"record": papers.record.name}
-    return {
-        "file": name, "certificate": papers.certificate.name, **record, "signed": papers.sign is not None, **facts
-    }  # fmt: skip
+    return {"file": name, "certificate": papers.certificate.name, **record, "signed": papers.sign is not None, **facts}
 
 
 def states_bound(policy: Any, bound: str | None) -> bool:

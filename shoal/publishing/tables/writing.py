@@ -3,10 +3,9 @@
 A table in memory is written whole, a DuckDB table as a stream: only the histogram and a slice of rows are in memory at
 a time.  A folder of parts gets a manifest with the hash of each part; it appears under its name in one step.
 
-A release as a table of a server of databases: sent, read back, judged, and only then given its name.
-
-The table holds what a CSV of the release would.  It is read back as one, its rows laid out by their contents, and
-judged as a file is; the certificate holds the SHA-256 of this CSV, which anybody makes again who can read the table.
+A table of a server of databases is sent, read back, judged, and only then given its name.  It holds what a CSV of the
+release would.  It is read back as one, its rows laid out by their contents, and judged as a file is; the certificate
+holds the SHA-256 of this CSV, which anybody makes again who can read the table.
 """
 
 from __future__ import annotations
@@ -65,9 +64,8 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
         raise PolicyError.unknown("kind of parts", parts, ENDINGS)
     if not large:
         raise PolicyError(
-            "a folder of parts is written with ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩; for one file end the "
-            "output's name "
-            "in .csv or .parquet"
+            "a folder of parts is written with ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩; for one file end the output's "
+            "name in .csv or .parquet"
         )
     if is_table_name(path):
         raise PolicyError(f"⟨parts={parts!r}⟩ writes a folder, and {path.name!r} ends as a file does; name a folder")
@@ -88,7 +86,7 @@ def write_release(
         refuse_here(release._opened(), folder=folder)
     wanted: list[Wanted] = [] if folder else [(path, TABLE)]
     closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
-    held = None if large and (folder or kind_of(path) != "excel") else Whole.of(release, path)
+    held = None if large and (folder or kind_of(path) != "excel") else WholeTable.of(release, path)
     work = _Writing.of(release, path, bound, parts if folder else "", held, tell)
     stated = work.stated
     papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
@@ -107,7 +105,7 @@ def refuse_here(table: Table, *, folder: bool = True) -> None:
         raise PolicyError("⟨judge='engine'⟩ counts the parts of a folder; name a folder")
 
 
-class Whole(NamedTuple):
+class WholeTable(NamedTuple):
     """A table in memory as a file can hold it.
 
     rows   which line of ``lines`` stands in every row of the file; None: they are the rows
@@ -120,7 +118,7 @@ class Whole(NamedTuple):
     text: Collection[str]
 
     @classmethod
-    def of(cls, release: Any, path: Path) -> Whole:
+    def of(cls, release: Any, path: Path) -> WholeTable:
         """The published table, by the file's ending."""
         kind, made, stars = kind_of(path), release._placement, release.facts.stars
         few = made.rows.tuples if kind == "csv" else None
@@ -162,7 +160,7 @@ class _Writing:
     stated: statement.Statement
     ending: str
     separator: str
-    held: Whole | None
+    held: WholeTable | None
     text: Collection[str]
     tell: Tell
     rows: dict[str, int] = field(default_factory=dict)
@@ -170,8 +168,8 @@ class _Writing:
 
     @classmethod
     def of(
-        cls, release: Any, path: Path, bound: bool, parts: str | None, held: Whole | None, tell: Tell
-    ) -> _Writing:  # fmt: skip
+        cls, release: Any, path: Path, bound: bool, parts: str | None, held: WholeTable | None, tell: Tell
+    ) -> _Writing:
         """parts: "" for a file; of a folder what is in it, None: the kind of file that was read."""
         read = release._placement.source.parts
         ending = (ending_of(read) if read is not None else "parquet") if parts is None else parts
@@ -345,7 +343,7 @@ def write_server(
             replace = servers.refuse_taken(server, table, overwrite)
             first = next(frames)
             stage = server.stage(servers.columns_of(server, first))
-            sent = _Sum()
+            sent = _RowSum()
             tell("writing", 0.0)
             passed = (sent.seen(frame) for frame in _both(first, frames))
             servers.send(
@@ -354,7 +352,7 @@ def write_server(
             release.seconds["write"], clock = time.perf_counter() - clock, time.perf_counter()
             tell("reading back", None)
             back = servers.held_there(server, stage)
-            held = _Sum()
+            held = _RowSum()
             held.seen(back)
             if held != sent:
                 raise VerificationError(
@@ -469,21 +467,21 @@ def _both(first: pl.DataFrame, frames: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, int], Any]:
     """The rows as a CSV shows them, the stars each quasi-identifier then shows, and what stands as text."""
     if release._in_memory():
-        lines, rows, shown, text = Whole.of(release, Path(f"{table}.csv"))
+        lines, rows, shown, text = WholeTable.of(release, Path(f"{table}.csv"))
         return iter([lines if rows is None else lines[rows]]), shown, text
     scratch = Path(tempfile.gettempdir())
     frames = (as_text_table(release, frame) for frame in rows_of(release, scratch, lambda _: None))
     return frames, shown_stars(release, True), open_table(release.table).columns
 
 
-class _Sum:
+class _RowSum:
     """A number of rows in any order: equal where the rows are, whatever types two systems hold them in."""
 
     def __init__(self) -> None:
         self.rows = self.total = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Sum) and (self.rows, self.total) == (other.rows, other.total)
+        return isinstance(other, _RowSum) and (self.rows, self.total) == (other.rows, other.total)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -19,6 +19,7 @@ from shoal.engines.atomic import check_outputs, publish_page
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
+from shoal.model.notation import named_notations
 from shoal.model.task import nothing
 from shoal.paths import PAGE, certificate_of, internal_path, kind_of
 from shoal.publishing.decode import Decoded
@@ -26,7 +27,7 @@ from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
 from shoal.publishing.verifying.verify import Verdict, verify
-from shoal.report.page import page
+from shoal.report.page import release_page
 from shoal.report.parts import as_json
 from shoal.watching import watched
 
@@ -46,7 +47,7 @@ def public_figures(
     form = "stars" if asked["publish"] == "hierarchy" else asked["publish"]
     reading: Any = SimpleNamespace(
         grouped=names, sensitive=tuple(asked["sensitive"]), star=asked["star"], publish=form, hierarchies={},
-        privacy=tuple(models), dates=asked.get("dates", {}),
+        privacy=tuple(models), notations=named_notations(asked),
     )  # fmt: skip
     stars = certificate["stars"]
     release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))
@@ -147,7 +148,7 @@ class Written:
             **statement.choices(explored, self.record.raw["release"]["rows"]),
         }
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        publish_page(path, page(figures), as_json(figures), closed=closed)
+        publish_page(path, release_page(figures), as_json(figures), closed=closed)
         return path
 
 

@@ -30,7 +30,7 @@ from shoal.publishing.verifying.recheck import Record
 
 
 def persons(record: Record) -> Finding:
-    """Who stands behind the rows is not in the release; the certificate says what was counted."""
+    """Whether what the certificate counts of persons is enough; the release does not show who is behind its rows."""
     found = record.raw.get("persons")
     asked = max((getattr(m, "k", 1) for m in record.policy.privacy if m.speaks != "population"), default=1)
     entry = found if isinstance(found, dict) else {}
@@ -204,7 +204,7 @@ def own_findings(
             text = wrong or "every published set of areas hangs together in the graph"
             findings.append(Finding(f"regions of {name}", wrong is None, text))
     if policy.range_step:
-        findings.append(range_steps(held.cells, policy.range_step, policy.dates))
+        findings.append(range_steps(held.cells, policy.range_step, policy.notations))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
     if said.changed is not None and said.publish == "ranges":
@@ -244,7 +244,7 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
     policy, said, raw = record.policy, record.said, record.raw
     names = policy.quasi_identifiers
     wanted = {n: trees.get(n, NOT_GIVEN) for n in record.hierarchies if n in names}
-    how = ColumnRecodings(names, said.publish, policy.star, said.blanks, wanted, policy.weights, policy.dates)
+    how = ColumnRecodings(names, said.publish, policy.star, said.blanks, wanted, policy.weights, policy.notations)
     found = shown_loss(held.cells, held.counts, how)
     lacking = [n for n in wanted if wanted[n] == NOT_GIVEN] if said.publish == "hierarchy" else []
     odd = next((n for n in names if found.stars[n] != said.stars[n]), None)

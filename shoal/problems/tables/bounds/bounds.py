@@ -17,7 +17,6 @@ from shoal.clock import clock
 from shoal.kernels.tables import sweep
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
-from shoal.problems.ascent import ascend, state_of
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
 from shoal.problems.tables.losses import Lattice
@@ -53,6 +52,7 @@ def climb(
     the same.  O(passes * members) where the order of a class changes little.
     """
     from shoal.kernels.tables.multipliers import taken
+    from shoal.problems.programs import ascend
 
     price, best, trend, state = way
     parts, rows = even(classes.start, PARTS), np.zeros((PARTS, price.size), np.int64)
@@ -429,6 +429,8 @@ class Sweeper:
 
         Nothing is moved where the condition is of rows of different values.
         """
+        from shoal.problems.programs import state_of
+
         if self.per_value:
             return Climbed(price)
         count = self.task.histogram.count

@@ -343,7 +343,10 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 
 
 LARGEST = 12  # rows of a group
-SWEEPS = 60  # at most
+SWEEPS = 60  # at most; looking at some anchors between two of them counts as one, for the program that follows
+BETWEEN = 3  # times, where l is asked, that anchors of violated groups are looked at between two sweeps
+DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps prove more
+SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
 WORK = {"fast": 4e8, "balanced": 1e10, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
 OF_COLUMN = 1e4  # look-ups that take as long as a column in a program
@@ -538,8 +541,9 @@ def raised(
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
     at = scale * best
-    for _ in range(sweeps):
-        began = clock()
+    while sweeps > 0:
+        sweeps -= 1
+        began, violated = clock(), np.empty(0, np.int64)
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
         looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began))
@@ -553,7 +557,7 @@ def raised(
             reach *= FURTHER if total > proved + GOOD * (float(count @ at) - proved) else NEARER
             if total > proved:
                 best, proved, shown = at, total, at - excess
-            new = np.flatnonzero(found > 0.0)
+            new = violated = np.flatnonzero(found > 0.0)
             columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
@@ -569,7 +573,18 @@ def raised(
         room = reach * (np.abs(best) + mean)
         least = np.minimum(best, 0.0) - room if signed else np.zeros(best.size)
         near = max(NEAR * min(reach, 1.0), NEAREST)
-        moved = columns.multipliers(count, np.where(free, least, 0.0), np.where(free, best + room, 0.0), near, left)
+        least, most = np.where(free, least, 0.0), np.where(free, best + room, 0.0)
+        moved = columns.multipliers(count, least, most, near, left)
+        few, many = (share * int((at > 0.0).sum()) for share in SOME)
+        dear = next_looks > MORE * DEAR
+        for _ in range(BETWEEN if p.cells.alike < group and dear and few < violated.size < many else 0):
+            left = None if until is None else until - clock() - next_seconds
+            if moved is None or (left is not None and left < 0.0):
+                break
+            groups, loss, looked = _at_some(p, DAMPING * moved + (1 - DAMPING) * best, violated)
+            looks -= looked + OF_COLUMN * columns.loss.size
+            columns, sweeps = columns.joined(groups, loss), sweeps - 1
+            moved = columns.multipliers(count, least, most, near, left)
         # Within a short reach the program promises little; further on, in proportion.
         promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
         if moved is None or promised < ENOUGH * proved:
@@ -645,6 +660,17 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[
         if looked > looks or took > seconds:
             return np.inf, np.inf
     return looked, took
+
+
+def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Violated groups of some anchors int64[x], what each loses times K, and the look-ups; which proves nothing."""
+    from shoal.kernels.tables.box_separation import separate
+
+    asked, out = _asked(at), _nothing(at.size, p.cells.group)
+    places = asked.rank[anchors]
+    looks = sum(float(separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)) for x in places)
+    new = anchors[out.found[anchors] > 0.0]
+    return out.group[new], at[out.group[new]].sum(axis=1) - out.found[new], looks
 
 
 def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:

@@ -19,7 +19,6 @@ from shoal.kernels.tables.multipliers import Arcs, Course
 from shoal.model.histogram import Histogram, dense
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
-from shoal.problems.ascent import ascend
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.threads import Each, even, in_turn, threads
 
@@ -389,6 +388,7 @@ def walk(
     rest.
     """
     from shoal.kernels.tables.multipliers import choose, follow, move
+    from shoal.problems.programs import ascend
 
     parts = range(len(course.held))
     classes, cells = even(arcs.first, len(parts)), even(arcs.start, len(parts))

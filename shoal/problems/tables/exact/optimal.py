@@ -9,16 +9,15 @@ rows differ: 2^n states for n rows against the 4^n of Theorem 1.3's divide and c
 *patterns*, an integer program over how many rows of each kind are published as each closed pattern, whose size does not
 depend on the number of rows.  Theorem 1.4's kernel (``kernelize``) goes before the last two for k-anonymity.
 
-The paper's own exact k-anonymity: by halves, in polynomial space.
-
-Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Theorem 1.3: the least loss of n
-rows is the least, over parts T of about half of them, of the losses of T and of the rest.  O(4^n) parts are looked at
-in the worst case, and only n sets of rows are ever held, where the dynamic program of ``optimal`` holds 2^n losses.
+``halving`` is the paper's own exact k-anonymity, in polynomial space.  By Theorem 1.3, the least loss of n rows is the
+least, over parts T of about half of them, of the losses of T and of the rest.  O(4^n) parts are looked at in the worst
+case, and only n sets of rows are ever held, where the dynamic program of ``optimal`` holds 2^n losses.
 
 Departures.  T is a proper part (as printed the recursion need not end: for at most 4k rows T may be all of them) of at
 most n/2 + k - 1/2 rows where the paper has n/2 + 2k (``kernels.tables.subsets`` has the reason).  Of equal rows the
 first go into T.  Parts from which even every row's nearest neighbors lead above the loss in hand are not followed.
-Every recoding, not stars alone: the proof needs only that large groups can be split at no loss."""
+Every recoding, not stars alone: the proof needs only that large groups can be split at no loss.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +151,7 @@ class _Layout:
 
 
 def _layout(count: np.ndarray) -> _Layout | None:
-    """None when there are too many states."""
+    """Where each kind lies in a state; None if there are too many states."""
     states = math.prod(int(c) + 1 for c in count)
     width = [int(c).bit_length() + 1 for c in count]
     if states > STATES or sum(width) > 62:

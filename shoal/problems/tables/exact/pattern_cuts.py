@@ -24,7 +24,7 @@ from scipy.sparse import coo_matrix, csr_array
 
 from shoal.model.privacy import Requirement, Rule
 from shoal.model.privacy.base import CLOSE, Measure
-from shoal.problems.tables.exact.pattern_model import Fits, PatternModel, RowClasses
+from shoal.problems.tables.exact.pattern_model import PatternFits, PatternModel, RowClasses
 
 KNOWN = ("band", "entropy", "recursive", "equal", "ordered")
 CLEARLY = 1e-4  # by which a line must be violated
@@ -65,20 +65,20 @@ def planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
     return ((number + CLOSE) * measure.whole + side @ table - np.cumsum(side[::-1])[::-1])[None]
 
 
-def rows_of(row_classes: RowClasses, places: Fits, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
+def rows_of(row_classes: RowClasses, places: PatternFits, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
     """float64[q, v]: rows of each value that each pattern has."""
     out = np.zeros((places.patterns, len(rule.table)))
     np.add.at(out, (places.pattern, _values(row_classes, places, need, rule)), x)
     return out
 
 
-def _values(row_classes: RowClasses, places: Fits, need: Requirement, rule: Rule) -> np.ndarray:
+def _values(row_classes: RowClasses, places: PatternFits, need: Requirement, rule: Rule) -> np.ndarray:
     """int64[n]: value of the rule's column at each place."""
     return row_classes.value[places.row_class, need.sensitive_columns.index(rule.columns[0])]
 
 
 def ruled(
-    row_classes: RowClasses, places: Fits, model: PatternModel, need: Requirement, y: np.ndarray
+    row_classes: RowClasses, places: PatternFits, model: PatternModel, need: Requirement, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
 
@@ -107,7 +107,7 @@ CROWDED = 1e-3  # by which a line must be violated
 
 
 def crowded(
-    row_classes: RowClasses, places: Fits, model: PatternModel, least: int, y: np.ndarray
+    row_classes: RowClasses, places: PatternFits, model: PatternModel, least: int, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates: lines @ y >= low holds for
     every solution.
@@ -161,7 +161,9 @@ MET = 1.02  # what a line must sum to, of the 1 allowed
 OFTEN = 12  # lines added at once for a row
 
 
-def meeting(row_classes: RowClasses, places: Fits, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+def meeting(
+    row_classes: RowClasses, places: PatternFits, model: PatternModel, y: np.ndarray
+) -> tuple[csr_array, np.ndarray]:
     """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
 
     Of three rows, at most one class holds two or all.  A class in use holds so many if half the sum of its rows among

@@ -1,4 +1,6 @@
-"""The class program of a small table as a matrix: which rows of which row class are published as which pattern.
+"""The class program of a small table as a matrix, and the bound that prices of its rows prove.
+
+A solution says how many rows of which row class are published as which pattern.
 
 Columns  x  rows of a row class published as a pattern, for every class that fits it
          z  whether a pattern is used: it then holds k rows, otherwise none
@@ -7,15 +9,14 @@ Columns  x  rows of a row class published as a pattern, for every class that fit
 With whole z, a and w the rest is a flow from row classes through pairs (pattern, value) to patterns, whole by itself:
 only these are declared integer.  Every line but "each row is published" belongs to one pattern.
 
-What prices of the rows prove: a bound, and what every class adds to it that is used all the same.
-
 Let u be a price for each row of a class, of either sign.  A solution costs the sum of u over all rows and, for every
 class that it uses, the sum of (loss - u) over the class's rows.  So with the least of these sums for every pattern, a
 bound is the sum of u plus those least sums that are negative; and a solution that uses a pattern, or a row of a class
 in it, costs at least that bound plus the least sum over the pattern's classes, or over those with such a row.
 
 The least sums are found by taking rows in order: the first of as many values as are asked, then the cheapest others up
-to the rows asked and while they are negative, of each value at most as many as may be (an exchange argument)."""
+to the rows asked and while they are negative, of each value at most as many as may be (an exchange argument).
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class RowClasses:
 
 
 def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
-    """O(m log m)."""
+    """The row classes of a table: rows alike in quasi-identifiers and sensitive values that count.  O(m log m)."""
     of_type, _ = histogram.types
     columns = list(need.sensitive_columns)
     value = histogram.sensitive[:, columns].astype(np.int64)
@@ -60,7 +61,7 @@ def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
 
 
 @dataclass(frozen=True, eq=False)
-class Fits:
+class PatternFits:
     """Which row class fits which pattern: row_class int64[n], pattern int64[n] rising; patterns without eligible groups
     have none."""
 
@@ -69,7 +70,7 @@ class Fits:
     patterns: int
 
 
-def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Fits:
+def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> PatternFits:
     """O(n log n) for n pairs."""
     types = int(row_classes.type.max()) + 1
     by_type = np.argsort(row_classes.type, kind="stable")
@@ -83,10 +84,10 @@ def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Fi
         key = np.unique(pattern * (int(row_classes.value[:, i].max()) + 1) + row_classes.value[row_class, i])
         values = np.bincount(key // (int(row_classes.value[:, i].max()) + 1), minlength=good.size)
         good &= values >= max(need.frequency[j], need.distinct[j])
-    return Fits(row_class[good[pattern]], pattern[good[pattern]], found.loss.size)
+    return PatternFits(row_class[good[pattern]], pattern[good[pattern]], found.loss.size)
 
 
-class Uses(NamedTuple):
+class PatternUses(NamedTuple):
     """Columns that count how often a pattern is used: column int64[u], the rows that one use needs float64[u]."""
 
     column: np.ndarray
@@ -111,7 +112,7 @@ class PatternModel:
     pattern: np.ndarray
     whole: np.ndarray
     n: int
-    uses: Uses
+    uses: PatternUses
 
     @property
     def patterns(self) -> int:
@@ -119,7 +120,7 @@ class PatternModel:
         return int(self.pattern.max(initial=-1)) + 1
 
     def with_lines(self, lines: csr_array, low: np.ndarray) -> PatternModel:
-        """And lines @ y >= low."""
+        """This model with more conditions, ``lines @ y >= low``."""
         return replace(
             self,
             lines=csr_array(vstack([self.lines, lines])),
@@ -129,7 +130,7 @@ class PatternModel:
         )
 
     def with_only(self, some: np.ndarray) -> PatternModel:
-        """Without the other lines, bool[r]."""
+        """This model with some of its lines, bool[r]."""
         return replace(
             self, lines=csr_array(self.lines[some]), low=self.low[some], high=self.high[some], owner=self.owner[some]
         )
@@ -150,7 +151,7 @@ class _Lines:
         self.height = self.width = 0
 
     def columns(self, most: np.ndarray, pattern: np.ndarray) -> np.ndarray:
-        """New columns."""
+        """Add columns with their upper bounds and their patterns; returns their numbers."""
         self.most.append(most.astype(float))
         self.pattern.append(pattern)
         self.width += most.size
@@ -188,14 +189,14 @@ def part_sizes(k: int, l: int) -> np.ndarray:
     return np.arange(max(k // l, 1), 2 * max(-(-k // l), 1))
 
 
-def _pairs(row_classes: RowClasses, places: Fits, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(row_classes: RowClasses, places: PatternFits, i: int) -> tuple[np.ndarray, np.ndarray]:
     """Pattern of each pair (pattern, value) that occurs, and the pair of each place."""
     base = int(row_classes.value[:, i].max()) + 1
     pair, which = np.unique(places.pattern * base + row_classes.value[places.row_class, i], return_inverse=True)
     return pair // base, which.reshape(-1)
 
 
-def least_sizes(row_classes: RowClasses, places: Fits, need: Requirement) -> np.ndarray:
+def least_sizes(row_classes: RowClasses, places: PatternFits, need: Requirement) -> np.ndarray:
     """float64[q]: the fewest rows that a used pattern holds; more than fit it where no eligible set does.
 
     n rows with at most n / l of each value exist where the values, each counted up to n // l times, make up n.  Where
@@ -220,7 +221,7 @@ def least_sizes(row_classes: RowClasses, places: Fits, need: Requirement) -> np.
     return out.astype(float)
 
 
-def model_of(row_classes: RowClasses, places: Fits, need: Requirement, loss: np.ndarray) -> PatternModel:
+def model_of(row_classes: RowClasses, places: PatternFits, need: Requirement, loss: np.ndarray) -> PatternModel:
     """The program, cost loss float64[q] for each row of a pattern.  O(n) lines and columns for each column asked."""
     n, q, out, asked = places.row_class.size, places.patterns, _Lines(), _SensitiveLimits(need)
     count = row_classes.count[places.row_class].astype(float)
@@ -233,7 +234,7 @@ def model_of(row_classes: RowClasses, places: Fits, need: Requirement, loss: np.
         z, fewest = out.columns(np.ones(q), every), least_sizes(row_classes, places, need)
         out.lines(every, (places.pattern, x, 1.0), (every, z, -fewest))
         out.lines(places.pattern, (x, z[places.pattern], count), (x, x, -1.0))
-        uses = Uses(z, fewest)
+        uses = PatternUses(z, fewest)
     size = np.bincount(places.pattern, weights=count, minlength=q)
     for i, l, u in asked.columns:
         own, which = _pairs(row_classes, places, i)
@@ -253,7 +254,7 @@ def model_of(row_classes: RowClasses, places: Fits, need: Requirement, loss: np.
             out.lines(places.pattern[few], (at, x[few], -1.0), *most)
             if asked.plain:
                 least = np.repeat([float(rows) for _, rows, _ in of_parts], q)
-                uses = Uses(np.concatenate([a for _, _, a in of_parts]), least)
+                uses = PatternUses(np.concatenate([a for _, _, a in of_parts]), least)
         if u > l:  # l different values are there otherwise
             w = out.columns(np.ones(own.size), own)
             out.lines(own, (which, x, 1.0), (each, w, -1.0))
@@ -276,7 +277,7 @@ def model_of(row_classes: RowClasses, places: Fits, need: Requirement, loss: np.
     )
 
 
-def completed(row_classes: RowClasses, places: Fits, need: Requirement, x: np.ndarray) -> np.ndarray:
+def completed(row_classes: RowClasses, places: PatternFits, need: Requirement, x: np.ndarray) -> np.ndarray:
     """All columns of a solution whose rows are x, float64[n]."""
     q, asked = places.patterns, _SensitiveLimits(need)
     parts = [x.astype(float)]
@@ -307,7 +308,7 @@ class ValueLimits(NamedTuple):
     values: int
 
 
-class Shared(NamedTuple):
+class SharedPrices(NamedTuple):
     """What prices of at least 0 of lines over several patterns prove, and what is added to it, of either sign.
 
     uses  float64[u, q]  by a pattern in use, u = 1, or by one part of each size
@@ -321,11 +322,11 @@ class Shared(NamedTuple):
 
 def priced(
     row_classes: RowClasses,
-    places: Fits,
+    places: PatternFits,
     need: Requirement,
     loss: np.ndarray,
     price: np.ndarray,
-    shared: Shared | None = None,
+    shared: SharedPrices | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(bound, what the use of each pattern float64[q] and of each place float64[n] adds to it); infinite: none may.
 
@@ -376,7 +377,9 @@ def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
     return out or [(-1, False, [ValueLimits(ANY, need.k, 1)])]
 
 
-def cheapest(places: Fits, rows: np.ndarray, value: np.ndarray, spare: np.ndarray, asked: ValueLimits) -> np.ndarray:
+def cheapest(
+    places: PatternFits, rows: np.ndarray, value: np.ndarray, spare: np.ndarray, asked: ValueLimits
+) -> np.ndarray:
     """float64[q]: the least sum of ``spare`` over classes of each pattern that are as asked; infinite where none is."""
     order = np.lexsort((spare, value, places.pattern))
     own, cost, value = places.pattern[order], spare[order], value[order]

@@ -7,8 +7,8 @@ the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity"
 First the linear program: the lines of a pattern are added once a solution uses it.  Then the whole numbers over the
 patterns that it and the partition in hand use.  What then lies between bound and cost says which patterns and places
 can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
-
-The integer program over some columns of a class program, by HiGHS."""
+HiGHS solves these programs.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from shoal.model.task import Task
 from shoal.problems.programs import LinearConstraints, Solver, written
 from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, rows_of, ruled
 from shoal.problems.tables.exact.pattern_model import (
-    Fits,
+    PatternFits,
     PatternModel,
     RowClasses,
-    Shared,
+    SharedPrices,
     completed,
     least_sizes,
     model_of,
@@ -126,7 +126,7 @@ VARIABLES = 400_000
 TURNS = 12  # linear programs, lines added after each
 CROWDING = 0.3  # share of the seconds after which no other is solved,
 QUICK = 0.5  # but where it takes less seconds than that
-NOTHING = csr_array((0, 0)), np.zeros(0)
+NO_LINES = csr_array((0, 0)), np.zeros(0)
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
 FAR = 1.02  # cost over the linear program's bound from which a better partition is looked for before any more lines
 NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
@@ -195,7 +195,7 @@ class _PatternSearch:
     """Bound and best partition in whole numbers; ``step`` divides every cost."""
 
     def __init__(
-        self, task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Fits, deadline: float
+        self, task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: PatternFits, deadline: float
     ) -> None:
         self.task, self.costs, self.row_classes, self.found, self.places = task, costs, row_classes, found, places
         self.deadline, self.need = deadline, task.requirement
@@ -209,7 +209,7 @@ class _PatternSearch:
         self.x = published(self.task, self.costs, self.row_classes, self.found, self.places, partition)
 
     def run(self, hopeless: float) -> str | None:
-        """None when bound and cost meet, else the limit reached."""
+        """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
         rows = self._relaxed(self._broken)
         if rows is None:
             return "seconds"
@@ -275,7 +275,7 @@ class _PatternSearch:
         What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
         """
         kept = self._within(1.0)[0][: self.model.n]
-        self.places = Fits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
+        self.places = PatternFits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
         return self._relaxed(self._broken_or_met, SUPPORT)
@@ -408,7 +408,7 @@ def relaxation(
         if not solver.solved():
             break
         found = solver.getSolution()
-        lines, low = violated(model, np.array(found.col_value)) if violated is not None else NOTHING
+        lines, low = violated(model, np.array(found.col_value)) if violated is not None else NO_LINES
         if not low.size:
             break
         model, now = model.with_lines(lines, low), clock()
@@ -433,16 +433,18 @@ def counted(model: PatternModel, price: np.ndarray) -> tuple[float, np.ndarray]:
     return value, np.maximum(spare, 0.0)
 
 
-def shared(model: PatternModel, price: np.ndarray) -> Shared:
+def shared(model: PatternModel, price: np.ndarray) -> SharedPrices:
     """What the prices of lines of several patterns prove, and what one use of a column adds there."""
     several = np.flatnonzero(model.owner > model.pattern.max(initial=0))
     price = np.maximum(price[several], 0.0)
     added = -(model.lines[several].T @ price)
     uses = added[model.uses.column].reshape(-1, model.patterns)
-    return Shared(float(price @ model.low[several]), uses, added[: model.n])
+    return SharedPrices(float(price @ model.low[several]), uses, added[: model.n])
 
 
-def paid(places: Fits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def paid(
+    places: PatternFits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
 
     count  int64[r] rows of each class; spare  float64[c] reduced costs of at least 0; k may be float64[q]
@@ -469,7 +471,7 @@ def paid(places: Fits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray
 
 
 def published(
-    task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: Fits, partition: Partition
+    task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: PatternFits, partition: Partition
 ) -> np.ndarray | None:
     """Rows of each place, int64[n], each group under the cheapest pattern that fits it; None where one has none."""
     out = np.zeros(places.row_class.size, np.int64)
@@ -490,7 +492,7 @@ def published(
     return out
 
 
-def holds(x: np.ndarray, row_classes: RowClasses, places: Fits, need: Requirement) -> bool:
+def holds(x: np.ndarray, row_classes: RowClasses, places: PatternFits, need: Requirement) -> bool:
     """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
     placed = np.bincount(places.row_class, weights=x, minlength=row_classes.count.size)
     if (x < 0).any() or (placed != row_classes.count).any():

@@ -7,15 +7,14 @@ not rest on floating point.  Let L be that bound and U the cost of a partition i
 than U uses no column whose reduced cost exceeds U - 1 - L, since cost is at least L plus the sum of the reduced costs
 of its columns and none is negative.  So an integer program over the columns that remain decides over all of them.
 
-The linear program over pairs and triples, with the inequalities of odd sets.
-
-A set of types with an odd number of rows cannot be cut into groups that all hold an even number of its rows, so every
-partition uses at least one pair or triple with an odd number of rows inside:
+The inequalities of odd sets: a set of types with an odd number of rows cannot be cut into groups that all hold an even
+number of its rows, so every partition uses at least one pair or triple with an odd number of rows inside:
 
     sum of x_e over columns e with |e in S| odd  >=  1        for every S with an odd number of rows.
 
 This is the blossom inequality of matching carried over to triples (a triple with two rows inside does not count).
-Without it a ring of three equally distant rows is served by three halves of pairs."""
+Without it a ring of three equally distant rows is served by three halves of pairs.
+"""
 
 from __future__ import annotations
 

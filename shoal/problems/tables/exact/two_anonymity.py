@@ -23,7 +23,8 @@ other vertices.  The algorithm changes one or two triples of A while that lowers
 one is the cited theorem, taken from there and not proved here; the tests compare with every perfect matching.
 Not from there: the number of steps is made polynomial by scaling.  Costs are read bit by bit, c // 2^b rounded down for
 pairs and up for triples, which keeps condition (2); the minimum for b + 1 is at most one per edge of the matching above
-the minimum for b, so O(n) steps lead from one to the next."""
+the minimum for b, so O(n) steps lead from one to the next.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ first one on a chain above it that keeps the budget.
 
 At levels that were chosen before (``at_levels``) what is asked is only whether the groups at these levels meet the
 requirement.  Where they do not, the refusal says how many rows are in the way, the least budget that would pass and the
-least change of one level."""
+least change of one level.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ curves are tried and the best is kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.certify import certified
-from shoal.problems.tables.groups import joining, rules_of
+from shoal.problems.tables.groups import encode, joining, rules_of
 from shoal.problems.tables.three_phase import in_stars, plain_stars, residue, split
 
 MOST_STEPS = 4_000_000_000
@@ -56,15 +57,7 @@ def three_phase_hilbert(task: Task) -> Grouping:
     }
     if taken.any():
         here = np.flatnonzero(taken)
-        rest = Histogram(
-            quasi=histogram.quasi[here],
-            sensitive=histogram.sensitive[here],
-            count=taken[here],
-            quasi_names=histogram.quasi_names,
-            sensitive_names=histogram.sensitive_names,
-            quasi_sizes=histogram.quasi_sizes,
-            sensitive_sizes=histogram.sensitive_sizes,
-        )
+        rest = replace(histogram.part(here), count=taken[here])
         of_type, first = histogram.types
         inner, found = along_curves(
             Task(rest, need, task.recoding, task.effort, task.seed, task.progress, task.started)
@@ -215,7 +208,6 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
 def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
     """The cheapest groups of k to 2k - 1 rows that lie one after the other in an order of the cells, int[m]."""
     from shoal.kernels.tables.hilbert import least_cuts
-    from shoal.problems.tables.groups import encode
 
     slots, leaf = encode(recoding, histogram)
     rows = np.repeat(order, histogram.count[order])

@@ -37,7 +37,7 @@ probability, the probability given its result is an average of the probabilities
 
 The likelihood of being hidden is thus what it should be for the proof, 1 where it has to be and the decoys' rate where
 it need not, for any models of values, any recoding, any k and l, and for tuples that are hidden in part.  The price is
-that the search may not pick neighbours by their values.  Source of the notion: Wong et al., m-confidentiality.
+that the search may not pick neighbors by their values.  Source of the notion: Wong et al., m-confidentiality.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Eligible = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # cell of rows, 
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class MergedPartition:
     """A partition that tells nothing by having been formed.
 
     partition  of the rows of the histogram
@@ -126,7 +126,7 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
 def merged(
     histogram: Histogram, recoding: Recoding, least: tuple[int, int], eligible: Eligible,
     solve: Solve, deal: np.random.Generator,
-) -> Merged:  # fmt: skip
+) -> MergedPartition:  # fmt: skip
     """Units of the register, and those merged that do not meet what is asked, with decoys.
 
     least     fewest rows of a group, and of all units of one size together
@@ -157,7 +157,7 @@ def merged(
         decoys += rows.shape[1] * int((settled & ~alone).sum())
     _, number = np.unique(out, return_inverse=True)
     partition = Partition.of(cell, number.reshape(-1), np.ones(cell.size, np.int64))
-    return Merged(partition, found, decoys, cell, units)
+    return MergedPartition(partition, found, decoys, cell, units)
 
 
 def register_of(histogram: Histogram) -> tuple[Histogram, np.ndarray]:

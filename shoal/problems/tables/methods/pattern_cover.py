@@ -18,7 +18,8 @@ has fewer than k + (k - n).  It has fewer than 2k rows afterwards and loses per 
 group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their losses, each of which was
 paid for k rows: a factor of (2k - 1) / k.  []
 
-The bound on the loss of k-anonymity follows from each row's nearest other rows."""
+``nearest_bound`` bounds the loss of every k-anonymous partition by the distances of each row to its nearest other rows.
+"""
 
 from __future__ import annotations
 

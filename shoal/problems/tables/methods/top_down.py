@@ -16,7 +16,8 @@ Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006; strict: equal 
 Kept from the paper: the widest column first, the median, no cut that leaves an ineligible part.
 Departures: width is the loss published so far; on a hierarchy a group is cut into the children of its common ancestor
 at once, and children that are ineligible by themselves stay together as one part; all groups of one depth are cut in
-one vectorised pass; any requirement that is monotone may be asked."""
+one vectorised pass; any requirement that is monotone may be asked.
+"""
 
 from __future__ import annotations
 

@@ -401,3 +401,71 @@ def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarr
     good = good_groups(task.histogram, task.requirement, cell, group, stay, filled.size.size)
     kept = (stay > 0) & good[group]
     return cell[kept], group[kept], stay[kept]
+
+
+def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | None:
+    """Eligible columns that share no row as groups, the first ones first, and every other row where it costs least.
+
+    columns  int64[c, K] cells each, of which a group need not be eligible
+    int64[rows], labels from 0 without gaps; None where no column is a group, or the requirement is more than k and the
+    values of one sensitive column, of which l = 2 at most: rows that fit into no group would lose too much together.
+
+    Rows of one tuple that are eligible lose nothing, and hardly any column is of such rows.  So what is left of a tuple
+    is a group as far as it is eligible, and a column leaves most of that: for each row that it takes, not more than l
+    rows are eligible no longer.  O(c (K log K + cells of a tuple)).
+    """
+    h, need = task.histogram, task.requirement
+    asked = need.sensitive_columns
+    if need.rules or len(asked) > 1:
+        return None
+    l, distinct = (need.frequency[asked[0]], need.distinct[asked[0]]) if asked else (1, 1)
+    if l > 2:
+        return None
+    value = h.sensitive[:, asked[0]].astype(np.int64) if asked else np.zeros(h.cells, np.int64)
+    of = np.unique(h.quasi, axis=0, return_inverse=True)[1].reshape(-1)
+    by = np.argsort(of, kind="stable")
+    cells_of = np.split(by, np.flatnonzero(np.diff(of[by])) + 1)
+    left, group = h.count.copy(), np.full(rows.cell.size, -1, np.int64)
+    place, made = np.cumsum(left) - left, 0
+
+    def eligible(cells: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """As many rows of each cell as are eligible together, most of all."""
+        kept = count
+        if l > 1:
+            held = np.bincount(value[cells], weights=count).astype(np.int64)
+            most = int(held.max())
+            while most and np.minimum(held, most).sum() < l * most:
+                most -= 1
+            kept, spare = count.copy(), np.maximum(held - most, 0)
+            for x in np.flatnonzero(spare[value[cells]]):
+                gone = min(int(spare[value[cells[x]]]), int(kept[x]))
+                kept[x] -= gone
+                spare[value[cells[x]]] -= gone
+        values = np.unique(value[cells[kept > 0]]).size if distinct > 1 else 1
+        return kept if kept.sum() >= need.k and values >= distinct else np.zeros_like(kept)
+
+    def take(cells: np.ndarray, many: np.ndarray) -> None:
+        for cell, count in zip(cells, many, strict=True):
+            group[place[cell] : place[cell] + count] = made
+        place[cells] += many
+
+    whole = np.array([int(eligible(cells, left[cells]).sum()) for cells in cells_of])
+    for one in columns:
+        cells, many = np.unique(one, return_counts=True)
+        if (left[cells] < many).any() or not np.array_equal(eligible(cells, many), many):
+            continue
+        left[cells] -= many
+        tuples, taken = np.unique(of[cells]), np.bincount(of[cells], weights=many)
+        rest = np.array([int(eligible(cells_of[t], left[cells_of[t]]).sum()) for t in tuples])
+        if (whole[tuples] - rest > l * taken[tuples]).any():
+            left[cells] += many
+            continue
+        whole[tuples] = rest
+        take(cells, many)
+        made += 1
+    if not made:
+        return None
+    for t in np.flatnonzero(whole):
+        take(cells_of[t], eligible(cells_of[t], left[cells_of[t]]))
+        made += 1
+    return rows.place(group)

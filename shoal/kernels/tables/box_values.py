@@ -1,0 +1,286 @@
+"""What a box holds besides its members: rows of the values that they lack, and further rows that shares ask for.
+
+Where different values are asked of a group, its box must also hold rows of the values that the members lack.  So it
+loses at least what the members lose together with the nearest row of as many missing values as are needed.
+
+Shares of values are inequalities: "the weights of the values, one for each row, sum to at most 0 in an eligible group".
+Members that break one ask for further rows of values whose weight is below 0.  The box loses at least what the members
+lose together with the last of as many of these rows, nearest first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels import INNER, njit
+from shoal.kernels.tables.connected_sets import more_of_areas
+from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, ORDERED, _value, pair_loss
+
+TINY = 1e-13
+WHOLE = 1e-6  # by which a number of rows may be off
+FURTHER = 2  # times K: further rows of a group that are looked for, at most
+
+
+class OtherValues(NamedTuple):
+    """Rows from which a group takes those that it lacks, of other values than the anchor's or, by shares, of any.
+
+    cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
+    start, axis, amount             what each asks of the axes, as in ``BoxSearch``
+    level float64[e]                the levels of the search, the same array
+    many int64[2]                   how many cells there are, and how often shares had one looked at
+    values, least [x]               nearest values or rows and how near, for one box at a time
+    weight float64[v]               of a row of each value, for one inequality at a time
+    """
+
+    cell: np.ndarray
+    loss: np.ndarray
+    start: np.ndarray
+    axis: np.ndarray
+    amount: np.ndarray
+    level: np.ndarray
+    many: np.ndarray
+    values: np.ndarray
+    least: np.ndarray
+    weight: np.ndarray
+
+
+@njit(**INNER)
+def may_lack(cells):
+    """Whether a group may lack rows of some values that its box has to hold."""
+    return cells.distinct > 1 or cells.shares.high.size > 0
+
+
+@njit(**INNER)
+def room_for_values(cells, search):
+    """Arrays for all cells; none where nothing is asked of values."""
+    (rows, d), whole = cells.code.shape, np.int64
+    if not may_lack(cells):
+        rows = 0
+    size = max(cells.distinct + 1, FURTHER * cells.group)
+    return OtherValues(
+        np.empty(rows, np.int32), np.empty(rows), np.empty(rows + 1, whole), np.empty(rows * d, whole),
+        np.empty(rows * d), search.level, np.zeros(2, whole), np.empty(size, whole), np.empty(size),
+        np.empty(cells.shares.high.size),
+    )  # fmt: skip
+
+
+@njit(**INNER)
+def nearest_first(other_values):
+    """The other cells by rising loss."""
+    many = other_values.many[0]
+    order = np.argsort(other_values.loss[:many])
+    other_values.cell[:many], other_values.loss[:many] = (
+        other_values.cell[:many][order],
+        other_values.loss[:many][order],
+    )
+
+
+@njit(**INNER)
+def asks(cells, search, a, size, offset, apart):
+    """What each cell of the ball asks of the axes of a box around cell a, in all columns but one, -1 for none."""
+    losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
+    e = 0
+    for y in range(size):
+        search.start[y] = e
+        b = search.cell[y]
+        for j in range(code.shape[1]):
+            if code[a, j] == code[b, j] or j == apart:
+                continue
+            more = pair_loss(cells, j, code[a, j], code[b, j])
+            if more <= 0.0:
+                continue
+            side = 0
+            if cells.sets[j]:
+                side = code[b, j]
+            elif shape[j] == 1 and losses[at[j] + code[b, j]] < losses[at[j] + code[a, j]]:
+                side = 1
+            search.axis[e], search.amount[e] = offset[j] + side, more
+            e += 1
+    search.start[size] = e
+
+
+@njit(**INNER)
+def more_with(search, y):
+    """What a box loses more when it takes in the cell at place y."""
+    more = 0.0
+    for e in range(search.start[y], search.start[y + 1]):
+        beyond = search.amount[e] - search.level[search.axis[e]]
+        if beyond > 0.0:
+            more += beyond
+    return more
+
+
+@njit(**INNER)
+def held_of(cells, search, depth, a, value):
+    """How many of the anchor and the members down to this depth have the value."""
+    held = np.int64(cells.value[a] == value)
+    for z in range(1, depth + 1):
+        held += cells.value[search.cell[search.taken[z]]] == value
+    return held
+
+
+@njit(**INNER)
+def completed(cells, search, other_values, where, depth, a, box):
+    """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
+    lost = box
+    if cells.shares.high.size > 0:
+        lost = _by_shares(cells, search, other_values, where, depth, a, box)
+    missing = cells.distinct - 1
+    for z in range(1, depth + 1):
+        missing -= held_of(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
+    if missing <= 0 or lost == np.inf:
+        return lost
+    known, least = 0, other_values.least
+    for y in range(other_values.many[0]):
+        if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= lost):
+            break  # all others are as far, or what the box loses decides
+        v = cells.value[other_values.cell[y]]
+        if held_of(cells, search, depth, a, v) == 0:
+            loss = box + more_with(other_values, y)
+            loss += more_of_areas(where.areas, where.taken, cells, other_values.cell[y])
+            if known < missing or loss < least[missing - 1]:
+                known = _value(other_values.values, least, known, missing, v, loss)
+    return max(lost, least[missing - 1]) if known == missing else np.inf
+
+
+@njit(**INNER)
+def _by_shares(cells, search, other_values, where, depth, a, box):
+    """What a box with the members down to this depth, which lose ``box``, loses once it holds what shares ask.
+
+    Every inequality "the weights of its values, one for each row, sum to at most 0 in an eligible group" that the
+    members break asks for further rows of values whose weight is below 0.
+    """
+    shares, n, lost, values = cells.shares, depth + 1, box, cells.value
+    weight, number = other_values.weight, cells.shares.number
+    rows, common, most = 0, np.int64(-1), 0
+    for z in range(n):  # a value that is too common asks for rows of others
+        v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
+        held = held_of(cells, search, depth, a, v)
+        more = np.int64(np.ceil((held - n * shares.high[v]) / shares.high[v] - WHOLE))
+        if more > rows:
+            rows, common = more, v
+        most = max(most, held)
+    if rows > 0:
+        weight[:] = -1.0
+        weight[common] = 1.0
+        lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
+    for v in shares.needed:
+        rows = np.int64(np.ceil(max(n, cells.group) * shares.low[v] - WHOLE)) - held_of(cells, search, depth, a, v)
+        if rows > 0:
+            weight[:] = 1.0
+            weight[v] = -1.0
+            lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
+    rows = 0
+    if shares.kind == ENTROPY:
+        rows = _spread(cells, search, depth, a, most)
+        for v in range(weight.size):
+            weight[v] = -1.0 if held_of(cells, search, depth, a, v) < most else 1.0
+    elif shares.kind == EQUAL:
+        below, missing = 1.0, float(n)  # the table's share of values that are too rare, and their rows
+        for z in range(n):
+            v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
+            held = held_of(cells, search, depth, a, v)
+            if held >= n * shares.table[v]:
+                missing -= 1.0
+                below -= shares.table[v] / held
+        rows = np.int64(np.ceil((n * (below - number) - missing) / (1.0 + number - below) - WHOLE))
+        for v in range(weight.size if rows > 0 else 0):
+            weight[v] = -1.0 if held_of(cells, search, depth, a, v) < n * shares.table[v] else 1.0
+    elif shares.kind == ORDERED:
+        rows = _in_order(cells, search, depth, a, weight)
+    if rows > 0:
+        lost = _with_further(cells, search, other_values, where, depth, a, (box, lost), rows)
+    return lost
+
+
+@njit(**INNER)
+def _spread(cells, search, depth, a, most):
+    """Rows of less common values than the commonest, of which there are ``most``, until the entropy can suffice.
+
+    Spread as evenly as can be, they make most of it.
+    """
+    shares, n = cells.shares, depth + 1
+    held = np.zeros(shares.table.size, np.int64)
+    for z in range(n):
+        held[cells.value[a] if z == 0 else cells.value[search.cell[search.taken[z]]]] += 1
+    rows = 0
+    while rows < FURTHER * cells.group:
+        total, least = 0.0, np.int64(-1)
+        for v in range(held.size):
+            if held[v] > 0:
+                total += held[v] * np.log(held[v])
+            if shares.table[v] > 0 and (least < 0 or held[v] < held[least]):
+                least = v
+        if np.log(n + rows) - total / (n + rows) >= shares.number - TINY or held[least] >= most:
+            break
+        held[least] += 1
+        rows += 1
+    return rows
+
+
+@njit(**INNER)
+def _in_order(cells, search, depth, a, weight):
+    """Rows of weight below 0 that the ordered distance asks for, and the weights, out.
+
+    The distance is at least the sum of the differences of the cumulated shares, each with the sign that it has for the
+    members: a mean over the rows.
+    """
+    shares, n = cells.shares, depth + 1
+    weight[:] = 0.0
+    for z in range(n):
+        weight[cells.value[a] if z == 0 else cells.value[search.cell[search.taken[z]]]] += 1.0
+    run, before, apart, table = 0.0, 0.0, 0.0, 0.0
+    for v in range(weight.size):
+        upto = shares.table[v]
+        run += weight[v]
+        sign = 0.0
+        if upto > before:
+            sign = 1.0 if run >= n * upto else -1.0
+        apart += sign * (run - n * upto)
+        table += sign * upto
+        weight[v] = sign
+        before = upto
+    after, least = -table - shares.number, 0.0
+    for v in range(weight.size - 1, -1, -1):
+        after += weight[v]
+        weight[v] = after
+        least = min(least, after)
+    over = apart - n * shares.number
+    if over <= WHOLE:
+        return np.int64(0)
+    return np.int64(np.ceil(over / -least - WHOLE)) if least < 0.0 else np.int64(FURTHER * cells.group)
+
+
+@njit(**INNER)
+def _with_further(cells, search, other_values, where, depth, a, known, rows):
+    """What a box loses with so many further rows, one at a time, of values whose weight is below 0.
+
+    known  what it loses without them, and what is known that it loses
+    """
+    (box, lost), least, weight = known, other_values.least, other_values.weight
+    rows, found = min(rows, FURTHER * cells.group), 0
+    for y in range(other_values.many[0]):
+        if found == rows and (other_values.loss[y] >= least[rows - 1] or least[rows - 1] <= lost):
+            break
+        c = other_values.cell[y]
+        if weight[cells.value[c]] >= 0.0:
+            continue
+        free = cells.count[c] - (c == a)
+        for z in range(1, depth + 1):
+            free -= search.cell[search.taken[z]] == c
+        if free <= 0:
+            continue
+        other_values.many[1] += 1
+        loss = box + more_with(other_values, y)
+        loss += more_of_areas(where.areas, where.taken, cells, c)
+        while free > 0 and (found < rows or loss < least[rows - 1]):
+            x = found if found < rows else rows - 1
+            found = min(found + 1, rows)
+            while x > 0 and least[x - 1] > loss:
+                least[x] = least[x - 1]
+                x -= 1
+            least[x] = loss
+            free -= 1
+    return max(lost, least[rows - 1]) if found == rows else np.inf
