@@ -404,8 +404,8 @@ def _told(content: Any, drawn: tuple[str, ...], at: str = "") -> dict[str, Any]:
 
 
 def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
-    """A released file as the multiset of its lines (as their list where their order is kept), and its certificate's
-    entries without what may differ."""
+    """A released file as the types of its columns and the multiset of its lines (as their list where their order is
+    kept), and its certificate's entries without what may differ."""
     content = json.loads(certificate.read_text())
     about = content["release"] or content["also"][0]
     frame = _rows(certificate.with_name(about["file"]))
@@ -423,7 +423,7 @@ def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
         entries = {name: held for name, held in entries.items() if "certificate.guarantee." not in name}
     if "also" in content:
         entries["also"] = json.dumps(content["also"])
-    return repr((frame.columns, lines)), entries
+    return repr((frame.schema, lines)), entries
 
 
 def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None = None) -> tuple[set[str], int, int]:

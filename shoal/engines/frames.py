@@ -237,7 +237,7 @@ class FrameTable:
         names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
-            return self._deal(counted, partition, replacements, names, shuffle_key)
+            return self._deal(counted, partition, replacements, names, aside, shuffle_key)
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, shuffle_key))
         order = (
             None if keep_order else self._order(replacements, group, [n for n in names if n not in aside], shuffle_key)
@@ -259,6 +259,7 @@ class FrameTable:
         partition: Partition,
         replacements: Sequence[Replacement],
         names: list[str],
+        aside: Sequence[str],
         shuffle_key: ShuffleKey,
     ) -> Placed:
         """``place`` without columns that are published unchanged: rows of a cell are alike, so none is looked at.
@@ -275,7 +276,8 @@ class FrameTable:
         new |= {c.name: _ColumnText(c.values, held[first]) for c, held in zip(counted.sensitive, codes, strict=True)}
         line, key = np.arange(count.size), shuffle_key.order
         if not shuffle_key.fresh:
-            line, key = laid_out([pl.Series.gather(*new[n].pair()).alias(n) for n in names], count, key)
+            shown = [pl.Series.gather(*new[n].pair()).alias(n) for n in names if n not in aside]
+            line, key = laid_out(shown, count, key)
         row = np.repeat(line.astype(np.uint32), count[line])
         dealer(key).shuffle(row)
         alone = pl.Categorical(pl.Categories.random())

@@ -20,6 +20,7 @@ from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, ORDERED, _value, pai
 
 TINY = 1e-13
 WHOLE = 1e-6  # by which a number of rows may be off
+OF_ONE = 4  # values or cells that are passed over in the time of one look-up of all columns
 FURTHER = 2  # times K: further rows of a group that are looked for, at most
 
 
@@ -29,7 +30,7 @@ class OtherValues(NamedTuple):
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
     start, axis, amount             what each asks of the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
-    many int64[2]                   how many cells there are, and how often shares had one looked at
+    many int64[2]                   how many cells there are, and what shares took, in look-ups of all columns of a cell
     values, least [x]               nearest values or rows and how near, for one box at a time
     weight float64[v]               of a row of each value, for one inequality at a time
     """
@@ -154,6 +155,7 @@ def _by_shares(cells, search, other_values, where, depth, a, box):
     """
     shares, n, lost, values = cells.shares, depth + 1, box, cells.value
     weight, number = other_values.weight, cells.shares.number
+    other_values.many[1] += (n * (n + shares.needed.size) + weight.size) // OF_ONE
     rows, common, most = 0, np.int64(-1), 0
     for z in range(n):  # a value that is too common asks for rows of others
         v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
@@ -261,6 +263,7 @@ def _with_further(cells, search, other_values, where, depth, a, known, rows):
     """
     (box, lost), least, weight = known, other_values.least, other_values.weight
     rows, found = min(rows, FURTHER * cells.group), 0
+    y = 0
     for y in range(other_values.many[0]):
         if found == rows and (other_values.loss[y] >= least[rows - 1] or least[rows - 1] <= lost):
             break
@@ -283,4 +286,5 @@ def _with_further(cells, search, other_values, where, depth, a, known, rows):
                 x -= 1
             least[x] = loss
             free -= 1
+    other_values.many[1] += y // OF_ONE
     return max(lost, least[rows - 1]) if found == rows else np.inf

@@ -378,11 +378,18 @@ class Rows:
     def dealt_small(self, group: np.ndarray, most: int) -> np.ndarray:
         """Groups of more than ``most`` rows, and those that help them most, dealt into eligible pieces of at most that.
 
-        A group that meets the requirement by hair can hardly be cut; with a few others it often can.  As few join as
-        do (about: by doubling, then bisection); the same groups where not even all of them do.  O(n log n log(groups)).
+        Groups of rows that are alike lose nothing and stay.  A group that just meets the requirement can hardly be cut;
+        with a few others it often can.  As few join as do (about: by doubling, then bisection); the same groups where
+        not even all of them do.  O(n log n log(groups)).
         """
         size = np.bincount(group)
         large = size > most
+        if large.any():
+            inside = np.flatnonzero(large[group])
+            first = np.zeros(size.size, np.int64)
+            first[group[inside]] = inside
+            alike = self.leaf[self.cell[inside]] == self.leaf[self.cell[first[group[inside]]]]
+            large[large] = (np.bincount(group[inside], ~alike.all(axis=1), size.size) > 0)[large]
         if not large.any():
             return group
         ones = np.ones(group.size, np.int64)

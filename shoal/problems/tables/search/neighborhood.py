@@ -125,6 +125,7 @@ NARROW = 8  # slots of a row up to which they are; a step takes time by them
 WARM = 5  # steps per row from which on a search of shares begins warm: it may become dearer by chance
 HEAT, COLD = 0.4, 0.8  # of a group's loss at first, falling in a line to none after this share of the steps
 ROUNDS = 20  # of such a search
+PAIRS = 5 / 2  # times the least size to which a table can be dealt: rows taken apart, so that two such groups are
 SLICE = 400  # neighborhoods between two looks at the clock
 ROUND = 1500  # neighborhoods per block before the table is dealt anew
 TURN = 0.1  # seconds for a block before the same: no group leaves its block, so a longer turn soon finds nothing
@@ -230,27 +231,39 @@ def search(
     """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
 
     deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
+
+    Groups too large to be taken apart are dealt small first; a count of steps allows the search without that as well.
     """
-    report = SearchReport()
     n = group.size
     if steps is None:
         steps = steps_of(task)
     if n == 0 or rows.leaf.shape[1] > 512 or (deadline is None and steps == 0):
-        return group, report
-    count = max(1, round(n / BLOCK))
-    workers = min(os.cpu_count() or 1, count)
+        return group, SearchReport()
     most = most_of(rows.k)
-    slow = (MOST / most) ** 2
     if near is None:
         near = neighbor_graph(rows, task.seed, looks(rows, deadline, steps), deadline)
+    small, wider = _dealt_small(rows, group, most)
+    tried = [(group, SearchReport())]
+    if small is not group:
+        fewer = int(steps * (most / wider) ** 2 + 0.5)
+        tried.append(_searched(task, rows, small, wider, near, deadline, fewer))
+    if small is group or deadline is None:  # a count of steps allows both
+        tried.append(_searched(task, rows, group, most, near, deadline, steps))
+    return min(reversed(tried), key=lambda pair: _loss(task, rows, pair[0]))
+
+
+def _searched(
+    task: Task, rows: Rows, group: np.ndarray, most: int, near: np.ndarray, deadline: float | None, steps: int
+) -> tuple[np.ndarray, SearchReport]:
+    """The same with ``most`` rows taken apart at once; groups above that stay as they are."""
+    report, n = SearchReport(), group.size
+    count = max(1, round(n / BLOCK))
+    workers = min(os.cpu_count() or 1, count)
+    slow = (MOST / most) ** 2
     searcher = Searcher(rows, _values(rows), near, most, flag())
-    given = group
-    small = rows.dealt_small(group, most // 2)  # larger groups are never taken apart
-    if deadline is not None or steps >= WARM * n or _loss(task, rows, small) <= _loss(task, rows, group):
-        group = small
     # Where k alone is asked, starts by columns are so good that warmth loses more than it finds.
     shares = max(task.requirement.frequency, default=1) > 1 and not task.requirement.rules
-    heated = deadline is None and shares and steps >= WARM * n
+    heated, given = deadline is None and shares and steps >= WARM * n, group
     with SearchThreads(workers) as pool:
         while True:
             each, until = max(1, int(SLICE * slow)), None
@@ -282,9 +295,23 @@ def search(
                 shift += int(label.max()) + 1
                 report.steps += done
             report.rounds += 1
-    if (heated or small is not given) and _loss(task, rows, group) > _loss(task, rows, given):
+    if heated and _loss(task, rows, group) > _loss(task, rows, given):
         group = given
     return np.unique(group, return_inverse=True)[1].reshape(-1), report
+
+
+def _dealt_small(rows: Rows, group: np.ndarray, most: int) -> tuple[np.ndarray, int]:
+    """Groups of which at least two are taken apart at once, and how many rows that takes: ``most``, or more.
+
+    Of a table that can only be dealt to larger pieces, groups are as small as these.
+    """
+    small = rows.dealt_small(group, most // 2)
+    largest = int(np.bincount(group).max())
+    if small is not group or largest <= most // 2:
+        return small, most
+    least = int(np.bincount(rows.cut(np.zeros_like(group))).max())
+    wider = min(int(PAIRS * least), WIDEST)
+    return (rows.dealt_small(group, least), wider) if least < largest and most < wider else (group, most)
 
 
 def _loss(task: Task, rows: Rows, group: np.ndarray) -> float:
