@@ -149,7 +149,7 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 
 def codec_of(encoding: str | None) -> str:
     """Python's name of an encoding: "utf-8" when None, "latin-1" or "cp1252"; PolicyError for any other."""
-    known = _ENCODINGS.get((encoding or "utf-8").lower())
+    known = _ENCODINGS.get(str(encoding or "utf-8").lower())
     if known is None:
         raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1", "windows-1252"])
     return known

@@ -18,6 +18,7 @@ from shoal.kernels.uncompiled import plain
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import (
+    AlphaKAnonymity,
     BetaLikeness,
     EntropyLDiversity,
     KAnonymity,
@@ -356,6 +357,16 @@ def test_groups_too_large_to_be_taken_apart_are_dealt_with_others_that_help(need
     assert rows.eligible(found, int(found.max()) + 1).all()
     assert (rows.dealt_small(found, 60) == found).all()
     assert rows.dealt_small(group, 3) is group  # nothing is as small as that
+
+
+def test_shares_that_just_fit_are_dealt_in_turn(monkeypatch):
+    """Of each five rows four have one value, and 0.81 is allowed: 80 pieces of five, of which each must have four."""
+    monkeypatch.setattr("shoal.problems.tables.groups.MANY", 1)
+    task = values_apart([320, 40, 20, 20], [AlphaKAnonymity(0.81, 5)])
+    rows = Rows.of(task)
+    pieces = rows.cut(np.zeros(400, np.int64))
+    assert int(pieces.max()) + 1 == 80
+    assert rows.eligible(pieces, 80).all()
 
 
 def test_values_that_just_fit_are_not_left_in_one_group():
