@@ -21,6 +21,7 @@ from shoal.judge.finding import noted
 from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of
 from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
+from tests.engines.kinds_of_table import handed, rows
 from tests.kept import kept, verify
 
 SECRET = b"sixteen bytes or more"
@@ -42,31 +43,6 @@ def iso(text: str, notation: str) -> str:
     return re.sub(r"[^\[\], {}]+", lambda f: datetime.datetime.strptime(f[0], notation).date().isoformat(), text)
 
 
-def handed(frame: pl.DataFrame, kind: str, folder: Path, spark: Any = None) -> Any:
-    """The table as some kind of frame or file."""
-    if kind == "pandas":
-        return frame.to_pandas().astype({"came": "category"})
-    if kind in ("csv", "xlsx"):
-        path = folder / f"t.{kind}"
-        frame.write_csv(path) if kind == "csv" else frame.write_excel(path)
-        return path
-    if kind == "duckdb":
-        return pytest.importorskip("duckdb").from_arrow(frame.to_arrow())
-    if kind == "spark":
-        return spark.createDataFrame(frame.rows(), ", ".join(f"{n} string" for n in frame.columns))
-    return frame
-
-
-def rows(released: Any) -> list[tuple[str, str]]:
-    """What was published, without its order."""
-    if hasattr(released, "toPandas"):
-        released = released.toPandas()
-    if hasattr(released, "pl"):
-        released = released.pl()
-    frame = released if isinstance(released, pl.DataFrame) else pl.from_pandas(released.astype(str))
-    return sorted(frame.select("came", "town").cast(pl.String).rows())
-
-
 @pytest.mark.parametrize("notation", ["%d.%m.%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y", "%y-%m-%d"])
 @pytest.mark.parametrize("step", [None, 10, "month"])
 def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: Any, tmp_path: Path) -> None:
@@ -75,7 +51,9 @@ def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: 
     table(notation).write_csv(tmp_path / "t.csv")
     made = shoal.anonymize(tmp_path / "t.csv", dates={"came": notation}, **ASKED, **more)
     assert made.certificate.cost == plain.certificate.cost
-    assert sorted((iso(c, notation), t) for c, t in rows(made.table)) == rows(plain.table)
+    assert sorted((iso(c, notation), t) for c, t in rows(made.table, "came", "town")) == rows(
+        plain.table, "came", "town"
+    )
     made.write(tmp_path / "r.csv")
     paper = tmp_path / "r.certificate.json"
     for one in (paper, kept(paper)):
@@ -85,9 +63,9 @@ def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "xlsx", "duckdb"])
 def test_every_kind_of_table_gives_one_release(kind: str, tmp_path: Path) -> None:
-    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table)
+    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town")
     data = handed(table("%d.%m.%Y"), kind, tmp_path)
-    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table) == wanted
+    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town") == wanted
 
 
 def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,15 +79,19 @@ def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, m
 
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_the_same_release(spark: Any, tmp_path: Path) -> None:
-    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table)
+    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town")
     data = handed(table("%d.%m.%Y"), "spark", tmp_path, spark)
-    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table) == wanted
+    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town") == wanted
 
 
 def test_an_end_on_a_grid_is_written_as_the_values_are() -> None:
     more = {"dates": {"came": "%d.%m.%Y"}, "range_step": {"came": "month"}}
-    assert " 01." in "".join(c for c, _ in rows(shoal.anonymize(table("%d.%m.%Y"), **ASKED, **more).table))
-    bare = "".join(c for c, _ in rows(shoal.anonymize(table("%d.%m.%Y", zeros=False), **ASKED, **more).table))
+    assert " 01." in "".join(
+        c for c, _ in rows(shoal.anonymize(table("%d.%m.%Y"), **ASKED, **more).table, "came", "town")
+    )
+    bare = "".join(
+        c for c, _ in rows(shoal.anonymize(table("%d.%m.%Y", zeros=False), **ASKED, **more).table, "came", "town")
+    )
     assert " 1." in bare
     assert "01." not in bare
 
@@ -147,7 +129,7 @@ def test_what_is_no_such_date_is_refused(came: list[Any], notation: Any, said: s
 def test_missing_dates_stay_missing_and_stand_last() -> None:
     frame = pl.DataFrame({"came": ["5.1.2024", "4.2.2024", None, None] * 2, "town": ["Ulm"] * 8})
     made = shoal.anonymize(frame, dates={"came": "%d.%m.%Y"}, **{**ASKED, "k": 8})
-    assert {c for c, _ in rows(made.table)} == {"[5.1.2024, missing]"}
+    assert {c for c, _ in rows(made.table, "came", "town")} == {"[5.1.2024, missing]"}
 
 
 @given(
@@ -226,7 +208,7 @@ def test_generated_intervals_of_dates_are_called_by_their_dates(kind: str, tmp_p
     more |= {"dates": {"came": kind}} if kind[0] == "%" else {}
     made = shoal.anonymize(tmp_path / "t.parquet", **{**ASKED, "k": 6, **more})
     own = set(frame["came"].cast(pl.String).to_list()) | {"*"}
-    shown = [text for text, _ in rows(made.table)]
+    shown = [text for text, _ in rows(made.table, "came", "town")]
     assert any(" .. " in text for text in shown)
     assert {end.removesuffix(".000000") for text in shown for end in text.split(" .. ")} <= {
         text.removesuffix(".000000") for text in own
