@@ -212,7 +212,8 @@ class Crosswalk(Shown):
 
         if path is None:
             refuse_unless(self.findings_in(None, self.content, "parquet"))
-        pieces = [*self._files(path, more, abouts), *(Piece(p, drawing.fill, private=drawing.private) for p, drawing in drawn)]
+        pictures = [Piece(p, drawing.fill, private=drawing.private) for p, drawing in drawn]
+        pieces = [*self._files(path, more, abouts), *pictures]
         papers.publish(pieces, public, private, closed=closed)
         main, rest = next((a for a in abouts if "part" not in a), {}), [a for a in abouts if "part" in a]
         self.written.clear()

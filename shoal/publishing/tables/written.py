@@ -148,7 +148,8 @@ class Written:
             **statement.choices(explored, self.record.raw["release"]["rows"]),
         }
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        publish_page(path, release_page(figures), as_json(figures), closed=closed | (SHARED if figures["internal"] else 0))
+        closed |= SHARED if explored is not None else 0
+        publish_page(path, release_page(figures), as_json(figures), closed=closed)
         return path
 
 
