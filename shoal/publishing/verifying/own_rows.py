@@ -400,7 +400,7 @@ def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
     same = sorted(said["columns"]) == sorted(names) and said.get("insensitive") == asked
     for zeros in (False, True):
         found = lonely(path, names, record.separator, zeros=zeros)
-        if same and (said.get("alone"), said.get("together")) == found:
+        if same and said.get("alone") == found.alone and said.get("together") == found.together:
             return Finding("singled out", True, f"{found.together} rows, by the columns without a promise")
     return Finding("singled out", False, f"{found.together} rows; the certificate says otherwise of these columns")
 
