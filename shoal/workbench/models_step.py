@@ -105,7 +105,8 @@ def draw(window: Any) -> None:
     for worry in worries():
         with ui.card().classes("wb-card"):
             ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
-            ui.label(f"{worry.formal}. {worry.example}" if worry.formal else worry.example).classes("wb-note")
+            if worry.formal:
+                ui.label(f"Formal name: {worry.formal}. Example: {worry.example}").classes("wb-note")
             for model in worry.models:
                 _model(window, model, choices["models"][model])
     if window.task.settings.get("privacy"):

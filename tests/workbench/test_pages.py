@@ -128,9 +128,9 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
         await see(user, "01230 to 01232")
         await see(user, "of the rows")
         for value in ("01230", "01233"):
-            (mark,) = (e for e in _all(user, ui.checkbox) if e.text == value)
+            (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
             mark.set_value(True)
-        field(user, "Move the marked values to the class (or a new one)").set_value("west")
+        field(user, "Class for the marked values, also a new one").set_value("west")
         button(user, "Move").click()
         await see(user, "west")
         button(user, "Use this hierarchy").click()
@@ -143,6 +143,102 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
         assert shoal.Hierarchy.of(task.settings["hierarchies"]["zip"]) is not None
 
     run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(tmp_path: Path):
+    from nicegui import ui
+
+    def marked(user: Any, value: str, target: str) -> None:
+        (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
+        mark.set_value(True)
+        field(user, "Class for the marked values, also a new one").set_value(target)
+        button(user, "Move").click()
+
+    def names(user: Any) -> set[str]:
+        return {e.value for e in _all(user, ui.input) if "Name of the class" in str(e.props)}
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "4 Hierarchies")
+        way = field(user, "How it is made")
+        assert way.value == "intervals"  # of age, the first column
+        button(user, "Show the tree").click()
+        await until(lambda: "20-21" in names(user), "no classes of two years for thirty ages")
+        field(user, "Column").set_value("zip")
+        assert way.value == "intervals"
+        assert names(user) == set()  # what is shown is never another column's
+        way.set_value("order")
+        button(user, "Show the tree").click()
+        await until(lambda: "01230 to 01232" in names(user), "no tree")
+        marked(user, "01236", "01230 to 01232")
+        await until(lambda: "01236" not in names(user), "not moved")
+        button(user, "Undo this edit").click()
+        await until(lambda: "01236" in names(user), "not taken back")
+        marked(user, "01236", "01233 to 01235")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: "zip" in task.settings.get("hierarchies", {}), "not used")
+        first = Path(task.settings["hierarchies"]["zip"])
+        assert "01236;01233 to 01235;*" in first.read_text().splitlines()
+        field(user, "Column").set_value("zip")
+        assert field(user, "How it is made").value == "in_use"
+        button(user, "Show the tree").click()
+        await until(lambda: names(user) == {"01230 to 01232", "01233 to 01235"}, "not the one in use")
+        marked(user, "01230", "apart")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: task.settings["hierarchies"]["zip"] != str(first), "not used")
+        assert "01230;apart;*" in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
+        await until(lambda: _all(user, ui.button), "no page")
+        button(user, "Remove").click()
+        assert "hierarchies" not in task.settings
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Path):
+    many, rng = 2500, np.random.default_rng(3)
+    table, tree = tmp_path / "codes.csv", tmp_path / "tree.csv"
+    codes = [f"c{i:04}" for i in range(many)]
+    pl.DataFrame({"code": codes * 2, "a": rng.integers(0, 3, 2 * many), "b": 1, "c": 2}).write_csv(table)
+    tree.write_text("".join(f"c{i:04};{i // 500};*\n" for i in range(many + 9)))  # of which nine are not in the table
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(quasi_identifiers=["code"], identifiers=[], sensitive=[], insensitive=["a", "b", "c"], l=None)
+        go(user, "4 Hierarchies")
+        field(user, "Path of the file").set_value(str(tree))
+        button(user, "Read it").click()
+        await see(user, "Too many values to edit by hand")
+        button(user, "Add a level").click()
+        await see(user, "This column has too many values to edit by hand.")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: task.settings.get("hierarchies"), "not used")
+        assert Path(task.settings["hierarchies"]["code"]).read_text() == tree.read_text()
+        field(user, "How it is made").set_value("order")
+        field(user, "Values in a class").set_value("500")
+        button(user, "Show the tree").click()
+        await see(user, "c0000 to c0499")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: task.settings["hierarchies"]["code"].endswith("2.csv"), "not used")
+        assert len(Path(task.settings["hierarchies"]["code"]).read_text().splitlines()) == many
+
+    run(walk, tmp_path, first=str(table))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "widths"),
+    [
+        (range(17, 91), "5, 10, 20"), ([1, 2, 3, 4, 5], "2, 4"), ([0.5, 2.5, 6, 9, 13, 16.5, 23], "2, 4, 8"),
+        ([0, 99_999], "10000, 20000, 40000"), ([0.1, 0.2], "0.01, 0.02, 0.04"), ([7, 7], ""), (["x", "y"], ""),
+        ([1, 2], "2"), ([-1e300, 1e300], ""),
+    ],
+)  # fmt: skip
+def test_widths_are_proposed_that_suit_the_numbers(numbers: Any, widths: str):
+    from shoal.workbench.jobs import _widths
+
+    assert _widths(pl.Series([str(x) for x in numbers])) == widths
+    if widths:
+        values = [str(x) for x in numbers]
+        assert shoal.Hierarchy.of(f"intervals:{widths.replace(' ', '')}").resolve(values, "n", None).labels
 
 
 def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tmp_path: Path):
@@ -444,7 +540,7 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
 
         task = await opened(user, bench)
         go(user, "9 Places")
-        label = "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table"
+        label = "Path of the areas (map or table)"
         field(user, label).set_value(str(tmp_path / "nowhere"))
         button(user, "Merge the areas").click()
         await see(user, "There is no file of that name.")
@@ -486,7 +582,7 @@ def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
     async def walk(user: Any, bench: Any) -> None:
         await opened(user, bench)
         go(user, "9 Places")
-        field(user, "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table").set_value(str(areas))
+        field(user, "Path of the areas (map or table)").set_value(str(areas))
         field(user, "Column with the people of an area").set_value("people")
         field(user, "Least people in a region; more numbers, more levels").set_value("60")
         button(user, "Merge the areas").click()

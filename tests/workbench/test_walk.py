@@ -155,7 +155,7 @@ def test_the_whole_way_by_the_keyboard_alone_in_a_narrow_dark_window(
     first = page.find_element("css selector", "[role=treeitem] [role=checkbox]").text.strip()
     keys.to(first)
     keys.press(Keys.SPACE)
-    keys.to("Move the marked values to the class (or a new one)")
+    keys.to("Class for the marked values, also a new one")
     keys.press("apart", Keys.TAB)
     keys.to("Move")
     keys.press(Keys.ENTER)
