@@ -91,7 +91,7 @@ def _widths(series: Any) -> str:
     """Widths of intervals for a column of numbers: about sixteen classes, half as many, a quarter; '' for others."""
     numbers = series.cast(float, strict=False).drop_nulls().drop_nans()
     span = numbers.max() - numbers.min() if len(numbers) else 0.0
-    if not 0 < span < math.inf:
+    if not 1e-9 < span < 1e15:
         return ""
     power = 10.0 ** math.floor(math.log10(span / 16))
     width = next(m * power for m in (1, 2, 5, 10) if m * power >= span / 16)

@@ -1,6 +1,7 @@
 """The pages without a browser: what a click changes, what is refused in words, and that two windows do not mix."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
+from tests.commands import run as command
 from tests.engines.test_arx import TABLE as ARX_TABLE
 from tests.engines.test_arx import project as arx_project
 from tests.workbench.simulated import go, run, see, until
@@ -229,7 +231,7 @@ def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Pa
     [
         (range(17, 91), "5, 10, 20"), ([1, 2, 3, 4, 5], "2, 4"), ([0.5, 2.5, 6, 9, 13, 16.5, 23], "2, 4, 8"),
         ([0, 99_999], "10000, 20000, 40000"), ([0.1, 0.2], "0.01, 0.02, 0.04"), ([7, 7], ""), (["x", "y"], ""),
-        ([1, 2], "2"), ([-1e300, 1e300], ""),
+        ([1, 2], "2"), ([-1e300, 1e300], ""), ([0, 1e-300], ""), ([1, "inf"], ""),
     ],
 )  # fmt: skip
 def test_widths_are_proposed_that_suit_the_numbers(numbers: Any, widths: str):
@@ -265,16 +267,47 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+@pytest.mark.parametrize("degrees", [True, False])
+@pytest.mark.parametrize("way", ["tiles", "clusters"])
+def test_the_command_of_places_makes_what_the_page_draws(way: str, degrees: bool, tmp_path: Path, monkeypatch):
+    from shoal.workbench.jobs import places
+    from shoal.workbench.projects import placing
+
+    rng = np.random.default_rng(2)
+    table = tmp_path / "it's points.csv"
+    where = {"lon": rng.normal(9, 2, 90).round(3), "lat": rng.normal(52, 1, 90).round(3)}
+    pl.DataFrame(where).write_csv(table, separator=";")
+    drawn = places(lambda *_: None, {"path": str(table), "separator": ";"}, "lon", "lat", way, 4, degrees)
+    assert drawn["unit"] == ("records in the largest tile" if way == "tiles" else "km" if degrees else "units")
+    words = shlex.split(placing(str(table), "lon", "lat", way, 4, degrees, {"separator": ";"}))
+    monkeypatch.chdir(tmp_path)
+    answer = command(*words[1:])
+    assert answer.returncode == 0, answer.said
+    stem = f"it's points.{way}"
+    assert (tmp_path / f"{stem}.html").exists()
+    held = json.loads((tmp_path / f"{stem}.certificate.json").read_text())
+    made = pl.read_csv(f"{stem}.csv")
+    if way == "tiles":
+        ends = ("lon_low", "lat_low", "lon_high", "lat_high")
+        tiles = {tuple(row[e] for e in ends) for row in made.iter_rows(named=True)}
+        mine = {tuple(None if abs(x) == np.inf else round(x, 6) for x in box) for box in drawn["boxes"]}
+        assert {tuple(None if x is None else round(float(x), 6) for x in box) for box in tiles} == mine
+    else:
+        assert made.height == drawn["groups"]
+        assert held["certificate"]["cost"] == pytest.approx(drawn["cost"], rel=1e-6)
+
+
 def test_what_is_asked_and_what_came_of_places_is_said_in_words() -> None:
     from shoal.workbench.models_step import in_words
     from shoal.workbench.places_step import _outcome
 
     assert in_words({"k": 5, "alpha_k": (0.7, 5)}) == ["k = 5", "alpha = 0.7"]
     assert in_words({"alpha_k": (0.7, 5), "t": 0.2}, but=("k",)) == ["alpha = 0.7", "t = 0.2"]
-    tiles = {"groups": 9, "smallest": 5, "cost": 5.0, "bound": 5.0}
+    tiles = {"groups": 9, "smallest": 5, "cost": 5.0, "bound": 5.0, "unit": "records in the largest tile"}
     assert _outcome(tiles, "tiles").endswith("The largest tile has 5 points, and nothing less is possible.")
-    wide = {"groups": 9, "smallest": 5, "cost": 0.5, "bound": 0.25}
+    wide = {"groups": 9, "smallest": 5, "cost": 0.5, "bound": 0.25, "unit": "units"}
     assert _outcome(wide, "clusters").endswith("The widest radius is 0.5, and less than 0.25 is impossible.")
+    assert "is 0.5 km, and" in _outcome({**wide, "unit": "km"}, "clusters")
 
 
 def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path: Path):
@@ -557,9 +590,13 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
         assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
         button(user, "Use the regions as its hierarchy").click()
         assert task.asked()["publish"] == "hierarchy"
-        tree = [line.split(";") for line in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()]
+        held = task.settings["hierarchies"]["zip"]
+        tree = [line.split(";") for line in Path(held).read_text().splitlines()]
         assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
         assert len({row[1] for row in tree}) == 3
+        (again,) = (e.content for e in _all(user, ui.code) if e.content.startswith("shoal regions"))
+        assert command(*shlex.split(again)[1:], cwd=tmp_path).returncode == 0
+        assert (tmp_path / "regions.hierarchy.csv").read_bytes() == Path(held).read_bytes()
         task.change(effort="fast", l=None, k=3)
         go(user, "6 Release")
         button(user, "Make the release").click()
