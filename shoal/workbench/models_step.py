@@ -209,6 +209,7 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         )
         step.style("width: 16rem")
         step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
+    _effort(window, choices["settings"]["effort"])
     with ui.expansion("More settings").classes("wb-wide"):
         for name, setting in choices["settings"].items():
             if setting["section"] in SECTIONS and setting["kind"] in KINDS and name not in ELSEWHERE:
@@ -217,7 +218,24 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
 
 SECTIONS = ("Request", "Release", "Search")  # of the settings that stand here
 KINDS = ("switch", "whole", "number", "text")
-ELSEWHERE = ("publish", "preset", "engine")  # above, and what opening a table says
+ELSEWHERE = ("publish", "preset", "effort", "engine")  # above, and what opening a table says
+
+
+def _effort(window: Any, setting: Mapping[str, Any]) -> None:
+    """How long to search: a word, or a number of seconds that is typed."""
+    held = str(window.task.settings.get("effort", setting["default"]))
+    words = [*setting["words"], *([] if held in setting["words"] else [held])]
+    label = "How long to search: choose a word, or type a number of seconds (effort)"
+    field = ui.select(words, value=held, label=label, new_value_mode="add-unique").classes("wb-wide")
+
+    def change(event: Any) -> None:
+        text = str(event.value or setting["default"]).strip()
+        try:
+            window.set("Release", effort=float(text))
+        except ValueError:
+            window.set("Release", effort=text)
+
+    field.on_value_change(change)
 
 
 def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
