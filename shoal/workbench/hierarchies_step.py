@@ -133,6 +133,7 @@ class _Editor:
         self.asked: Any = None  # what made the tree, until something is changed by hand
         self.before: list[tuple[Any, list[list[str]]]] = []  # what stood there before each change by hand
         self.level = 1
+        self.number = 0  # of the tree asked for last
         self.chosen: set[str] = set()
         self.dragged: str | None = None
         self.shares: dict[int, dict[str, float]] = {}
@@ -151,12 +152,15 @@ class _Editor:
         with ui.expansion("From a file (ARX hierarchy CSV)").classes("wb-wide"):
             path = ui.input("Path of the file").classes("wb-wide")
             ui.button("Read it", on_click=lambda: self._read(path.value or "")).props("no-caps outline")
+        self.doing = ui.label().props("role=status").classes("wb-note")
         self.place = ui.column().classes("wb-wide")
         self._of_column()
 
     def _of_column(self) -> None:
         """The ways for the column chosen, the likeliest first; the tree of another column goes."""
         self.tree, self.before = None, []
+        self.number += 1  # what is still being made is another column's
+        self.doing.set_text("")
         self.place.clear()
         kind = self.kinds[self.column.value]["kind"]
         used = self.column.value in self.window.task.settings.get("hierarchies", {})
@@ -212,7 +216,13 @@ class _Editor:
         await self._look(str(Path(path).expanduser().resolve()))
 
     async def _look(self, asked: Any) -> None:
+        self.number += 1
+        mine = self.number
+        self.doing.set_text("making the tree")
         found = await self.window.ask("tree", source=self.window.task.source, column=self.column.value, hierarchy=asked)
+        if mine != self.number:
+            return
+        self.doing.set_text("")
         if found is None:
             return
         self.asked, self.before = asked, []

@@ -155,6 +155,13 @@ def scrolling(name: str) -> Any:
     return ui.element("div").classes("wb-scroll").props(f'tabindex=0 role=region aria-label="{name}"')
 
 
+def copied_out(text: str, language: str, name: str) -> None:
+    """Text to copy; its button, and the part that scrolls, have a name for whoever hears the page."""
+    shown = ui.code(text, language=language).classes("wb-wide")
+    shown.copy_button.props(f'aria-label="Copy: {name}"')
+    shown.markdown.props(f'tabindex=0 role=region aria-label="{name}"')
+
+
 def draw_roles(window: Any) -> None:
     """The panel of the step Roles: what each column is for, as proposed or clicked, and which single people out."""
     task = window.task

@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.open_step import copied_out
 from shoal.workbench.projects import placing
 
 
@@ -86,7 +87,7 @@ def _publish(command: str | None, what: str) -> None:
         ui.label(f"To publish the {what}, first save the table of the database as a file.").classes("wb-note")
         return
     ui.label(f"This page draws the {what}. To publish them, with a certificate, run this command:")
-    ui.code(command, language="bash").classes("wb-wide")
+    copied_out(command, "bash", f"Command for the {what}")
 
 
 def areas(window: Any) -> None:

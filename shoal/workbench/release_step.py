@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.open_step import copied_out
 from shoal.workbench.projects import (
     command,
     handed_over,
@@ -176,7 +177,7 @@ def _made(window: Any, number: int) -> None:
             for kind in ("command", "policy", "script"):
                 ui.label(TITLES[kind]).style("font-weight: 600")
                 language = {"command": "bash", "policy": "toml", "script": "python"}[kind]
-                ui.code(Path(made["files"][kind]).read_text("utf-8"), language=language).classes("wb-wide")
+                copied_out(Path(made["files"][kind]).read_text("utf-8"), language, TITLES[kind])
 
 
 def lines(facts: dict[str, Any]) -> list[str]:

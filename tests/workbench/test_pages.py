@@ -114,6 +114,20 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
         assert task.asked()["k"] == 9
         entropy.set_value(False)
         assert "entropy_l" not in task.settings
+        task.change(alpha_k=[0.7, 9], l=None)
+        window_again = f"/w/{task.name}"
+        await user.open(window_again)
+        go(user, "3 Models")
+        field(user, "k").set_value(11)
+        user.find(kind=ui.number, content="k").trigger("change")
+        await see(user, "at least 11 rows, and at most the share 0.7")  # said once, with the k of both
+        assert task.asked()["alpha_k"] == [0.7, 11]
+        assert field(user, "alpha_k: k").value == 11
+        field(user, "alpha_k: k").set_value(20)
+        user.find(kind=ui.number, content="alpha_k: k").trigger("change")
+        field(user, "k").set_value(4)
+        user.find(kind=ui.number, content="k").trigger("change")
+        assert (task.asked()["k"], task.asked()["alpha_k"]) == (4, [0.7, 20])
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
