@@ -89,6 +89,7 @@ WIZARDS = {
     "bins": "Classes of at least k rows, as small as can be (min-max bin covering)",
 }
 IN_USE = "in_use"
+DRAGGED = "(event) => { event.dataTransfer.setData('text/plain', ' '); emit(); }"  # Firefox drags nothing without data
 SHOWN = 200  # members of a class that are shown
 
 
@@ -281,7 +282,7 @@ class _Editor:
         mark = ui.checkbox(f"{name or '(empty)'}: {100 * share:.1f} %", value=name in self.chosen)
         mark.props("dense draggable=true")
         mark.on_value_change(lambda e: self.chosen.add(name) if e.value else self.chosen.discard(name))
-        mark.on("dragstart", lambda: setattr(self, "dragged", name))
+        mark.on("dragstart", lambda: setattr(self, "dragged", name), js_handler=DRAGGED)
 
     def _at(self, level: int) -> None:
         self.level, self.chosen = level, set()

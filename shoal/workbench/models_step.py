@@ -230,21 +230,28 @@ KINDS = ("switch", "whole", "number", "text")
 ELSEWHERE = ("publish", "preset", "effort", "engine")  # above, and what opening a table says
 
 
+SECONDS = "seconds"
+
+
 def _effort(window: Any, setting: Mapping[str, Any]) -> None:
-    """How long to search: a word, or a number of seconds that is typed."""
-    held = str(window.task.settings.get("effort", setting["default"]))
-    words = [*setting["words"], *([] if held in setting["words"] else [held])]
-    label = "How long to search: choose a word, or type a number of seconds (effort)"
-    field = ui.select(words, value=held, label=label, new_value_mode="add-unique").classes("wb-wide")
+    """How long to search: a word, or a number of seconds."""
+    held = window.task.settings.get("effort", setting["default"])
+    words = {**{word: word for word in setting["words"]}, SECONDS: "as many seconds as I say"}
+    with ui.row().classes("wb-wide").style("align-items: end"):
+        chosen = ui.select(words, value=held if held in words else SECONDS, label="How long to search (effort)")
+        chosen.style("min-width: 16rem")
+        number = ui.number("Seconds", value=60 if held in words else held, min=0).style("width: 9rem")
 
-    def change(event: Any) -> None:
-        text = str(event.value or setting["default"]).strip()
-        try:
-            window.set("Release", effort=float(text))
-        except ValueError:
-            window.set("Release", effort=text)
+    def change(_event: Any) -> None:
+        number.visible = chosen.value == SECONDS
+        if chosen.value != SECONDS:
+            window.set("Release", effort=chosen.value)
+        elif number.value is not None:
+            window.set("Release", effort=float(number.value))
 
-    field.on_value_change(change)
+    number.visible = chosen.value == SECONDS
+    chosen.on_value_change(change)
+    number.on("change", change)
 
 
 def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:

@@ -133,20 +133,22 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
 
 
 def test_how_long_to_search_is_a_word_or_a_number_of_seconds(tmp_path: Path):
-    label = "How long to search: choose a word, or type a number of seconds (effort)"
+    from nicegui import ui
 
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(effort=2.5)  # as a saved policy may have it
         go(user, "3 Models")
-        assert field(user, label).value == "2.5"
-        field(user, label).set_value("30")
+        way = field(user, "How long to search (effort)")
+        assert (way.value, field(user, "Seconds").value) == ("seconds", 2.5)
+        field(user, "Seconds").set_value(30)
+        user.find(kind=ui.number, content="Seconds").trigger("change")
         assert task.asked()["effort"] == 30.0
-        field(user, label).set_value("fast")
-        assert task.asked()["effort"] == "fast"
-        field(user, label).set_value("for long")
-        await see(user, "for long")
-        await see(user, "thorough")  # the line on top says which words there are
+        seconds = field(user, "Seconds")
+        way.set_value("fast")
+        assert (task.asked()["effort"], seconds.visible) == ("fast", False)
+        way.set_value("seconds")
+        assert (task.asked()["effort"], seconds.visible) == (30.0, True)
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
