@@ -58,12 +58,21 @@ def steps(page: Any, folder: Path) -> Iterator[str]:
     yield "hierarchies"
     click(page, "6 Release")
     click(page, "Make the release")
-    see(page, "Verified: it was read back", 300)
+    see(page, "Verified: it was read back", 600)
+    page.find_element(
+        "xpath", "//*[contains(@class, 'q-item') and normalize-space(.)='Repeat it without this page']"
+    ).click()
+    see(page, "shoal anonymize")
     yield "release"
     click(page, "5 Explore")
     click(page, "Try the grid")
     see(page, "no other is better", 300)
     yield "explore"
+    page.find_elements("css selector", "[aria-label^='Take k 11']")[0].click()
+    click(page, "6 Release")
+    click(page, "Make the release")
+    click(page, "5 Explore")
+    see(page, "Release 2: k = 11", 300)
     click(page, "Show")
     see(page, "The rows of one equivalence class", 60)
     yield "sides"
