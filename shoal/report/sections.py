@@ -72,21 +72,26 @@ def _who(policy: Mapping[str, Any]) -> str:
     return "One row is one person. Where a person has several rows, name the column that says so (person)."
 
 
-def _ends(policy: Mapping[str, Any], exposed: float) -> str:
-    """What the ends of ranges, the members of sets, and the ends of regions tell."""
+def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
+    """What the ends of ranges, the members of sets, and the ends of regions tell; a public page has no share of it."""
     steps = policy.get("range_step") or {}
-    said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    said = (
+        ""
+        if exposed is None
+        else f"; {100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    )
     if REGIONS in policy["hierarchies"].values():
         return (
             "Ends of regions: a region has the areas of its rows and those that join them, so an area without which "
-            f"it hangs together is the area of a row; {said}."
+            f"it hangs together is the area of a row{said}."
         )
     grid = (
         f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
     )
     return (
-        f"Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all; "
-        f"{said}. range_step (--range-step) widens ranges to round ends.{grid}"
+        "Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all. So "
+        f"each end and each member is the value of at least one row of the group{said}. range_step (--range-step) "
+        f"widens ranges to round ends.{grid}"
     )
 
 
@@ -106,7 +111,8 @@ def _minimality(policy: Mapping[str, Any]) -> str:
 def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
     """What such a release cannot promise, by the attack's name.
 
-    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one
+    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one,
+             and where only the release is known
     """
     out = [
         "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "
@@ -126,7 +132,7 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
         out.insert(
             2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."
         )
-    if exposed is not None:
+    if exposed is not None or policy["publish"] == "ranges" or REGIONS in policy["hierarchies"].values():
         out.insert(2, _ends(policy, exposed))
     bare = _unguarded(policy)
     if not policy["sensitive"]:

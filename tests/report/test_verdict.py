@@ -204,6 +204,10 @@ def test_what_no_model_guards_stands_first_among_the_attacks(asked: dict[str, An
     found = attacks(policy, exposed=0.25)
     assert found[0].startswith(said)
     assert sum(line.startswith("Ends of ranges: ") for line in found) == 1
+    public = next(line for line in attacks(policy) if line.startswith("Ends of ranges: "))
+    assert "the value of at least one row of the group. range_step" in public
+    stars = Policy.of({"quasi_identifiers": ["age"], "k": 5}).describe()
+    assert not any(line.startswith("Ends of ranges: ") for line in attacks(stars))
 
 
 def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop() -> None:

@@ -327,7 +327,7 @@ def _unassigned(
 def refuse_unassigned(
     frame: pl.DataFrame, known: set[str | None], identifiers: Sequence[str], insensitive: Sequence[str]
 ) -> None:
-    """InputError for a column of the companion "table" that would point at people, before a point is cut where asked.
+    """InputError for a column of the companion "table" that would identify people, before a point is cut where asked.
 
     known  the columns that have a part in the tiles; PolicyError where an identifier has another part too
     """

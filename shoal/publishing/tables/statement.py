@@ -307,5 +307,5 @@ def summary(release: Any) -> list[str]:
         + " (recoded); "
         + (", ".join(release.policy.sensitive) or "none")
         + " (sensitive)"
-        + (f"; {carried} (carried untouched)" if carried else ""),
+        + (f"; {carried} (insensitive)" if carried else ""),
     ]
