@@ -499,15 +499,36 @@ class LazyTable:
         return self.dialect.workers(self.native)
 
 
-def exchanged(table: Table, name: str, values: pl.DataFrame) -> Any:
-    """The frame of a table that an engine holds with other values in place of a column's.
+class DistinctValues(NamedTuple):
+    """The different values of a column of a table that an engine holds.
 
-    values  the column's distinct values, and a column of the new ones, whose name it takes
+    values  Series;  rows: int64, how many hold each;  key: the engine's number of each, by its numbering ``attempt``
     """
-    new = values.columns[-1]
-    rows, brought = nw.from_native(table.without([])), nw.from_native(table.bring(values))
-    found = rows.join(brought, on=name, how="inner").select(*(c for c in table.columns if c != name), new)
-    return found.to_native()
+
+    table: LazyTable
+    values: pl.Series
+    rows: np.ndarray
+    key: np.ndarray
+    attempt: int
+
+    @classmethod
+    def of(cls, table: Table, name: str) -> DistinctValues:
+        """Grouped inside the engine."""
+        assert isinstance(table, LazyTable)
+        values, rows, key, attempt = table._tuples([name])
+        return cls(table, values.to_series(), rows, key, attempt)
+
+    def exchanged(self, new: pl.Series) -> Any:
+        """The frame of the table with another column in place of this one; new: what stands for each value.
+
+        Rows find theirs by the engine's number of the value: a table of texts takes several times its memory, and what
+        does not fit lies on disk each time the rows are looked at.
+        """
+        table, key, name = self.table, f"{self.table.own}key", self.values.name
+        numbered = table.dialect.with_columns(table.native, {key: table._number([name], self.attempt)})
+        brought = nw.from_native(table.bring(pl.DataFrame([pl.Series(key, self.key), new])))
+        rows = nw.from_native(numbered).join(brought, on=key, how="inner")
+        return rows.select(*(c for c in table.columns if c != name), new.name).to_native()
 
 
 class NumberedRows(NamedTuple):
