@@ -13,6 +13,7 @@ import polars as pl
 from shoal.engines.atomic import closed_to
 from shoal.engines.lazy import DistinctValues
 from shoal.engines.open import open_table
+from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
@@ -377,8 +378,8 @@ def _new_elsewhere(
 ) -> increment.NewPeople:  # fmt: skip
     """The people of a table that an engine holds: it may be larger than memory, and comes here by slices.
 
-    Every row is published with a number in the place of its person, the place of the person's hash among all of them,
-    into the scratch folder: hashes would take most of the memory that the engine has.
+    Every row is published with a number in the place of its person, drawn at random, into the scratch folder: hashes
+    would take most of the memory that the engine has.
     """
     data, persons, ordered, many = read.without([]), None, None, None
     if person is not None:
@@ -390,9 +391,9 @@ def _new_elsewhere(
         if many > texts.len():
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))
         persons = _persons(texts, held.keyed)
-        place = persons.rank("ordinal") - 1
-        ordered = persons.sort()
-        data = found.exchanged(place.alias(_PERSON))
+        place = permutation(persons.len(), ShuffleKey.of(None).order)
+        ordered = persons.gather(np.argsort(place))
+        data = found.exchanged(pl.Series(_PERSON, place))
     if read.origin.records is not None:  # the search gets a frame, which knows nothing of the file it came from
         refuse_other_count(str(read.origin.source), read.rows if many is None else many, read.origin.records)
     left = tuple(c for c in policy.identifiers if c != person)

@@ -369,15 +369,14 @@ class LazyTable:
         """
         pieces, words = plan.pieces, ("cell", "first", "last", "group")
         cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
-        rows, names = last - first + 1, self._names_once(left)
-        most = self.dialect.aside(self.native)
-        if not 0 < LatePlacement.size(int(rows.sum()), len(names)) <= most or not all(
-            map(_is_plain, self.kinds.values())
-        ):
+        rows, kinds = last - first + 1, self.kinds.values()
+        most = LatePlacement.fits(cell, rows, sum(k.is_float() for k in kinds), self.dialect.aside(self.native))
+        if not most or not all(map(_is_plain, kinds)):
             return None
         return LatePlacement(
-            f"{self.own}group", f"{self.own}at", names, shuffle_key.place, cell, rows, group, tag, self._numbers
-        )
+            f"{self.own}group", f"{self.own}at", self._names_once(left), shuffle_key.place, cell, rows, group, tag,
+            self._numbers, most,
+        )  # fmt: skip
 
     def _at(self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str) -> Any:
         """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""

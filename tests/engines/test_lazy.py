@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -385,7 +386,6 @@ def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_spark_places_every_type_as_memory_does(spark: Any) -> None:
-
     n = 120
     step = [(i * i % 7) for i in range(n)]
     columns = {
