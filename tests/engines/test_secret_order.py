@@ -201,8 +201,8 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
 
 
 def _late(tag: np.ndarray, most: int = 100) -> order.LatePlacement:
-    """Of two split cells: 3 and 4 rows of cell 0 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
-    cell, rows, to = (np.array(v) for v in ([0, 0, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
+    """Of two split cells: 3 and 4 rows of cell 6 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
+    cell, rows, to = (np.array(v) for v in ([6, 6, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
     names = {"x": "x", "name": "name_beside", "note": "note"}
     return order.LatePlacement(
         "group", "at", names, b"key", cell, rows, to, tag, lambda tag, hashed: hashed + tag.astype("u8"), most
@@ -213,7 +213,7 @@ def _late(tag: np.ndarray, most: int = 100) -> order.LatePlacement:
 @pytest.mark.parametrize("batch", [1, 4, 40])
 def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, batch: int, most: int) -> None:
     """They get the groups that their hashes give them, however they come; the others pass as they are."""
-    group = [-1] * 7 + [3, 4] * 6 + [-8] * 3
+    group = [-7] * 7 + [3, 4] * 6 + [-8] * 3
     n = len(group)
     x = pl.Series("x", [*(2.0 ** (60 + i) for i in range(7)), *map(float, range(n - 7))])  # seven have one hash
     names = [*"aaaaaaa", *(f"n{i}" for i in range(n - 7))]
@@ -226,7 +226,7 @@ def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, bat
     late = _late(np.arange(6) * 1000, most)
     hashes = row_hashes([x, pl.Series("name", names), frame["note"]], b"key")
     expected = {i: (g, i) for i, g in enumerate(group) if g >= 0}
-    for cell, to in ((-1, [2, 2, 2, 5, 5, 5, 5]), (-8, [0, 0, 2])):
+    for cell, to in ((-7, [2, 2, 2, 5, 5, 5, 5]), (-8, [0, 0, 2])):
         held = sorted((i for i in range(n) if group[i] == cell), key=lambda i: (hashes[i], x[i]))
         expected |= {i: (g, i + 1000 * g) for i, g in zip(held, to, strict=True)}
     for table in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1)):
@@ -241,7 +241,7 @@ def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, bat
 @pytest.mark.parametrize("most", [1, 100])
 def test_a_table_that_changed_since_it_was_counted_is_refused(tmp_path: Path, most: int) -> None:
     columns: dict[str, Any] = {"x": pl.Float64, "note": pl.String, "group": pl.Int32, "at": pl.UInt64}
-    for group in ([-1] * 7 + [-8] * 2, [-1] * 7 + [-8] * 3 + [-3], [-1] * 8 + [-8] * 2, [-1] * 7 + [-5] * 3, [3], []):
+    for group in ([-7] * 7 + [-8] * 2, [-7] * 7 + [-8] * 3 + [-3], [-7] * 8 + [-8] * 2, [-7] * 7 + [-5] * 3, [3], []):
         lines = [(1.0, "", g, 1, "") for g in group]
         frame = pl.DataFrame(lines, schema=columns | {"name_beside": pl.String}, orient="row")
         with pytest.raises(InputError, match="changed while it was read"):
