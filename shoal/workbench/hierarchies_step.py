@@ -145,7 +145,7 @@ class _Editor:
             "dates": ("Periods in rising order: day, month, quarter, year, decade", "month, year"),
             "order": ("Values in a class", "3"),
             "frequency": ("Values under this share of the rows, in percent, become one class", "5"),
-            "bins": ("Least rows of a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
+            "bins": ("Minimum rows in a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
         }[self.way.value]
         self.steps.props(f'label="{label}"')
         self.steps.set_value(start)
