@@ -113,7 +113,7 @@ def draw(window: Any) -> None:
             ui.label(f"{name}: {said}").classes("wb-note")
             others = {n: h for n, h in held.items() if n != name}
             remove = ui.button("Remove", on_click=lambda left=others: _keep(window, left))
-            remove.props(f'no-caps flat dense aria-label="Remove the hierarchy of {plain(name)}"')
+            remove.props(f'no-caps outline dense aria-label="Remove the hierarchy of {plain(name)}"')
     _Editor(window, quasi).draw()
     with ui.expansion("From a map: neighboring zip codes or counties merged into regions").classes("wb-wide"):
         areas(window)
