@@ -71,9 +71,9 @@ class LeastWeights(NamedTuple):
     """What a region weighs at least."""
 
     weight: list[str] = flag(..., "--weight", "Column with the weight of an area. Repeatable.")
-    k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order.")
+    k: list[int] = flag(..., "--k", "Minimum weight of a region; one for each --weight, in order.")
     levels: list[str] = flag(
-        [], "--levels", "Further k, rising: 5000,20000 merges the regions again. One for each --weight, in order."
+        [], "--levels", "Further k, ascending: 5000,20000 merges the regions again. One for each --weight, in order."
     )
 
 

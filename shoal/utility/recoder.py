@@ -397,7 +397,7 @@ class Recoder:
         return release
 
     def transform(self, table: Any) -> Any:
-        """A table at the levels that were fitted, of the kind that came (a path gives Polars), its rows in their order.
+        """A table at the fitted levels, as the kind of frame that you passed (a path gives Polars), in the same order.
 
         Raises as ``apply`` does.
         """
@@ -435,7 +435,7 @@ class Recoder:
 
     @classmethod
     def read(cls, path: str | Path) -> Recoder:
-        """A recoder that ``save`` wrote.  Raises PolicyError for a file that is none."""
+        """A recoder that ``save`` wrote.  Raises PolicyError for any other file."""
         kept = read_saved(Path(path))
         made = cls(**kept.asked, hierarchies=kept.hierarchies or None, max_level=kept.max_level or None)
         asked = made._policy()
@@ -463,7 +463,7 @@ class Recoder:
         return self
 
     def get_feature_names_out(self, names: Any = None) -> np.ndarray:
-        """The columns that come out."""
+        """The columns of the output."""
         return np.array(self.columns_, object)
 
     def __sklearn_is_fitted__(self) -> bool:

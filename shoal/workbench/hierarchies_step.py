@@ -113,7 +113,7 @@ def draw(window: Any) -> None:
             ui.label(f"{name}: {said}").classes("wb-note")
             others = {n: h for n, h in held.items() if n != name}
             remove = ui.button("Remove", on_click=lambda left=others: _keep(window, left))
-            remove.props(f'no-caps flat dense aria-label="Remove the hierarchy of {plain(name)}"')
+            remove.props(f'no-caps outline dense aria-label="Remove the hierarchy of {plain(name)}"')
     _Editor(window, quasi).draw()
     with ui.expansion("From a map: neighboring zip codes or counties merged into regions").classes("wb-wide"):
         areas(window)
@@ -182,7 +182,7 @@ class _Editor:
             "dates": ("Periods in rising order: day, month, quarter, year, decade", "month, year"),
             "order": ("Values in a class", "3"),
             "frequency": ("Values under this share of the rows, in percent, become one class", "5"),
-            "bins": ("Least rows of a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
+            "bins": ("Minimum rows in a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
         }[self.way.value]
         self.steps.props(f'label="{label}"')
         self.steps.set_value(start)

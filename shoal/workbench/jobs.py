@@ -243,6 +243,11 @@ def release(
     }  # fmt: skip
 
 
+def _trees(settings: Mapping[str, Any]) -> Any:
+    """The hierarchies that explain what a release publishes; their files do not lie beside its certificate."""
+    return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
+
+
 def groups(
     tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any], number: int
 ) -> dict[str, Any]:
@@ -259,8 +264,7 @@ def groups(
     one = sizes.slice(at, 1).drop("_rows")
     held = found.join(one, on=key, how="semi", nulls_equal=True).head(50)
     first = found.with_row_index("_row").join(one, on=key, how="semi", nulls_equal=True)["_row"][0]
-    trees = settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
-    decoded = shoal.decode(release, hierarchies=trees)
+    decoded = shoal.decode(release, hierarchies=_trees(settings))
     for column in key:
         members = decoded.members(column)[first]
         values = table[column].cast(pl.String).unique()
@@ -329,10 +333,10 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
     return found.as_dict()
 
 
-def attack(tell: Tell, source: Mapping[str, Any], release: str) -> dict[str, Any]:
+def attack(tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What an intruder reaches on a release, beside what is reached without it; figures of the original."""
     tell("attacking the release", None)
-    return shoal.attack(release, _data(source)).as_dict()
+    return shoal.attack(release, _data(source), hierarchies=_trees(settings)).as_dict()
 
 
 def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int, degrees: bool) -> dict[str, Any]:

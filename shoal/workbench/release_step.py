@@ -238,7 +238,10 @@ def draw_intruder(window: Any) -> None:
 
     async def run() -> None:
         with attack.running(shown=waiting):
-            found = await window.ask("attack", long=True, source=task.source, release=task.releases[-1]["output"])
+            last = task.releases[-1]
+            found = await window.ask(
+                "attack", long=True, source=task.source, release=last["output"], settings=last["settings"]
+            )
         if found is not None:
             task.releases[-1]["attack"] = found
             _shown(place, found)

@@ -500,6 +500,10 @@ def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
         go(user, "6 Release")
         button(user, "Make the release").click()
         await see(user, "Verified: it was read back")
+        go(user, "7 Intruder")  # the attacks read the classes of the hierarchies that stand in files
+        button(user, "Attack the release").click()
+        await until(lambda: "attack" in task.releases[-1], f"no attack: {user.notify.messages}", 60)
+        await see(user, "without the release")
         (tmp_path / "bent.deid").write_bytes(b"no zip")
         go(user, "1 Open")
         named(tmp_path / "bent.deid")

@@ -304,13 +304,13 @@ class Crosswalk(Shown):
         return path
 
     def figures(self) -> dict[str, Any]:
-        """What an internal report says, as plain values: it tells figures of the source."""
+        """The figures of an internal report, as plain values; they include figures of the source."""
         from shoal.publishing.crosswalks.answer_figures import figures
 
         return figures(self)
 
     def public_figures(self) -> dict[str, Any]:
-        """What a public report says, as plain values: nothing that the files written do not show."""
+        """The figures of a public report, as plain values; the written files show all of them."""
         from shoal.publishing.crosswalks.answer_figures import public_figures
 
         return public_figures(self)

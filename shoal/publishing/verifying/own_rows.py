@@ -168,7 +168,9 @@ def population_of(record: Record, audit: Audit) -> Finding:
     least, people = said.get("k_map"), said.get("rows")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
     good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
-    source = "the column of weights, which left" if record.policy.weighed else "the population, which was not given"
+    source = (
+        "the column of weights, which was removed" if record.policy.weighed else "the population, which was not given"
+    )
     return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
 
 
@@ -322,7 +324,9 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
     policy, found = record.policy, []
     if policy.units:
         models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.speaks != "population"]
-        text = f"{'; '.join(models)}: by {' and '.join(map(repr, policy.units))}, which left; the record says how many"
+        also = f"; by persons also: {'; '.join(models)}" if models else ""
+        named = " and ".join(map(repr, policy.units))
+        text = f"k counts {named}, removed from the release; the private record states how many{also}"
         found.append(Finding("persons", True, text, STATED))
     if policy.missing != "category":
         done = {"apart": "rows that lack a quasi-identifier were grouped apart", "filled": "missing values were filled"}
@@ -331,7 +335,7 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
         return found
     people = audit.population
     if people is None:
-        source = "the column of weights, which left" if policy.weighed else "the population, which was not given"
+        source = "the column of weights, which was removed" if policy.weighed else "the population, which was not given"
         return [*found, Finding("population", True, f"its request was judged by {source}", STATED)]
     text = f"every group fits at least {people['k_map']} of {people['rows']} people"
     return [*found, Finding("population", True, text)]
