@@ -132,6 +132,29 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "3 Models")
+        words = [e.text for e in _all(user, ui.switch)] + [str(e.props.get("label")) for e in _all(user, ui.input)]
+        assert len(words) > 15
+        assert not [w for w in words if "--" in w]
+
+        def of_population() -> list[Any]:
+            return [e for e in _all(user, ui.switch) if e.text.startswith(("k-map", "delta-presence"))]
+
+        assert [e.enabled for e in of_population()] == [False, False]
+        field(user, "Path of the population's table").set_value(str(tmp_path / "people.csv"))
+        user.find(kind=ui.input, content="Path of the population's table").trigger("change")
+        await until(lambda: [e.enabled for e in of_population()] == [True, True], "they stay shut")
+        of_population()[1].set_value(True)
+        assert {"k_map", "presence"} & set(task.settings)
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
 def test_how_long_to_search_is_a_word_or_a_number_of_seconds(tmp_path: Path):
     from nicegui import ui
 
