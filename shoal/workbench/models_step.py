@@ -60,7 +60,7 @@ HELP: Mapping[str, str] = {  # of models whose own help is their notation, or sp
     "alpha_k": "At least k rows in every group, of which at most the share alpha has the same sensitive value.",
     "t_ordered": "The same, where the sensitive values have an order: neighbors in it are close.",
     "t_hierarchical": "The same, where a hierarchy of the sensitive column says which values are close.",
-    "beta": "In a group, no sensitive value's share grows by more than the factor 1 + beta; for frequent values by less.",
+    "beta": "In a group, no sensitive value's share grows by more than the factor 1 + beta; less for frequent ones.",
     "beta_basic": "In a group, no sensitive value's share grows by more than the factor 1 + beta.",
     "delta": "In a group, every value's share is that of the table, up to a factor below e to the power of delta.",
     "k_map": "Every group fits at least k rows of the population's table.",
