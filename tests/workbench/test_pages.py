@@ -250,6 +250,12 @@ def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(tmp_p
         await until(lambda: _all(user, ui.button), "no page")
         button(user, "Remove").click()
         assert "hierarchies" not in task.settings
+        button(user, "Show the tree").click()
+        await until(lambda: "20-21" in names(user), "no tree of age")
+        field(user, "Column").set_value("zip")
+        button(user, "Use this hierarchy").click()  # the one proposed for zip, not what was shown of age
+        await until(lambda: task.settings.get("hierarchies"), "not used")
+        assert task.settings["hierarchies"] == {"zip": "intervals:2,4"}
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
