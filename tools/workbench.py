@@ -35,7 +35,9 @@ axe.run(document).then(found => done(JSON.stringify(found.violations)))"""
 TOP = """const text = arguments[0]; window.scrollTo(0, 0);
 const found = [...document.querySelectorAll('h2, h3')].find(e => e.innerText === text && e.offsetParent);
 if (found) window.scrollTo(0, found.getBoundingClientRect().top - document.querySelector('header').offsetHeight - 8)"""
-LOOKED_AT = {"sides": "Side by side", "regions": "Areas: zip codes or counties merged into regions"}  # headings
+LOOKED_AT = {  # headings
+    "hierarchies": "The tree", "sides": "Side by side", "regions": "Areas: zip codes or counties merged into regions",
+}  # fmt: skip
 
 
 def steps(page: Any, folder: Path) -> Iterator[str]:

@@ -239,6 +239,7 @@ class _Editor:
         with self.place:
             if not self.whole:
                 ui.label("Too many values to edit by hand: the first are shown, and all are used.").classes("wb-warn")
+            ui.html("<h3>The tree</h3>", sanitize=False)
             levels = {h: f"Level {h}" for h in range(1, tree.height)}
             self.level = min(self.level, tree.height - 1)
             with ui.row().style("align-items: center"):

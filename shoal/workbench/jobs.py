@@ -55,7 +55,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
         {
             "name": c.name, "kind": _kind(found.table[c.name]), "distinct": c.distinct, "missing": c.missing,
             "role": c.role, "reason": c.reason, "warnings": list(c.warnings), "measured": c.measured,
-            "widths": _widths(found.table[c.name]) if c.measured else "",
+            "widths": _widths(found.table[c.name]),
             "notation": {n: v for n, v in (("dates", c.dates), ("decimal", c.decimal)) if v is not None},
         }
         for c in found.columns
@@ -89,6 +89,8 @@ def _kind(series: Any) -> str:
 
 def _widths(series: Any) -> str:
     """Widths of intervals for a column of numbers: about sixteen classes, half as many, a quarter; '' for others."""
+    if "number" not in _kind(series):
+        return ""
     numbers = series.cast(float, strict=False).drop_nulls().drop_nans()
     span = numbers.max() - numbers.min() if len(numbers) else 0.0
     if not 1e-9 < span < 1e15:

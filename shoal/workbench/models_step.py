@@ -55,9 +55,16 @@ STARTS: Mapping[str, tuple[float, ...]] = {  # numbers a model begins with where
 }  # fmt: skip
 
 
-HELP: Mapping[str, str] = {  # of models whose own help is their notation
+HELP: Mapping[str, str] = {  # of models whose own help is their notation, or speaks of options
     "recursive_cl": "The most frequent sensitive value of a group is rarer than c times the values from the l-th on.",
     "alpha_k": "At least k rows in every group, of which at most the share alpha has the same sensitive value.",
+    "t_ordered": "The same, where the sensitive values have an order: neighbors in it are close.",
+    "t_hierarchical": "The same, where a hierarchy of the sensitive column says which values are close.",
+    "beta": "In a group, no sensitive value's share grows by more than the factor 1 + beta; less for frequent ones.",
+    "beta_basic": "In a group, no sensitive value's share grows by more than the factor 1 + beta.",
+    "delta": "In a group, every value's share is that of the table, up to a factor below e to the power of delta.",
+    "k_map": "Every group fits at least k rows of the population's table.",
+    "presence": "Of the people whom a group fits in the population, the share that is in this table.",
 }
 
 PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two is
@@ -108,6 +115,8 @@ def draw(window: Any) -> None:
             ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
             if worry.formal:
                 ui.label(f"Formal name: {worry.formal}. Example: {worry.example}").classes("wb-note")
+            if POPULATION & set(worry.models):
+                _population(window)
             for model in worry.models:
                 _model(window, model, choices["models"][model], fields)
     if window.task.settings.get("privacy"):
@@ -146,7 +155,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
     held = task.settings.get(keyword)
     speaks_of_sensitive = model["speaks"] in ("column", "tuples")
     possible = not speaks_of_sensitive or bool(task.settings.get("sensitive"))
-    if keyword in ("k_map", "presence"):
+    if keyword in POPULATION:
         possible = task.settings.get("population") is not None
     numbers = held if isinstance(held, (list, tuple)) else [held if held is not None else start(keyword)]
     if held is None and isinstance(start(keyword), list):
@@ -180,6 +189,8 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
     switch.set_enabled(possible)
     if not possible and speaks_of_sensitive:
         switch.tooltip("It protects a sensitive column; give one that role first.")
+    if not possible and keyword in POPULATION:
+        switch.tooltip("It needs the table of the population; give its path first.")
     switch.on_value_change(change)
     for one in fields:
         one.on("change", change)
@@ -188,8 +199,6 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
         ui.label("A group is all rows that look alike on the quasi-identifiers: an equivalence class.").classes(
             "wb-note"
         )
-    if keyword == "presence":
-        _population(window)
 
 
 def _part(keyword: str, number: int) -> str:
@@ -206,7 +215,7 @@ def _population(window: Any) -> None:
 def _published(window: Any, choices: dict[str, Any]) -> None:
     task = window.task
     ui.html("<h2>How may values become coarser?</h2>", sanitize=False)
-    ways = {name: f"{name}: {words}" for name, words in choices["publish"].items()}
+    ways = {name: name if words == name else f"{name}: {words}" for name, words in choices["publish"].items()}
     publish = ui.radio(ways, value=task.settings.get("publish", "stars"))
     publish.on_value_change(lambda e: window.set("Hierarchies", "Release", publish=e.value))
     if task.why:
@@ -225,6 +234,7 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
                 _field(window, name, setting)
 
 
+POPULATION = {"k_map", "presence"}  # models that ask about a table of the population
 SECTIONS = ("Request", "Release", "Search")  # of the settings that stand here
 KINDS = ("switch", "whole", "number", "text")
 ELSEWHERE = ("publish", "preset", "effort", "engine")  # above, and what opening a table says

@@ -240,10 +240,13 @@ class Window:
         if await self.open(source, settings):
             self.task.project, self.task.series = folder, left["series"]
             self.task.months = None
-            if (Path(left["series"]) / "series.json").is_file():
-                self.task.months = await self.ask("months", long=True, folder=left["series"])
             self.changed(*STEPS)
             self.go(left["step"] if left["step"] in STEPS else "Open")
+            if series_step.begun(left["series"]):  # it is verified meanwhile
+                months = await self.ask("months", long=True, folder=left["series"])
+                if self.task.series == left["series"]:
+                    self.task.months = months
+                    self.changed("Series")
 
     def draw(self) -> None:
         """The whole page."""

@@ -132,6 +132,29 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "3 Models")
+        words = [e.text for e in _all(user, ui.switch)] + [str(e.props.get("label")) for e in _all(user, ui.input)]
+        assert len(words) > 15
+        assert not [w for w in words if "--" in w]
+
+        def of_population() -> list[Any]:
+            return [e for e in _all(user, ui.switch) if e.text.startswith(("k-map", "delta-presence"))]
+
+        assert [e.enabled for e in of_population()] == [False, False]
+        field(user, "Path of the population's table").set_value(str(tmp_path / "people.csv"))
+        user.find(kind=ui.input, content="Path of the population's table").trigger("change")
+        await until(lambda: [e.enabled for e in of_population()] == [True, True], "they stay shut")
+        of_population()[1].set_value(True)
+        assert {"k_map", "presence"} & set(task.settings)
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
 def test_how_long_to_search_is_a_word_or_a_number_of_seconds(tmp_path: Path):
     from nicegui import ui
 
@@ -227,6 +250,12 @@ def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(tmp_p
         await until(lambda: _all(user, ui.button), "no page")
         button(user, "Remove").click()
         assert "hierarchies" not in task.settings
+        button(user, "Show the tree").click()
+        await until(lambda: "20-21" in names(user), "no tree of age")
+        field(user, "Column").set_value("zip")
+        button(user, "Use this hierarchy").click()  # the one proposed for zip, not what was shown of age
+        await until(lambda: task.settings.get("hierarchies"), "not used")
+        assert task.settings["hierarchies"] == {"zip": "intervals:2,4"}
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
@@ -265,7 +294,7 @@ def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Pa
     ("numbers", "widths"),
     [
         (range(17, 91), "5, 10, 20"), ([1, 2, 3, 4, 5], "2, 4"), ([0.5, 2.5, 6, 9, 13, 16.5, 23], "2, 4, 8"),
-        ([0, 99_999], "10000, 20000, 40000"), ([0.1, 0.2], "0.01, 0.02, 0.04"), ([7, 7], ""), (["x", "y"], ""),
+        ([0, 99_999], "10000, 20000, 40000"), ([0.1, 0.2], "0.01, 0.02, 0.04"), ([7, 7], ""), (["x", "c2"], ""),
         ([1, 2], "2"), ([-1e300, 1e300], ""), ([0, 1e-300], ""), ([1, "inf"], ""),
     ],
 )  # fmt: skip
