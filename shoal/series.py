@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import closed_to
-from shoal.engines.lazy import exchanged
+from shoal.engines.lazy import DistinctValues
 from shoal.engines.open import open_table
+from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
@@ -377,19 +378,22 @@ def _new_elsewhere(
 ) -> increment.NewPeople:  # fmt: skip
     """The people of a table that an engine holds: it may be larger than memory, and comes here by slices.
 
-    Every row is published with the keyed hash of its person in the place of the person, into the scratch folder.
+    Every row is published with a number in the place of its person, drawn at random, into the scratch folder: hashes
+    would take most of the memory that the engine has.
     """
-    data, persons, many = read.without([]), None, None
+    data, persons, ordered, many = read.without([]), None, None, None
     if person is not None:
         progress("looking people up", None)
-        names, rows = read.counts([person])
-        many = int(rows.sum())
-        texts = names.to_series().cast(pl.String)
+        found = DistinctValues.of(read, person)
+        many = int(found.rows.sum())
+        texts = found.values.cast(pl.String)
         texts = texts.set(texts == "", None)
         if many > texts.len():
-            increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), rows)))
+            increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))
         persons = _persons(texts, held.keyed)
-        data = exchanged(read, person, names.with_columns(persons.alias(_PERSON)))
+        place = permutation(persons.len(), ShuffleKey.of(None).order)
+        ordered = persons.gather(np.argsort(place))
+        data = found.exchanged(pl.Series(_PERSON, place))
     if read.origin.records is not None:  # the search gets a frame, which knows nothing of the file it came from
         refuse_other_count(str(read.origin.source), read.rows if many is None else many, read.origin.records)
     left = tuple(c for c in policy.identifiers if c != person)
@@ -401,8 +405,13 @@ def _new_elsewhere(
         path = scratch / "published.parquet"
         asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
         prepare(data, asked, target=path, carried=looked, progress=progress).write(path, record=False)
-        found = pl.scan_parquet(path).select(pl.all().cast(pl.String))
-        return found.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
+        shown = pl.exclude(_PERSON)
+        made = pl.scan_parquet(path).with_columns(shown.cast(pl.String))
+        made = made.with_columns(pl.when(shown == "").then(None).otherwise(shown).name.keep())
+        if ordered is None:
+            return made
+        hashed = pl.col(_PERSON).map_batches(ordered.gather, return_dtype=pl.String, is_elementwise=True)
+        return made.with_columns(hashed)
 
     def values(name: str) -> list[str | None]:
         return read.counts([name])[0].to_series().cast(pl.String).to_list()

@@ -27,6 +27,7 @@ SECRET = b"the same for all of them"
 AGES = (20, 23, 31)
 TOWNS = ("Ulm", "Bonn", "Köln")
 ILLS = ("flu", "gout")
+JOBS = ("nurse", "cook")
 TOWN_TREE = [["Ulm", "south"], ["Bonn", "west"], ["Köln", "west"]]
 GRID = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
 
@@ -266,10 +267,14 @@ def _series(seed: int, rows: int) -> list[Case]:
         "views": (rows, of_series("views", everyone, k=2, publish="ranges")),
     }
     names = ("age", "town", "ill")
-    return [
+    found = [
         Case(f"series {name}", _drawn(seed, _people(), 3 + (name == "again")), names, many, release)
         for name, (many, release) in ways.items()
     ]
+    # a column published as it came, and rows that wait: of what these hold there nothing may be told
+    worked = [(*row, job) for row in ((20, "Ulm", "flu"), (31, "Bonn", "gout")) for job in JOBS]
+    release = of_series("increment", slice(0, rows + 2), k=2, wait=1, insensitive=["job"])
+    return [*found, Case("series increment waiting carried", worked, (*names, "job"), rows + 2, release)]
 
 
 def _answers(seed: int) -> list[Case]:

@@ -426,6 +426,5 @@ def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     from shoal.publishing.crosswalks.crosswalk import Drawing
     from shoal.report.pictures import draw_region_choices
 
-    return Drawing(
-        form=PICTURE, fill=lambda to: draw_region_choices(to, rows, "km" if degrees else "units of the plane")
-    )
+    unit = "km" if degrees else "units of the plane"
+    return Drawing(form=PICTURE, fill=lambda to: draw_region_choices(to, rows, unit), private=True)

@@ -369,15 +369,14 @@ class LazyTable:
         """
         pieces, words = plan.pieces, ("cell", "first", "last", "group")
         cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
-        rows, names = last - first + 1, self._names_once(left)
-        most = self.dialect.aside(self.native)
-        if not 0 < LatePlacement.size(int(rows.sum()), len(names)) <= most or not all(
-            map(_is_plain, self.kinds.values())
-        ):
+        rows, kinds = last - first + 1, self.kinds.values()
+        most = LatePlacement.fits(cell, rows, sum(k.is_float() for k in kinds), self.dialect.aside(self.native))
+        if not most or not all(map(_is_plain, kinds)):
             return None
         return LatePlacement(
-            f"{self.own}group", f"{self.own}at", names, shuffle_key.place, cell, rows, group, tag, self._numbers
-        )
+            f"{self.own}group", f"{self.own}at", self._names_once(left), shuffle_key.place, cell, rows, group, tag,
+            self._numbers, most,
+        )  # fmt: skip
 
     def _at(self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str) -> Any:
         """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""
@@ -499,15 +498,36 @@ class LazyTable:
         return self.dialect.workers(self.native)
 
 
-def exchanged(table: Table, name: str, values: pl.DataFrame) -> Any:
-    """The frame of a table that an engine holds with other values in place of a column's.
+class DistinctValues(NamedTuple):
+    """The different values of a column of a table that an engine holds.
 
-    values  the column's distinct values, and a column of the new ones, whose name it takes
+    values  Series;  rows: int64, how many hold each;  key: the engine's number of each, by its numbering ``attempt``
     """
-    new = values.columns[-1]
-    rows, brought = nw.from_native(table.without([])), nw.from_native(table.bring(values))
-    found = rows.join(brought, on=name, how="inner").select(*(c for c in table.columns if c != name), new)
-    return found.to_native()
+
+    table: LazyTable
+    values: pl.Series
+    rows: np.ndarray
+    key: np.ndarray
+    attempt: int
+
+    @classmethod
+    def of(cls, table: Table, name: str) -> DistinctValues:
+        """Grouped inside the engine."""
+        assert isinstance(table, LazyTable)
+        values, rows, key, attempt = table._tuples([name])
+        return cls(table, values.to_series(), rows, key, attempt)
+
+    def exchanged(self, new: pl.Series) -> Any:
+        """The frame of the table with another column in place of this one; new: what stands for each value.
+
+        Rows find theirs by the engine's number of the value: a table of texts takes several times its memory, and what
+        does not fit lies on disk each time the rows are looked at.
+        """
+        table, key, name = self.table, f"{self.table.own}key", self.values.name
+        numbered = table.dialect.with_columns(table.native, {key: table._number([name], self.attempt)})
+        brought = nw.from_native(table.bring(pl.DataFrame([pl.Series(key, self.key), new])))
+        rows = nw.from_native(numbered).join(brought, on=key, how="inner")
+        return rows.select(*(c for c in table.columns if c != name), new.name).to_native()
 
 
 class NumberedRows(NamedTuple):

@@ -38,6 +38,8 @@ _SLICE = 1 << 18  # rows hashed at a time
 _MANY = 1 << 16  # rows put aside that are read back at a time
 _FINE = 1 << 16  # rows of a piece of all runs at most, about
 _BITS = 12  # of the number of a piece at most
+_WORDS = 14  # of 8 bytes that a row to be placed takes at most, beside two for each column of floats
+_LOTS = 256  # files of rows to be placed, which are open at the same time
 _MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
 
 
@@ -171,6 +173,7 @@ class LatePlacement:
     cell, rows, to  int64, by cell: how many rows of a cell go to which group, in the order of places
     tag        int64[groups]  what stands for a group in ``at``
     number     ``at`` of tags and hashes
+    most       rows that are placed at a time, or those of a cell where it has more
     """
 
     group: str
@@ -182,45 +185,84 @@ class LatePlacement:
     to: np.ndarray
     tag: np.ndarray
     number: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    most: int
 
     @staticmethod
-    def size(rows: int, columns: int) -> int:
-        """Bytes that so many rows to be placed take at most here: their values lie on disk meanwhile."""
-        return 8 * rows * (8 + columns)
+    def fits(cell: np.ndarray, rows: np.ndarray, floats: int, limit: int) -> int:
+        """``most`` so that placing takes at most so many bytes; 0 where a cell has too many rows, or all of them.
+
+        The values of rows to be placed lie on disk meanwhile: a place and what is given for it take memory.
+        """
+        most = limit // (8 * (_WORDS + 2 * floats))
+        largest = int(np.add.reduceat(rows, np.unique(cell, return_index=True)[1]).max(initial=0)) if cell.size else 0
+        return most // 2 if 0 < largest <= most // 2 and rows.sum() <= _LOTS * (most // 2) else 0
 
     def through(self, frames: Iterator[pl.DataFrame], folder: Path) -> Iterator[pl.DataFrame]:
-        """Rows that all have a group, in at least one frame; those that had none come last, from a file in a folder."""
-        import pyarrow as pa
-        import pyarrow.ipc
-
-        path, writer = folder / "late.arrow", None
+        """Rows that all have a group, in at least one frame; those that had none come last, from files in a folder."""
+        lots = [
+            _Lot(self, folder / f"late-{number}.arrow", some)
+            for number, some in enumerate(_lots(self.cell, self.rows, self.most))
+        ]
+        ends = np.array([lot.cell[-1] for lot in lots])
         beside = [new for name, new in self.names.items() if new != name]
         try:
             for frame in frames:
                 late = frame[self.group] < 0
                 if late.any():
-                    held = frame.filter(late).to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
-                    writer = pa.ipc.new_stream(str(path), held.schema) if writer is None else writer
-                    writer.write_table(held)
+                    held = frame.filter(late)
+                    of = np.searchsorted(ends[:-1], -1 - held[self.group].to_numpy())
+                    for number in np.unique(of):
+                        lots[number].put_aside(held.filter(of == number))
                     frame = frame.filter(~late)
                 yield frame.drop(beside)
         finally:
-            if writer is not None:
-                writer.close()
-        keys, hashed = [], []
-        for some in _read_back(path) if writer is not None else ():
-            values = [some[new].alias(name) for name, new in self.names.items()]
-            place = (*reversed(beyond(values)), row_hashes(values, self.key))
-            keys.append((*place, -1 - some[self.group].to_numpy()))
-            hashed.append(some[self.at].to_numpy())
+            for lot in lots:
+                lot.close()
+        for lot in lots:
+            for frame in lot.placed():
+                yield frame.drop(beside)
+
+
+class _Lot:
+    """Split cells whose rows are placed at a time, and the file in which these rows lie until then."""
+
+    def __init__(self, late: LatePlacement, path: Path, some: slice) -> None:
+        self.late, self.path = late, path
+        self.writer: Any = None
+        self.cell, self.rows, self.to = late.cell[some], late.rows[some], late.to[some]
+
+    def put_aside(self, frame: pl.DataFrame) -> None:
+        """Rows to be placed."""
+        import pyarrow as pa
+        import pyarrow.ipc
+
+        held = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+        if self.writer is None:
+            self.writer = pa.ipc.new_stream(str(self.path), held.schema)
+        self.writer.write_table(held)
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        if self.writer is not None:
+            self.writer.close()
+
+    def placed(self) -> Iterator[pl.DataFrame]:
+        """The rows with their groups and the numbers by which they leave."""
+        late, keys, hashed = self.late, list[tuple[np.ndarray, ...]](), list[np.ndarray]()
+        for some in _read_back(self.path) if self.writer is not None else ():
+            values = [some[new].alias(name) for name, new in late.names.items()]
+            place = (*reversed(beyond(values)), row_hashes(values, late.key))
+            keys.append((*place, -1 - some[late.group].to_numpy()))
+            hashed.append(some[late.at].to_numpy())
         group = self._groups([np.concatenate(key) for key in zip(*keys, strict=True)])
-        at = self.number(self.tag[group], np.concatenate(hashed))
+        at = late.number(late.tag[group], np.concatenate(hashed))
         start = 0
-        for some in _read_back(path):
+        for some in _read_back(self.path):
             own = slice(start, start + some.height)
-            new = {self.group: group[own].astype(np.int32), self.at: at[own]}
-            yield some.drop(beside).with_columns(pl.Series(name, values) for name, values in new.items())
+            new = {late.group: group[own].astype(np.int32), late.at: at[own]}
+            yield some.with_columns(pl.Series(name, values) for name, values in new.items())
             start += some.height
+        self.path.unlink()
 
     def _groups(self, keys: Sequence[np.ndarray]) -> np.ndarray:
         """int64[n]: the group of every row, by its cell, the last key, and within it by the others, the last first."""
@@ -231,6 +273,19 @@ class LatePlacement:
         group = np.empty(keys[-1].size, np.int64)
         group[np.lexsort(keys)] = np.repeat(self.to, self.rows)
         return group
+
+
+def _lots(cell: np.ndarray, rows: np.ndarray, most: int) -> list[slice]:
+    """Cells in turn that have at most so many rows together, or one that has more; cell: rising."""
+    first = np.append(np.unique(cell, return_index=True)[1], cell.size)
+    ends = np.cumsum(rows)[first[1:] - 1]
+    out, start = [], 0
+    while start < ends.size:
+        before = ends[start - 1] if start else 0
+        end = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
+        out.append(slice(int(first[start]), int(first[end])))
+        start = end
+    return out
 
 
 def _read_back(path: Path) -> Iterator[pl.DataFrame]:

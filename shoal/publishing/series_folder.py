@@ -59,6 +59,9 @@ SCHEMA = {
 }
 
 
+_HASHED = 1 << 17  # texts hashed at a time: as objects of Python they take several times what they take in a column
+
+
 class Keyed:
     """Keyed hashes of texts: 16 bytes of BLAKE2b in hexadecimal; ``what`` keeps persons and values apart.
 
@@ -76,7 +79,8 @@ class Keyed:
     def column(self, what: str, texts: pl.Series) -> pl.Series:
         """A hash for each text of a column, as ``one`` gives it; equal texts are hashed once."""
         distinct = texts if texts.n_unique() == texts.len() else texts.unique()
-        made = pl.Series("hash", self._each(what, distinct), dtype=pl.String)
+        some = (distinct.slice(at, _HASHED) for at in range(0, max(distinct.len(), 1), _HASHED))
+        made = pl.concat([pl.Series("hash", self._each(what, part), dtype=pl.String) for part in some])
         if distinct is texts:
             return made
         named = pl.DataFrame([distinct.alias("text"), made])

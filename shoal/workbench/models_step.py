@@ -102,12 +102,14 @@ def draw(window: Any) -> None:
         return
     choices = shoal.choices()
     _preset(window, choices)
+    fields: dict[str, list[Any]] = {}
     for worry in worries():
         with ui.card().classes("wb-card"):
             ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
-            ui.label(f"{worry.formal}. {worry.example}" if worry.formal else worry.example).classes("wb-note")
+            if worry.formal:
+                ui.label(f"Formal name: {worry.formal}. Example: {worry.example}").classes("wb-note")
             for model in worry.models:
-                _model(window, model, choices["models"][model])
+                _model(window, model, choices["models"][model], fields)
     if window.task.settings.get("privacy"):
         with ui.card().classes("wb-card"):
             ui.label("Of the ARX project, for single columns: see the sentence on top.").classes("wb-note")
@@ -138,7 +140,8 @@ def _preset(window: Any, choices: dict[str, Any]) -> None:
     chosen.on_value_change(change)
 
 
-def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
+def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, list[Any]]) -> None:
+    """A switch and the numbers of a model; ``others`` are the fields of all models."""
     task = window.task
     held = task.settings.get(keyword)
     speaks_of_sensitive = model["speaks"] in ("column", "tuples")
@@ -157,6 +160,8 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
             for i, (n, kind) in enumerate(zip(numbers, model["numbers"], strict=True))
         ]  # fmt: skip
 
+    others[keyword] = fields
+
     def change(_event: Any) -> None:
         if not switch.value:
             window.set("Release", **{keyword: None})
@@ -165,7 +170,12 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
         if any(v is None or not math.isfinite(v) for v in given):
             return
         whole = [int(v) if kind == "int" else float(v) for v, kind in zip(given, model["numbers"], strict=True)]
-        window.set("Release", **{keyword: whole[0] if len(whole) == 1 else whole})
+        values: dict[str, Any] = {keyword: whole[0] if len(whole) == 1 else whole}
+        alpha = task.settings.get("alpha_k")
+        if keyword == "k" and alpha and alpha[1] == task.settings.get("k"):  # the k that was asked twice
+            values["alpha_k"] = [alpha[0], whole[0]]
+            others["alpha_k"][1].set_value(whole[0])
+        window.set("Release", **values)
 
     switch.set_enabled(possible)
     if not possible and speaks_of_sensitive:
@@ -208,6 +218,7 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         )
         step.style("width: 16rem")
         step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
+    _effort(window, choices["settings"]["effort"])
     with ui.expansion("More settings").classes("wb-wide"):
         for name, setting in choices["settings"].items():
             if setting["section"] in SECTIONS and setting["kind"] in KINDS and name not in ELSEWHERE:
@@ -216,7 +227,31 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
 
 SECTIONS = ("Request", "Release", "Search")  # of the settings that stand here
 KINDS = ("switch", "whole", "number", "text")
-ELSEWHERE = ("publish", "preset", "engine")  # above, and what opening a table says
+ELSEWHERE = ("publish", "preset", "effort", "engine")  # above, and what opening a table says
+
+
+SECONDS = "seconds"
+
+
+def _effort(window: Any, setting: Mapping[str, Any]) -> None:
+    """How long to search: a word, or a number of seconds."""
+    held = window.task.settings.get("effort", setting["default"])
+    words = {**{word: word for word in setting["words"]}, SECONDS: "as many seconds as I say"}
+    with ui.row().classes("wb-wide").style("align-items: end"):
+        chosen = ui.select(words, value=held if held in words else SECONDS, label="How long to search (effort)")
+        chosen.style("min-width: 16rem")
+        number = ui.number("Seconds", value=60 if held in words else held, min=0).style("width: 9rem")
+
+    def change(_event: Any) -> None:
+        number.visible = chosen.value == SECONDS
+        if chosen.value != SECONDS:
+            window.set("Release", effort=chosen.value)
+        elif number.value is not None:
+            window.set("Release", effort=float(number.value))
+
+    number.visible = chosen.value == SECONDS
+    chosen.on_value_change(change)
+    number.on("change", change)
 
 
 def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:

@@ -234,7 +234,7 @@ def test_a_type_that_a_server_lacks_is_refused_by_name(place: Place, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("step", ["insert", "insert more", "certify", "settle"])
+@pytest.mark.parametrize("step", ["insert", "insert more", "certify", "put_in_place"])
 def test_a_table_that_another_changed_on_its_way_is_not_published(
     step: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,13 +288,13 @@ def test_what_a_release_replaced_goes_whatever_becomes_of_the_connection(
         pytest.skip("PostgreSQL does both in one transaction")
     asked: dict[str, Any] = {"quasi_identifiers": ["age"], "identifiers": ["note", "weight", "born", "town", "flu"]}
     shoal.anonymize(people(), k=3, **asked).write(place.address, tmp_path / "c.json", table="visits_release")
-    before, real = place.ask("select * from visits_release"), servers._MySQL.settle
+    before, real = place.ask("select * from visits_release"), servers._MySQL.put_in_place
 
     def lost(self: Any, *given: Any) -> None:
         real(self, *given)
         place.ask(f"kill {self.own.thread_id()}")
 
-    monkeypatch.setattr(servers._MySQL, "settle", lost)
+    monkeypatch.setattr(servers._MySQL, "put_in_place", lost)
     release = shoal.anonymize(people(), k=40, **asked)
     release.write(place.address, tmp_path / "c.json", table="visits_release", overwrite=True)
     assert place.tables() == ["visits", "visits_release"]
@@ -312,7 +312,7 @@ address, step = sys.argv[1:]
 owner = servers._MySQL if address.startswith("mysql") else servers._Postgres
 real = getattr(owner, step)
 def wait(self, *given):
-    if step != "settle" or owner is servers._MySQL:  # what a transaction has committed is published
+    if step != "put_in_place" or owner is servers._MySQL:  # what a transaction has committed is published
         real(self, *given)
     print("there", flush=True)
     time.sleep(600)
@@ -324,7 +324,7 @@ release.write(address, table="visits_release", overwrite=True)
 """
 
 
-@pytest.mark.parametrize("step", ["stage", "insert", "certify", "settle"])
+@pytest.mark.parametrize("step", ["stage", "insert", "certify", "put_in_place"])
 def test_a_process_that_is_killed_leaves_what_was_there(step: str, place: Place, tmp_path: Path) -> None:
     """Killed after any step of a writing that replaces a release: it is there as before, or the new one whole."""
     release = shoal.anonymize(
@@ -343,7 +343,7 @@ def test_a_process_that_is_killed_leaves_what_was_there(step: str, place: Place,
     process.communicate()
     assert [p.name for p in tmp_path.iterdir() if "certificate" in p.name] == []
     after = place.ask("select * from visits_release")
-    if step == "settle" and place.server.kind == "mysql":
+    if step == "put_in_place" and place.server.kind == "mysql":
         assert len(after) == people().height
         assert len(after[0]) == people().width
     else:

@@ -1,11 +1,13 @@
 """DuckDB relations and Spark frames: the same operations inside the engine, the same loss, the same kind out."""
 
+import datetime as dt
 import json
 import pickle
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import spark
+from shoal.engines import duck, spark
 from shoal.engines.duck import DUCKDB
 from shoal.engines.frames import FrameTable
+from shoal.engines.lazy import DistinctValues
 from shoal.engines.open import open_table
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.pipeline import prepare
@@ -107,8 +110,6 @@ def test_centers_are_those_of_the_rows_in_memory_in_any_order(tmp_path: Path) ->
 @pytest.mark.parametrize("publish", ["stars", "ranges"])
 def test_what_is_written_is_the_table_row_by_row(publish: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices carry group numbers in the place of what is published: filled in, they are the relation, types and all."""
-    import datetime as dt
-
     step = [0 if i % 3 else i % 7 for i in range(240)]
     frame = pl.DataFrame(
         {
@@ -143,6 +144,36 @@ def test_what_is_written_is_the_table_row_by_row(publish: str, monkeypatch: pyte
     assert not other["row"].equals(whole["row"])
     turned = duckdb.connect().from_arrow(frame.reverse().to_arrow())
     assert shoal.anonymize(turned, secret=b"sixteen bytes or more", **asked).table.pl().equals(whole)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", "A", "b", "a", ""],
+        [0.0, -0.0, 1.5, float("nan"), 1.5],
+        [dt.date(2024, 2, 29), dt.date(1900, 1, 1), dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(1970, 1, 1)],
+        [True, False, True, True, False],
+    ],
+    ids=lambda values: type(values[0]).__name__,
+)
+@pytest.mark.parametrize("alike", [False, True])
+def test_every_row_has_what_stands_for_its_value(
+    values: list[object], alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``alike``: the engine's first numbering gives all values one number, so the second one finds the rows."""
+    if alike:
+        number = DUCKDB.number
+        monkeypatch.setattr(DUCKDB, "number", lambda first, columns: number(first, columns if first else {}))
+    frame = pl.DataFrame({"row": range(5), "id": values})
+    table = duck.table_of(duckdb.connect().from_arrow(frame.to_arrow()))
+    found = DistinctValues.of(table, "id")
+    assert found.attempt == alike
+    place = {repr(value): i for i, value in enumerate(found.values.to_list())}
+    assert found.rows.sum() == 5
+    got = found.exchanged(pl.Series("stands", list(place.values()))).pl().sort("row")
+    assert got.columns == ["row", "stands"]
+    expected = [place[repr(0.0 if value == 0.0 and isinstance(value, float) else value)] for value in values]
+    assert got["stands"].to_list() == expected
 
 
 @pytest.mark.parametrize("out", ["folder", "one.csv"])
@@ -355,9 +386,6 @@ def test_a_missing_file_and_a_broken_one(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_spark_places_every_type_as_memory_does(spark: Any) -> None:
-    import datetime as dt
-    from decimal import Decimal
-
     n = 120
     step = [(i * i % 7) for i in range(n)]
     columns = {

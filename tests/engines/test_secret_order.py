@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import shoal
@@ -188,8 +190,8 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
     at = pl.Series("at", random.integers(0, 2**64, rows, dtype=np.uint64))
     frame = pl.DataFrame({"note": [f"a longer text {i}" for i in range(rows)], "at": at, "n": range(rows)})
     sorted_ = frame.sort("at").drop("at")
-    for given, batch in ((frame, 70), (frame.reverse(), 3), (frame.sample(fraction=1.0, shuffle=True, seed=1), 701)):
-        frames = iter([given.slice(i, batch) for i in range(0, rows, batch)] or [given])
+    for table, batch in ((frame, 70), (frame.reverse(), 3), (frame.sample(fraction=1.0, shuffle=True, seed=1), 701)):
+        frames = iter([table.slice(i, batch) for i in range(0, rows, batch)] or [table])
         bounds = order.MemoryBounds(held, 2_000)
         got = list(order.laid_in_order(frames, "at", rows, tmp_path, bounds))
         assert_frame_equal(pl.concat(got), sorted_)
@@ -198,19 +200,20 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
         assert not list(tmp_path.iterdir())
 
 
-def _late(tag: np.ndarray) -> order.LatePlacement:
-    """Of two split cells: 3 and 4 rows of cell 0 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
-    cell, rows, to = (np.array(v) for v in ([0, 0, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
+def _late(tag: np.ndarray, most: int = 100) -> order.LatePlacement:
+    """Of two split cells: 3 and 4 rows of cell 6 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
+    cell, rows, to = (np.array(v) for v in ([6, 6, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
     names = {"x": "x", "name": "name_beside", "note": "note"}
     return order.LatePlacement(
-        "group", "at", names, b"key", cell, rows, to, tag, lambda tag, hashed: hashed + tag.astype("u8")
+        "group", "at", names, b"key", cell, rows, to, tag, lambda tag, hashed: hashed + tag.astype("u8"), most
     )
 
 
+@pytest.mark.parametrize("most", [1, 7, 9, 10])
 @pytest.mark.parametrize("batch", [1, 4, 40])
-def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, batch: int) -> None:
+def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, batch: int, most: int) -> None:
     """They get the groups that their hashes give them, however they come; the others pass as they are."""
-    group = [-1] * 7 + [3, 4] * 6 + [-8] * 3
+    group = [-7] * 7 + [3, 4] * 6 + [-8] * 3
     n = len(group)
     x = pl.Series("x", [*(2.0 ** (60 + i) for i in range(7)), *map(float, range(n - 7))])  # seven have one hash
     names = [*"aaaaaaa", *(f"n{i}" for i in range(n - 7))]
@@ -220,24 +223,43 @@ def test_rows_of_split_cells_are_placed_once_all_have_passed(tmp_path: Path, bat
     frame = frame.with_columns(
         pl.Series("name_beside", [v if g < 0 else None for v, g in zip(names, group, strict=True)])
     )
-    late = _late(np.arange(6) * 1000)
+    late = _late(np.arange(6) * 1000, most)
     hashes = row_hashes([x, pl.Series("name", names), frame["note"]], b"key")
     expected = {i: (g, i) for i, g in enumerate(group) if g >= 0}
-    for cell, to in ((-1, [2, 2, 2, 5, 5, 5, 5]), (-8, [0, 0, 2])):
+    for cell, to in ((-7, [2, 2, 2, 5, 5, 5, 5]), (-8, [0, 0, 2])):
         held = sorted((i for i in range(n) if group[i] == cell), key=lambda i: (hashes[i], x[i]))
         expected |= {i: (g, i + 1000 * g) for i, g in zip(held, to, strict=True)}
-    for given in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1)):
-        frames = iter([given.slice(i, batch) for i in range(0, n, batch)])
+    for table in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1)):
+        frames = iter([table.slice(i, batch) for i in range(0, n, batch)])
         got = pl.concat(late.through(frames, tmp_path))
         assert got.columns == ["x", "note", "group", "at"]
+        assert not list(tmp_path.iterdir())
         assert {x.to_list().index(v): (g, at) for v, g, at in got.select("x", "group", "at").rows()} == expected
         assert dict(got.select("x", "note").rows()) == dict(frame.select("x", "note").rows())
 
 
-def test_a_table_that_changed_since_it_was_counted_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1, 100])
+def test_a_table_that_changed_since_it_was_counted_is_refused(tmp_path: Path, most: int) -> None:
     columns: dict[str, Any] = {"x": pl.Float64, "note": pl.String, "group": pl.Int32, "at": pl.UInt64}
-    for group in ([-1] * 7 + [-8] * 2, [-1] * 7 + [-8] * 3 + [-3], [-1] * 8 + [-8] * 2, [-1] * 7 + [-5] * 3, [3], []):
+    for group in ([-7] * 7 + [-8] * 2, [-7] * 7 + [-8] * 3 + [-3], [-7] * 8 + [-8] * 2, [-7] * 7 + [-5] * 3, [3], []):
         lines = [(1.0, "", g, 1, "") for g in group]
         frame = pl.DataFrame(lines, schema=columns | {"name_beside": pl.String}, orient="row")
         with pytest.raises(InputError, match="changed while it was read"):
-            list(_late(np.arange(6)).through(iter([frame]), tmp_path))
+            list(_late(np.arange(6), most).through(iter([frame]), tmp_path))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=12),
+    st.integers(1, 40),
+)
+def test_lots_hold_whole_cells_and_as_many_as_they_may(cells: list[tuple[int, int]], most: int) -> None:
+    """cells: the rows that each piece of a cell has, and its pieces."""
+    cell = np.repeat(np.arange(len(cells)) * 3, [pieces for _, pieces in cells])
+    rows = np.repeat([rows for rows, _ in cells], [pieces for _, pieces in cells])
+    lots = order._lots(cell, rows, most)
+    assert [i for lot in lots for i in range(cell.size)[lot]] == list(range(cell.size))
+    held = [(set(cell[lot].tolist()), int(rows[lot].sum())) for lot in lots]
+    assert all(one.isdisjoint(other) for (one, _), (other, _) in itertools.pairwise(held))
+    assert all(taken <= most or len(own) == 1 for own, taken in held)
+    for (_, taken), lot in zip(held, lots[1:], strict=False):
+        assert taken + rows[lot][cell[lot] == cell[lot][0]].sum() > most, "the next cell had room"

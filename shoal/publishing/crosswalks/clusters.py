@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import check_outputs, publish_file
+from shoal.engines.atomic import SHARED, check_outputs, publish_file
 from shoal.engines.features import FeatureColumns, Features
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column
@@ -347,7 +347,7 @@ def choices(
     path: str | Path, solve: Callable[[int, float], Any], records: int, r: int, epsilon: float = 0.0,
     read: Sequence[str | Path] = (),
 ) -> None:  # fmt: skip
-    """A picture of what other r and epsilon would cost, around those asked.
+    """A picture of what other r and epsilon would cost, around those asked: internal, so only its owner may read it.
 
     solve    the answer for an r and an epsilon
     records  of the table: no larger r is tried
@@ -365,4 +365,4 @@ def choices(
                 trials.append((least, share, found.cost, found.certificate.lower_bound, found.mean_distance))
     path = Path(path)
     closed = check_outputs([(path, PICTURE)], read)
-    publish_file(path, lambda to: draw_choices(to, trials, unit, cost_unit), closed=closed)
+    publish_file(path, lambda to: draw_choices(to, trials, unit, cost_unit), closed=closed | SHARED)
