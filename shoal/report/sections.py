@@ -7,7 +7,7 @@ which attacks the promise does not stop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -157,7 +157,8 @@ def _unguarded(policy: Mapping[str, Any]) -> list[str]:
 def asked(figures: Mapping[str, Any]) -> Markup:
     """Everything that was asked for; what was left at its default only where a reader would ask for it."""
     policy = figures["policy"]
-    models = [*map(_model, figures["audit"]["checks"]), *map(": ".join, stated(figures))]
+    checks = ((c["model"], c["column"], model_words(c)) for c in figures["audit"]["checks"])
+    models = map(": ".join, (*_by_words(checks), *stated(figures)))
     rows = [
         (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
         (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
@@ -178,18 +179,24 @@ def asked(figures: Mapping[str, Any]) -> Markup:
 
 
 def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Models that were asked for and that these rows cannot show, since who they count left the table."""
+    """Requested models that these rows cannot show, since the column that they count was removed: (model, words)."""
     judged = {(c["model"], c["column"]) for c in figures["audit"]["checks"]}
     units = [figures["policy"][u] for u in ("person", "household") if figures["policy"].get(u)]
-    for asked in figures["policy"]["privacy"] if units else ():
-        model, column = restore(asked), asked.get("column")
-        if model.speaks == "population" or {(model.name, column), (model.name, None)} & judged:
-            continue
-        yield model.name + (f" of {column}" if column else ""), f"{model.words()}, counted by {' and '.join(units)}"
+    models = [(restore(asked), asked.get("column")) for asked in (figures["policy"]["privacy"] if units else ())]
+    yield from _by_words(
+        (model.name, column, f"{model.words()}, counted by {' and '.join(units)}")
+        for model, column in models
+        if model.speaks != "population" and not {(model.name, column), (model.name, None)} & judged
+    )
 
 
-def _model(check: Mapping[str, Any]) -> str:
-    return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
+def _by_words(models: Iterable[tuple[str, str | None, str]]) -> Iterator[tuple[str, str]]:
+    """(model of its columns, words): columns with the same model in the same words are named together."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for model, column, words in models:
+        columns.setdefault((model, words), []).extend([column] if column else [])
+    for (model, words), named in columns.items():
+        yield model + (f" of {', '.join(named)}" if named else ""), words
 
 
 def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
