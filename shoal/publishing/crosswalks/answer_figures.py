@@ -115,7 +115,8 @@ def figures(made: Any) -> dict[str, Any]:
 def public_figures(made: Any) -> dict[str, Any]:
     """Figures from what is written and its certificate file alone, so that they tell nothing of the source."""
     written = {name: held for name, held in made.written.items() if name != "record"}
-    content = certificate.content(made.record(None, None), made.certificate, (), True, True)
+    whole = not made.written or "file" in made.written  # whether the crosswalk itself can be read
+    content = certificate.content(made.record(None, None), made.certificate, (), whole, True)
     content = json.loads(json.dumps(content, default=str))
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
     return {
