@@ -143,8 +143,8 @@ def test_without_the_time_before_a_page_tells_sums_alone(scene, tmp_path):
     others = {**scene, "weights": np.array([1, 2, 0, 5, 3, 4, 12, 0, 21, 9, 7, 2])}
     pages = {}
     for before in (True, False):
-        for i, given in enumerate((scene, others)):
-            draw_regions(tmp_path / "map.html", **given, k=3, before=before)
+        for i, own in enumerate((scene, others)):
+            draw_regions(tmp_path / "map.html", **own, k=3, before=before)
             pages[before, i] = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert pages[False, 0] == pages[False, 1]
     assert pages[True, 0] != pages[True, 1]
