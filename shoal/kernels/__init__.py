@@ -45,6 +45,8 @@ else:
 # A kernel that does not say whether it counts does as the one that calls it, so those above say it.
 LEAN = {"cache": True, "nogil": True, "_nrt": False}
 LEAN_INNER = INNER | LEAN
+# Arrays are copied element by element.  For one that is assigned to a part of another, numba compiles what an error
+# says, which takes more than a second.
 # Steps of a loop that are functions for the reader alone, called once: put in place before anything is typed, for
 # handing a room of many arrays over costs the compiler more than the step.
 STEP = LEAN_INNER | {"inline": "always"}

@@ -72,10 +72,9 @@ def nearest_first(other_values):
     """The other cells by rising loss."""
     many = other_values.many[0]
     order = np.argsort(other_values.loss[:many])
-    other_values.cell[:many], other_values.loss[:many] = (
-        other_values.cell[:many][order],
-        other_values.loss[:many][order],
-    )
+    cells, losses = other_values.cell[:many][order], other_values.loss[:many][order]
+    for y in range(many):
+        other_values.cell[y], other_values.loss[y] = cells[y], losses[y]
 
 
 @njit(**INNER)

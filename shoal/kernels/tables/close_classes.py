@@ -299,7 +299,8 @@ def close_sets(raised, nodes, loss, asked, out):
                 cost += loss[raised.at[j] + nodes[v, j] * raised.size[j] + raised.quasi[first_at[x], j]]
             many, gain = _best(asked, member[start[x] : start[x + 1]], cost, rows[x], held, first, second)
             if many:
-                out.cell[used : used + many] = first[:many]
+                for y in range(many):
+                    out.cell[used + y] = first[y]
                 used += many
                 out.gain[sets], out.end[sets] = gain, used
                 sets += 1

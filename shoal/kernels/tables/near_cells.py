@@ -124,7 +124,9 @@ def _rising(near, far_of, held):
     """The cells of the heap, the nearest first; of those as near the first."""
     order = np.argsort(near[:held])
     order = order[np.argsort(far_of[:held][order], kind="mergesort")]
-    near[:held], far_of[:held] = near[:held][order], far_of[:held][order]
+    cells, losses = near[:held][order], far_of[:held][order]
+    for y in range(held):
+        near[y], far_of[y] = cells[y], losses[y]
 
 
 @njit(**INNER)
@@ -272,7 +274,9 @@ def next_centers(cells, center, first, last, following):
     for b in range(first, last):
         write_down(cells, place, center, b, row)
         losses_with(cells, place, row, center, b, center, 0, distance)
-        following[b, :] = np.argsort(distance)
+        order = np.argsort(distance)
+        for y in range(order.size):
+            following[b, y] = order[y]
 
 
 @njit(**LEAN)

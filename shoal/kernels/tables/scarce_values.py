@@ -416,7 +416,8 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
         for t in range(own.size):
             alike = alike and own[t] == leaf[rows[i - 1], t]
         if alike:
-            out[i] = out[i - 1]
+            for z in range(c):
+                out[i, z] = out[i - 1, z]
             continue
         held = 0
         guesses = c if i else 0
