@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "demo -o shown",
     "anonymize, fast": "anonymize people.csv --quasi age,zip,sex --sensitive disease --k 5 --l 3 --effort fast",
     "anonymize": "anonymize people.csv --quasi age,zip,sex --sensitive disease --k 5 --l 3",
+    "anonymize, ranges": "anonymize people.csv --quasi age,zip,sex --sensitive disease --alpha-k .5,5 --publish ranges",
     "labels": "labels labels.csv --label label --count count --k 50",
     "tiles": "tiles points.csv --x x --y y --k 10",
     "gather": "gather points.csv --columns x,y,z --r 10",

@@ -1,8 +1,8 @@
 """shoal publishes tables about people so that each person is one of many, and proves what it cost.
 
-``shoal.anonymize`` is the main call; ``shoal.labels``, ``shoal.intervals``, ``shoal.regions``,
-``shoal.tiles``, ``shoal.gathering`` and ``shoal.tables`` are the problems by themselves.
-Names stand in ``__init__.pyi`` and are looked up when first used, so that ``import shoal`` costs next to nothing.
+``shoal.anonymize`` is the main call. ``shoal.labels``, ``shoal.intervals``, ``shoal.regions``, ``shoal.tiles``,
+``shoal.gathering``, and ``shoal.tables`` solve one problem each. ``__init__.pyi`` lists the public names. Each is
+imported when it is first used, so ``import shoal`` takes almost no time.
 """
 
 from __future__ import annotations

@@ -78,13 +78,13 @@ class ShoalError(ValueError):
 
     @property
     def sentence(self) -> Sentence:
-        """What it says, with the settings that it names."""
+        """The message, with the settings that it names."""
         said: Sentence = self.args[0]
         return said
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The keywords of the settings that it speaks of."""
+        """The keywords of the settings that the message names."""
         return self.sentence.settings
 
 

@@ -27,6 +27,7 @@ SECRET = b"the same for all of them"
 AGES = (20, 23, 31)
 TOWNS = ("Ulm", "Bonn", "Köln")
 ILLS = ("flu", "gout")
+JOBS = ("nurse", "cook")
 TOWN_TREE = [["Ulm", "south"], ["Bonn", "west"], ["Köln", "west"]]
 GRID = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
 
@@ -37,6 +38,7 @@ class Case(NamedTuple):
     cells    the rows that a table may have;  rows: how many it has
     release  (table, folder) -> the certificate's path
     note     what is asked, in words, where the name does not tell
+    fewer    tables of so many rows less are among them, down to that
     ordered  whether tables of the same rows in another order are other tables, as where the order is kept
     """
 
@@ -47,13 +49,15 @@ class Case(NamedTuple):
     release: Callable[[pl.DataFrame, Path], Path]
     note: str = ""
     ordered: bool = False
+    fewer: int = 0
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """Every multiset (or list) of rows, all of one schema."""
         kinds = pl.DataFrame(self.cells, schema=list(self.columns), orient="row").schema
-        chosen = itertools.combinations_with_replacement(self.cells, self.rows)
-        for drawn in itertools.product(self.cells, repeat=self.rows) if self.ordered else chosen:
-            yield pl.DataFrame(drawn, schema=kinds, orient="row")
+        for rows in range(self.rows - self.fewer, self.rows + 1):
+            chosen = itertools.combinations_with_replacement(self.cells, rows)
+            for drawn in itertools.product(self.cells, repeat=rows) if self.ordered else chosen:
+                yield pl.DataFrame(drawn, schema=kinds, orient="row")
 
 
 def of_table(ending: str = ".csv", *, sign: bool = False, **asked: Any) -> Callable[[pl.DataFrame, Path], Path]:
@@ -86,10 +90,15 @@ def of_answer(
 ) -> Callable[[pl.DataFrame, Path], Path]:
     def release(table: pl.DataFrame, folder: Path) -> Path:
         made = shoal.release(solve(table), table, **how)
-        (folder / "page.json").write_text(json.dumps(made.public_figures(), default=str))
-        if also is not None:
-            return made.write(None, also={also: folder / "out.csv"})
-        return made.write(folder / "out.csv")
+        said = [made.public_figures()] if also is None else []  # before it is known what is written, and after
+        out = folder / "out.csv"
+        written = made.write(out) if also is None else made.write(None, also={also: out})
+        said.append({name: held for name, held in made.public_figures().items() if name not in ("written", "made_at")})
+        page = {**said[-1], "first": said[0]}
+        if made.drawn_map is not None:
+            page["map"] = MOMENT.sub("", made.map(folder / "map.html").read_text())
+        (folder / "page.json").write_text(json.dumps(page, default=str))
+        return written
 
     return release
 
@@ -266,10 +275,14 @@ def _series(seed: int, rows: int) -> list[Case]:
         "views": (rows, of_series("views", everyone, k=2, publish="ranges")),
     }
     names = ("age", "town", "ill")
-    return [
+    found = [
         Case(f"series {name}", _drawn(seed, _people(), 3 + (name == "again")), names, many, release)
         for name, (many, release) in ways.items()
     ]
+    # a column published as it came, and rows that wait: of what these hold there nothing may be told
+    worked = [(*row, job) for row in ((20, "Ulm", "flu"), (31, "Bonn", "gout")) for job in JOBS]
+    release = of_series("increment", slice(0, rows + 2), k=2, wait=1, insensitive=["job"])
+    return [*found, Case("series increment waiting carried", worked, (*names, "job"), rows + 2, release)]
 
 
 def _answers(seed: int) -> list[Case]:
@@ -309,9 +322,22 @@ def _answers(seed: int) -> list[Case]:
             ),
         ),
         Case(
-            "tiles, records", drawn.sample(places, 4), ("x", "y", "w"), 5,
+            "tiles, records", [(0.0, 0.0, 1), (0.0, 0.0, 2), (5.0, 1.0, 2), (90.0, 90.0, 2)], ("x", "y", "w"), 4,
             of_answer(
-                lambda t: shoal.tiles.split(t.select("x", "y").to_numpy(), 3, t["w"].to_numpy()),
+                lambda t: shoal.tiles.split(
+                    t.select("x", "y").to_numpy(), 3, t["w"].to_numpy(), center="draw", seed=1
+                ),
+                also="tiles", x="x", y="y", weight="w",
+            ),
+            fewer=1,
+        ),
+        Case(
+            "tiles, some left out", [(x, y, w) for x, y in ((0.0, 0.0), (0.0, 3.0), (90.0, 90.0)) for w in (1, 2)],
+            ("x", "y", "w"), 4,
+            of_answer(
+                lambda t: shoal.tiles.split(
+                    t.select("x", "y").to_numpy(), 3, t["w"].to_numpy(), max_width=4.0, sparse="leave-out"
+                ),
                 also="tiles", x="x", y="y", weight="w",
             ),
         ),
@@ -385,7 +411,7 @@ def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 UNTOLD = ("made_at", "seal", "signature.value")  # the moment, and what follows from it
 OF_SERIES = (*UNTOLD, "id", "previous", "sha256")  # drawn for each series, and rows in an order that is drawn, too
 MOMENT = re.compile(r"(20[2-9]\d-\d\d-\d\d)?[T ]\d\d:\d\d(:\d\d(\.\d+)?)?")  # at which a page was made
-FREE = ("certificate.ratio_at_most", "page.release.certificate.ratio_at_most", "page.certificate.ratio_at_most")
+FREE = tuple(f"{page}certificate.ratio_at_most" for page in ("", "page.", "page.first.", "page.release."))
 
 
 def _rows(path: Path) -> pl.DataFrame:

@@ -119,3 +119,24 @@ def test_init_leaves_out_a_person_that_a_row_lacks_or_that_are_namesakes(tmp_pat
     policy = tomllib.loads((tmp_path / "t.policy.toml").read_text())
     assert "person" not in policy
     assert policy["identifiers"] == ["patient_id"]
+
+
+def test_verify_states_that_k_counts_persons_and_which_models_do_too(tmp_path):
+    stays = pl.DataFrame(
+        {"ward": ["a"] * 4 + ["b"] * 6, "patient": [1, 1, 2, 3, 4, 5, 6, 7, 7, 8], "ill": ["x", "y"] * 5}
+    )
+    asked = {"quasi_identifiers": ["ward"], "person": "patient", "k": 2, "seed": 1, "effort": "fast"}
+    for number, (more, also) in enumerate(
+        [
+            ({"insensitive": ["ill"]}, ""),
+            ({"sensitive": ["ill"], "alpha_k": (0.9, 2)}, "; by persons also: "),
+        ]
+    ):
+        path = tmp_path / f"{number}.csv"
+        found = shoal.verify(path, shoal.anonymize(stays, **asked, **more).write(path))
+        (said,) = (f for f in found.findings if f.check == "persons")
+        assert said.how == "stated"
+        assert said.found.startswith(
+            "k counts 'patient', removed from the release; the private record states how many" + also
+        )
+        assert bool(also) == ("by persons also" in said.found)

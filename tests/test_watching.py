@@ -123,8 +123,9 @@ def test_what_is_compiled_is_told_and_not_printed_beside(monkeypatch):
 
 
 def test_a_terminal_is_told_the_share_done_and_the_time_left(monkeypatch):
-    from shoal.cli.common import working
+    from shoal.cli.common import begin, working
 
+    begin([], [])  # a command of another test may have asked for lines of JSON
     now = [0.0]
     monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])
     screen = StringIO()

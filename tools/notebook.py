@@ -9,7 +9,9 @@ The cells write women.csv and its certificate beside the notebook; they go befor
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ def page(notebook: dict[str, Any]) -> str:
             parts.append(text)
             continue
         parts.append(f"```python\n{text}\n```")
-        parts += [f"```text\n{said}\n```" for said in printed(cell)]
+        parts += printed(cell)
         if drawn(cell):
             parts.append(f"![loss against risk, a line for each way to publish]({PICTURE})")
     title, rest = "\n\n".join(parts).split("\n", 1)
@@ -35,9 +37,36 @@ def page(notebook: dict[str, Any]) -> str:
 
 
 def printed(cell: dict[str, Any]) -> list[str]:
-    """What a cell printed, and its last line's value as text."""
-    told = ["".join(o["text"]) if "text" in o else "".join(o["data"].get("text/plain", "")) for o in cell["outputs"]]
-    return [t.strip("\n") for t in told if t.strip() and not t.startswith("<")]
+    """What a cell printed, and its last line's value: text in a block, and what shoal shows as a card as a table."""
+    parts = []
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        text = "".join(output.get("text", data.get("text/plain", "")))
+        if text.startswith("<"):
+            parts += [as_table("".join(data["text/html"]))] if "text/html" in data else []
+        elif text.strip():
+            stripped = text.strip("\n")
+            parts.append(f"```text\n{stripped}\n```")
+    return parts
+
+
+def as_table(card: str) -> str:
+    """A card as a table of Markdown: its title and its facts, or its own heading where it has one."""
+    title = html.unescape(re.search("<caption[^>]*>(.*?)</caption>", card)[1])
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall("<tr>(.*?)</tr>", card)]
+    rows = [[html.unescape(text).replace("|", "\\|") for text in row] for row in rows]
+    if len(rows[0]) == 2:
+        rows = [[title, ""], *(row for row in rows if any(row))]
+    rows.insert(1, ["---"] * len(rows[0]))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def tidy(notebook: dict[str, Any]) -> None:
+    """Take out what another run would change: times, and the empty output of a progress bar."""
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("execution", None)
+        if "outputs" in cell:
+            cell["outputs"] = [o for o in cell["outputs"] if any("".join(v) for v in o.get("data", {"": "x"}).values())]
 
 
 def drawn(cell: dict[str, Any]) -> bytes | None:
@@ -47,7 +76,10 @@ def drawn(cell: dict[str, Any]) -> bytes | None:
 
 
 if __name__ == "__main__":
-    read = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))
+    file = DOCS / "notebook.ipynb"
+    read = json.loads(file.read_text(encoding="utf-8"))
+    tidy(read)
+    file.write_text(json.dumps(read, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (DOCS / "notebook.md").write_text(page(read), encoding="utf-8")
     for found in filter(None, map(drawn, (c for c in read["cells"] if c["cell_type"] == "code"))):
         (DOCS / PICTURE).write_bytes(found)

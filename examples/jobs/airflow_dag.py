@@ -16,7 +16,7 @@ AGAIN = ("OSError", "MemoryError", "KeyboardInterrupt", "Terminated")  # kinds t
 
 
 def shoal(*words: str, folder: str) -> dict[str, Any]:
-    """What a command of shoal says with --json; an exception that Airflow understands unless it leaves with 0."""
+    """What a command of shoal prints with --json; an exception that Airflow understands unless it exits with 0."""
     done = subprocess.run(["shoal", *words, "--json"], cwd=folder, capture_output=True, text=True)
     try:
         said: dict[str, Any] = json.loads(done.stdout)

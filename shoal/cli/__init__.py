@@ -212,6 +212,8 @@ SYNONYMS = {
     "--k-anonymity": ("--k",), "--l-diversity": ("--l",), "--ldiversity": ("--l",), "--t-closeness": ("--t",),
     "--suppression-limit": ("--max-suppressed",), "--importance": ("--weight",), "--hhid": ("--household",),
     "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
+    "--seconds": ("--effort",), "--timeout": ("--effort",), "--time-limit": ("--effort",), "--time": ("--effort",),
+    "--budget": ("--effort",), "--random-state": ("--seed",), "--random-seed": ("--seed",),
 }  # fmt: skip
 _KINDS = {
     "int": "a whole number", "integer": "a whole number", "integer range": "a whole number in its range",

@@ -299,7 +299,10 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
         f"{facts['smallest_group']:,}.",
         "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in facts["privacy"].items()),
-        *(f"at least {fewest:,} different {name} in every group" for name, fewest in facts["persons"].items()),
+        *(
+            f"at least {fewest:,} different values of {name} in every group"
+            for name, fewest in facts["persons"].items()
+        ),
         *_incomplete(facts["incomplete"]),
         *_people(facts["population"]),
         *_rule_book(facts["rule_book"]),

@@ -26,7 +26,7 @@ LEARNED = (
 class RecoderGroups(NamedTuple):
     """What a recoder asks of every group."""
 
-    k: int = flag(5, "--k", "Least rows of a group.")
+    k: int = flag(5, "--k", "Minimum number of rows in a group.")
     l: int | None = flag(None, "--l", "At most 1/l of a group share a sensitive value.")
 
 

@@ -277,7 +277,7 @@ def put(
         bound = "none" if no_bound else "ratio"
         made.write(output, proof, also=more, drawn=pictures, record=not no_record, bound=bound)
     else:
-        pieces = [Piece(path, drawing.fill) for path, drawing in pictures]
+        pieces = [Piece(path, drawing.fill, private=drawing.private) for path, drawing in pictures]
         publish_together(pieces, closed=closed_to(made.read))
         if proof is not None:
             made.certify(proof)

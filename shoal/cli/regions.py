@@ -71,9 +71,9 @@ class LeastWeights(NamedTuple):
     """What a region weighs at least."""
 
     weight: list[str] = flag(..., "--weight", "Column with the weight of an area. Repeatable.")
-    k: list[int] = flag(..., "--k", "Least weight of a region; one for each --weight, in order.")
+    k: list[int] = flag(..., "--k", "Minimum weight of a region; one for each --weight, in order.")
     levels: list[str] = flag(
-        [], "--levels", "Further k, rising: 5000,20000 merges the regions again. One for each --weight, in order."
+        [], "--levels", "Further k, ascending: 5000,20000 merges the regions again. One for each --weight, in order."
     )
 
 
@@ -426,6 +426,5 @@ def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
     from shoal.publishing.crosswalks.crosswalk import Drawing
     from shoal.report.pictures import draw_region_choices
 
-    return Drawing(
-        form=PICTURE, fill=lambda to: draw_region_choices(to, rows, "km" if degrees else "units of the plane")
-    )
+    unit = "km" if degrees else "units of the plane"
+    return Drawing(form=PICTURE, fill=lambda to: draw_region_choices(to, rows, unit), private=True)

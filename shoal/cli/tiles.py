@@ -119,7 +119,7 @@ def tiles(
         ..., help="Table with a row per point: CSV (also .gz), Parquet, Excel, or a map of points."
     ),
     where: PointColumns = PointColumns(),
-    k: int = flag(..., "--k", "Least records of a tile."),
+    k: int = flag(..., "--k", "Minimum number of records in a tile."),
     kept: dict[str, Any] = conditions(TILE_CONDITIONS),
     search: TileSearch = TileSearch(),
     effort: str = EFFORT,

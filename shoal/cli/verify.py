@@ -26,7 +26,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import PolicyError
-from shoal.paths import PAGE, TABLE, named_after
+from shoal.paths import PAGE, TABLE, internal_path, named_after
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
@@ -120,13 +120,14 @@ def report(
     from shoal.publishing.tables.written import written
 
     target = output or release.with_name(f"{named_after(release)}.report.html")
+    target = target if explored is None else internal_path(target)
     check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
     tried = exploration(explored, target)
     with progress() as listener:
         made = written(release, certificate, signer=signer, progress=listener)
         decided = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
         page = reported(made, target, after="", explored=tried, **decided)
-    answer(page, [f"report  {target}, its figures in {page['figures_file']}"], as_json)
+    answer(page, [f"report  {page['report']}, its figures in {page['figures_file']}"], as_json)
 
 
 @app.command()

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, encode
+from shoal.engines.codes import Coded, as_numbers, encode
 from shoal.engines.dangerous import Danger, dangerous, foremost, words
 from shoal.engines.open import open_table
 from shoal.engines.recognize import (
     CODES,
     DIRECT,
     FEW,
+    HOMES,
     REMARKS,
     Kind,
     by_name,
@@ -37,7 +38,8 @@ from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, alike, counts_of, sample
 from shoal.errors import InputError
-from shoal.model.notation import reader_of
+from shoal.model.cards import several
+from shoal.model.notation import MARKS, reader_of
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
@@ -163,25 +165,33 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     """Whether a quasi-identifier's values lie on a line; a few whole numbers may as well be codes, which is said."""
     if column.role != "quasi-identifier" or column.distinct < 3 or coded.positions() is None:
         return column
-    if column.distinct > FEW and not named_words(column.name) & CODES and not coded.banded:
-        return replace(column, measured=True, ordered=True)
     if coded.banded:
         return replace(column, measured=True, ordered=True, reason=f"{column.reason}; its bands of numbers are ordered")
+    if (column.distinct > FEW and not named_words(column.name) & CODES) or not _holds_numbers(coded):
+        return replace(column, measured=True, ordered=True)
     note = "ranges take these few numbers as amounts; if they are codes, replace them with labels"
     return replace(column, ordered=True, warnings=(*column.warnings, note))
 
 
+def _holds_numbers(coded: Coded) -> bool:
+    """Whether values on a line are numbers, which may be codes, and neither dates nor levels with an order."""
+    present = coded.values.drop_nulls()
+    if present.dtype != pl.String:
+        return present.dtype.is_numeric()
+    return not coded.ordered and (coded.notation in MARKS if coded.notation else as_numbers(present) is not None)
+
+
 def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
     """The proposed way to publish and why: what loses least for what the quasi-identifiers are."""
-    several = [c for c in found if c.role == "quasi-identifier" and c.distinct > 2]
+    varied = [c for c in found if c.role == "quasi-identifier" and c.distinct > 2]
     if not any(c.role == "quasi-identifier" for c in found):
         return "stars", "no column is a quasi-identifier yet"
-    if not several:
+    if not varied:
         return "stars", "no quasi-identifier has more than two values, so a set would tell no more than a star"
-    ordered = [quoted(c.name) for c in several if c.ordered]
+    ordered = [quoted(c.name) for c in varied if c.ordered]
     named = ", ".join(ordered[:3]) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
     ranges = f"ranges of {named} such as [30, 34]" if ordered else ""
-    sets = "sets such as {Bonn, Ulm}" if len(ordered) < len(several) else ""
+    sets = "sets such as {Bonn, Ulm}" if len(ordered) < len(varied) else ""
     return "ranges", f"{' and '.join(filter(None, (ranges, sets)))} keep what a star would hide"
 
 
@@ -220,13 +230,15 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     texts = sample(series)
     found = recognize(name, texts, distinct, rows)
     role, reason, repeats = _role(series, found, rows, alone, distinct, texts)
+    home = found is not None and found.what in HOMES
     warnings: list[str] = []
     if "free text" in reason:
         warnings.append("free text: read it before you publish any of it")
     if repeats:
+        whom, setting = ("homes", "household") if home else ("persons", "person")
         warnings.append(
-            f"{repeats:,} of its values occur in more than one row: if it identifies persons, person = {quoted(name)} "
-            "makes k count persons and not rows"
+            f"{repeats:,} of its values occur in more than one row: if it identifies {whom}, "
+            f"{setting} = {quoted(name)} makes k count {whom} and not rows"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
@@ -259,11 +271,11 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
         warnings += [sentence.split(": ", 1)[1] for sentence in found_alike]
     if missing and role == "sensitive":
-        warnings.append(f"{missing:,} missing values: they count as one more sensitive value")
+        warnings.append(f"{several(missing, 'missing value')}, counted as one more sensitive value")
     elif missing:
-        warnings.append(f"{missing:,} missing values: they count as one more value")
+        warnings.append(f"{several(missing, 'missing value')}, counted as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
-    person = sure and repeats > 0 and not missing and distinct <= _PERSONS * rows
+    person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
     return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates, decimal=decimal)
 
 
@@ -345,7 +357,7 @@ def write_policy(
     who = person_of(found)
     lines = [
         f"# Policy for {file}: a proposal from column names and values. Check it: only you know what others may know.",
-        "# The comments tell figures of the table: take them out before you hand this file on.",
+        "# The comments contain figures of the table: remove them before you pass this file on.",
         "",
         *block(
             "quasi_identifiers", "quasi-identifier", "Columns that others may know about a person; they are recoded."

@@ -27,6 +27,7 @@ from shoal.model.notation import day_of, marks_of, notations_of, place
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
+HOMES = ("a street address", "street addresses")  # as a name and as values are recognized
 _LOOKED = 600  # values of a column whose form is looked at
 CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for labels
 FEW = 10  # a column with no more values than this, on many rows, numbers nobody
@@ -60,6 +61,7 @@ def named_words(name: str) -> set[str]:
 
 _PERSON = (
     r"(?:patient|person|member|customer|client|employee|user|student|subject|participant|provider|doctor|physician"
+    r"|individual|respondent|interviewee"
     r"|patienten|pat|versicherten|kunden|mitarbeiter|mitglieds|matrikel|fall|akten"
     r"|paziente|alunno|alunna|studente|dipendente|assistito|cliente|utente|socio|eleve|etudiant|salarie|assure|adherent"
     r"|paciente|alumno|estudiante|empleado|usuario|aluno|estudante|funcionario|leerling|klant|medewerker)"
@@ -140,7 +142,7 @@ _NAMED: list[tuple[str, str, str]] = [
     (DIRECT, "a picture", r" (?:photos?|photograph|pictures?|portrait|selfie|face image|image|avatar|mugshot) "),
     (
         DIRECT,
-        "a street address",
+        HOMES[0],
         r" (?:street|home|mailing|postal|house|residential) ?(?:address|addr)(?: line)? $"
         r"|^ (?:address|addr)(?: line)? $| street(?: name| number| no)? $"
         rf"| (?:strasse|straße|adresse|anschrift|hausnummer) | {_PERSON} addr"
@@ -161,7 +163,8 @@ _NAMED: list[tuple[str, str, str]] = [
         rf" (?:{_PERSON}|case|household|family) {_NUMBER} $| (?:uuid|guid|rowid|record ?id) $|^ (?:id|nr|pid|key) $"
         rf"| (?:patient|person|user|member|customer)id $| {_PERSON}{_NUMBER} $|^ {_NUMBER} {_OF}{_PERSON} $"
         rf"|^ (?:matricola|matricule|expediente|legajo)(?: {_OF}{_PERSON})? $"
-        r"|^ (?:patient|person|customer|client|employee|student|participant|paziente|alunno|studente|assistito|paciente"
+        r"|^ (?:patient|person|individual|respondent|customer|client|employee|student|participant"
+        r"|paziente|alunno|studente|assistito|paciente"
         r"|alumno|estudiante|aluno|etudiant) $",
     ),
     (
@@ -315,7 +318,7 @@ _FORMS: list[tuple[str, str, float, Callable[[str], bool]]] = [
     (DIRECT, "pictures", 0.2, _matches(r"data:image/.*|\S*\.(?:jpe?g|png|gif|bmp|tiff?|heic|dcm)")),
     (
         DIRECT,
-        "street addresses",
+        HOMES[1],
         0.5,
         _matches(
             rf"\d{{1,6}}[a-z]? (?:[\w'.-]+ ){{1,4}}{_STREET}\.?(?:[ ,].*)?|[\w .-]*(?:stra(?:ss|ß)e|str\.) ?\d+ ?[a-z]?"

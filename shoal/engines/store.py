@@ -309,6 +309,11 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
             texts = column.unique().cast(pl.String)
             if _too_long(texts):
                 raise InputError(f"column {name!r} has a text of more than {CELL:,} characters; write CSV or Parquet")
+            if name not in recoded and column.null_count() and (texts == "").any():
+                raise InputError(
+                    f"column {name!r} has empty texts and missing values, which a sheet cannot distinguish; write CSV "
+                    "or Parquet, or make both one"
+                )
             held.append(column.is_not_null() & (column.cast(pl.String) != ""))
         elif kind.is_float() and (column.filter(column.is_finite()).abs() >= 2**63).any():
             raise InputError(

@@ -124,7 +124,7 @@ def _refusal(refused: Mapping[str, str], protect: str) -> str:
     one = len(refused) == 1
     return (
         f"{'a column has' if one else f'{len(refused)} columns have'} no role, and published as "
-        f"{'it is, it' if one else 'they are, they'} would point at people ({shown}{more}). Name "
+        f"{'it is, it' if one else 'they are, they'} would identify people ({shown}{more}). Name "
         f"{'it' if one else 'each'} in ⟨identifiers=[...]⟩ to leave it out, {protect}or in ⟨insensitive=[...]⟩ to "
         "publish it knowingly"
     )

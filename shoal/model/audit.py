@@ -239,7 +239,7 @@ class Audit:
 
     @property
     def passes(self) -> bool | None:
-        """Every model asked for holds; None where none was asked for."""
+        """Whether every requested model holds; None if no model was requested."""
         return all(c.passes for c in self.checks) if self.checks else None
 
     def __repr__(self) -> str:

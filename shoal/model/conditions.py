@@ -63,7 +63,7 @@ class AreaConditions(NamedTuple):
     sensitive: Annotated[
         Sequence[str],
         Condition(
-            Setting("Columns", "Columns that count sensitive values, with commas between; needs --l."),
+            Setting("Columns", "Columns that count sensitive values, separated by commas; needs --l."),
             "sensitive", "counts",
         ),
     ] = ()  # fmt: skip
@@ -155,7 +155,7 @@ class TileConditions(NamedTuple):
     ] = None
     distinct_l: Annotated[
         int | None,
-        Condition(Setting("Request", "Least different sensitive values of a tile."), "distinct_l", "plain"),
+        Condition(Setting("Request", "Minimum number of different sensitive values in a tile."), "distinct_l", "plain"),
     ] = None
     max_width: Annotated[
         float | None,
@@ -215,7 +215,7 @@ class GroupConditions(TypedDict, total=False):
             "", "counts",
         ),
     ]  # fmt: skip
-    k: Annotated[int, Condition(Setting("Request", "Least records of a group."), "k", "plain")]
+    k: Annotated[int, Condition(Setting("Request", "Minimum number of records in a group."), "k", "plain")]
 
 
 class LabelConditions(GroupConditions, total=False):
@@ -248,7 +248,7 @@ class IntervalConditions(GroupConditions, total=False):
 class ClusterConditions(TypedDict, total=False):
     """What clusters keep."""
 
-    r: Annotated[int, Condition(Setting("Request", "Least records of a cluster."), "r", "plain")]
+    r: Annotated[int, Condition(Setting("Request", "Minimum number of records in a cluster."), "r", "plain")]
     epsilon: Annotated[
         float, Condition(Setting("Request", "Share of the records that may be left out; none by default."), "epsilon",
                          "plain"),
@@ -259,7 +259,7 @@ class ClusterConditions(TypedDict, total=False):
     ]
     l: Annotated[int, Condition(Setting("Request", "At most 1/l of a cluster share a sensitive value."), "l", "plain")]
     distinct_l: Annotated[
-        int, Condition(Setting("Request", "Least sensitive values of a cluster."), "distinct_l", "plain")
+        int, Condition(Setting("Request", "Minimum number of sensitive values in a cluster."), "distinct_l", "plain")
     ]
 
 

@@ -112,12 +112,15 @@ PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
 
 
-# what sdcMicro, ARX and others call a setting, in lower case -> its name here
+# what sdcMicro, ARX, scikit-learn, and others call a setting, in lower case -> its name here
 _ELSEWHERE = {
     "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
     "quasiids": "quasi_identifiers", "sensiblevar": "sensitive", "sensitiveattributes": "sensitive",
     "hhid": "household", "weightvar": "population_weights", "importance": "weights", "suppressionlimit":
     "max_suppressed", "delete": "identifiers", "kanonymity": "k", "ldiversity": "l", "tcloseness": "t",
+    "seconds": "effort", "maxseconds": "effort", "time": "effort", "timeout": "effort", "timelimit": "effort",
+    "budget": "effort", "randomstate": "seed", "randomseed": "seed", "columns": "quasi_identifiers", "sa":
+    "sensitive", "sensitivecolumns": "sensitive", "recoding": "publish", "generalization": "publish",
 }  # fmt: skip
 
 

@@ -409,7 +409,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     keep_order: Annotated[
         bool,
         Setting(
-            "Release", "Keep the order of the rows, which can tell who is who.",
+            "Release", "Keep the order of the rows, which can reveal who is who.",
             "A pandas frame keeps its index too. An index that is more than a numbering of the rows is refused.",
             default=False, promised=True,
         ),

@@ -1,6 +1,6 @@
 """Clusters in pictures: where they are, how wide, and what other r and epsilon would cost; as GeoJSON, SVG or a page.
 
-Only what a release of centers states is drawn: centers, radii or spreads as told, sizes.  No record is.
+Of a release, only what it states is drawn: centers, radii or spreads as told, sizes.  No record is.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def draw_clusters(
 def draw_choices(
     path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None
 ) -> None:
-    """Cost and mean distance against r, a line per epsilon, with the bound under each cost.
+    """Cost and mean distance against r, a line per epsilon, with the bound under each cost: an internal picture.
 
     rows       (r, epsilon, cost, lower bound, mean distance)
     cost_unit  the cost's unit where it is not a radius
@@ -116,7 +116,7 @@ def draw_choices(
         axis.set_title(what, fontsize=11, loc="left")
         axis.set_ylim(bottom=0)
         axis.legend(frameon=False, fontsize=9)
-    figure.tight_layout()
+    pictures.marked_internal(figure)
     figure.savefig(path)
 
 

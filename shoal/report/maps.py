@@ -44,24 +44,26 @@ def draw_regions(
     geographic: bool = True,
     title: str = "Regions",
     note: str = "",
+    before: bool = True,
 ) -> None:
     """Draw the map by the file's ending: .png, .svg, .pdf (matplotlib) or .html.
 
     shapes       polygons of every area (lists of rings float64[m, 2]); an empty one is not drawn
     labels       int64[n]  region of every area, -1 left out
     ids, areas   short and long name of every area
-    weights      int64[n]; of regions their sums are shown, of an area whether it is below k and else its class
+    weights      int64[n]; of regions their sums are shown
     regions      name of every region
     k, unit      least weight of a region, what weights count
     geographic   longitude and latitude, drawn on an equal-area cone (Albers); else a plane as it is
     title, note  one line above the map, one below
+    before       whether an HTML file says of every area too whether it is below k, and else its class
 
     What lies far from most areas (Alaska, Hawaii, Puerto Rico) is drawn in boxes of its own, not at the map's scale.
     Where that would be many boxes, pictures show the part with most of the areas; the HTML file zooms out to all of it.
     """
     labels, weights = np.asarray(labels), np.asarray(weights)
     sheet = sheet_of(shapes, labels, weights, max(k, 1), geographic)
-    shown = _MapContent(labels, ids, ids if areas is None else areas, weights, regions, k, unit)
+    shown = _MapContent(labels, ids, ids if areas is None else areas, weights, regions, k, unit, before)
     write_map(path, lambda: map_page(sheet, shown, title, note), lambda to: _plot(to, sheet, labels, title, note))
 
 
@@ -101,11 +103,12 @@ class _MapContent(NamedTuple):
     regions: Sequence[str]
     k: int
     unit: str
+    before: bool
 
 
 def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
     """The map as one HTML file without any link."""
-    labels, ids, areas, weights, regions, k, unit = shown
+    labels, ids, areas, weights, regions, k, unit, before = shown
     inside = labels >= 0
     count = len(regions)
     styles = [(f".c{i}", c) for i, c in enumerate(COLORS)]
@@ -117,7 +120,7 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
         "ids": list(ids),
         "names": [None if name == i else name for i, name in zip(ids, long, strict=True)],
         "region": labels.tolist(),
-        "class": step.tolist(),
+        "class": step.tolist() if before else None,
         "steps": _amounts(k),
         "regions": list(regions),
         "total": np.bincount(labels[inside], weights=weights[inside], minlength=count).astype(np.int64).tolist(),
@@ -136,10 +139,10 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
         width=sheet.width,
         height=sheet.height,
         styles=[*styles, (".o", OUT)],
-        areas=_drawn(sheet, labels, step, long, regions),
+        areas=_drawn(sheet, labels, step if before else None, long, regions),
         lines=[*(("", _path(shape)) for shape in sheet.outlines), *(("inset", _framed(box)) for box in sheet.boxes)],
         legend=list(zip(SHADES, _classes(), strict=True)),
-        classes=list(zip((UNDER, *SHADES), _amounts(k), strict=True)),
+        classes=list(zip((UNDER, *SHADES), _amounts(k), strict=True)) if before else [],
         left=[] if inside.all() else [(OUT, "in no region")],
         data=data,
     )
@@ -150,7 +153,7 @@ def _named(id: str, name: str) -> str:
 
 
 def _drawn(
-    sheet: Sheet, labels: np.ndarray, step: np.ndarray, names: Sequence[str], regions: Sequence[str]
+    sheet: Sheet, labels: np.ndarray, step: np.ndarray | None, names: Sequence[str], regions: Sequence[str]
 ) -> list[tuple[str, int, str, str]]:
     """(classes, its number, path, what hovering says: name and region) of every area that has an outline."""
     paths = []
@@ -160,7 +163,7 @@ def _drawn(
             continue
         kind = "o" if r < 0 else f"c{sheet.color[r]} s{sheet.shade[r]}"
         tip = f"{names[i]}: {'in no region' if r < 0 else 'region ' + regions[r]}"
-        paths.append((f"{kind} b{step[i]}", i, drawn, tip))
+        paths.append((kind if step is None else f"{kind} b{step[i]}", i, drawn, tip))
     return paths
 
 

@@ -123,7 +123,7 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
     checks += [
         (
             f"k-anonymity by {name}",
-            f"the rows of every group show at least {_asked_k(figures)} different values of {name}, which left",
+            f"the rows of every group show at least {_asked_k(figures)} different values of {name}, which was removed",
             least,
             part("parts.html", "holds", least >= _asked_k(figures)),
         )

@@ -36,6 +36,12 @@ def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:
     return Figure(figsize=size, dpi=dpi)
 
 
+def marked_internal(made: Any) -> None:
+    """Say on a figure, below its panels, that it shows figures of the original."""
+    made.text(0.02, 0.01, "Internal: figures of the original. Do not publish it.", fontsize=8, color="#b3261e")
+    made.tight_layout(rect=(0, 0.04, 1, 1))
+
+
 def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], None]) -> None:
     """A map by the file's ending: a page of HTML, or a picture; PolicyError for any other ending."""
     path = Path(path)
@@ -378,7 +384,7 @@ def draw_region_choices(path: Path, rows: Sequence[Mapping[str, Any]], unit: str
         panel.set_ylabel(unit if name == "distance" else "share")
         panel.set_ylim(bottom=0)
         panel.legend(frameon=False, fontsize=9)
-    made.tight_layout()
+    marked_internal(made)
     made.savefig(path)
 
 

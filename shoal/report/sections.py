@@ -7,7 +7,7 @@ which attacks the promise does not stop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -72,21 +72,26 @@ def _who(policy: Mapping[str, Any]) -> str:
     return "One row is one person. Where a person has several rows, name the column that says so (person)."
 
 
-def _ends(policy: Mapping[str, Any], exposed: float) -> str:
-    """What the ends of ranges, the members of sets, and the ends of regions tell."""
+def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
+    """What the ends of ranges, the members of sets, and the ends of regions tell; a public page has no share of it."""
     steps = policy.get("range_step") or {}
-    said = f"{100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    said = (
+        ""
+        if exposed is None
+        else f"; {100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
+    )
     if REGIONS in policy["hierarchies"].values():
         return (
             "Ends of regions: a region has the areas of its rows and those that join them, so an area without which "
-            f"it hangs together is the area of a row; {said}."
+            f"it hangs together is the area of a row{said}."
         )
     grid = (
         f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
     )
     return (
-        f"Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all; "
-        f"{said}. range_step (--range-step) widens ranges to round ends.{grid}"
+        "Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all. So "
+        f"each end and each member is the value of at least one row of the group{said}. range_step (--range-step) "
+        f"widens ranges to round ends.{grid}"
     )
 
 
@@ -106,7 +111,8 @@ def _minimality(policy: Mapping[str, Any]) -> str:
 def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
     """What such a release cannot promise, by the attack's name.
 
-    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one
+    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one,
+             and where only the release is known
     """
     out = [
         "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "
@@ -126,7 +132,7 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
         out.insert(
             2, "Downcoding: minimal recodings along a hierarchy can be partly undone from statistics (Cohen 2022)."
         )
-    if exposed is not None:
+    if exposed is not None or policy["publish"] == "ranges" or REGIONS in policy["hierarchies"].values():
         out.insert(2, _ends(policy, exposed))
     bare = _unguarded(policy)
     if not policy["sensitive"]:
@@ -151,7 +157,8 @@ def _unguarded(policy: Mapping[str, Any]) -> list[str]:
 def asked(figures: Mapping[str, Any]) -> Markup:
     """Everything that was asked for; what was left at its default only where a reader would ask for it."""
     policy = figures["policy"]
-    models = [*map(_model, figures["audit"]["checks"]), *map(": ".join, stated(figures))]
+    checks = ((c["model"], c["column"], model_words(c)) for c in figures["audit"]["checks"])
+    models = map(": ".join, (*_by_words(checks), *stated(figures)))
     rows = [
         (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
         (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
@@ -172,18 +179,24 @@ def asked(figures: Mapping[str, Any]) -> Markup:
 
 
 def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Models that were asked for and that these rows cannot show, since who they count left the table."""
+    """Requested models that these rows cannot show, since the column that they count was removed: (model, words)."""
     judged = {(c["model"], c["column"]) for c in figures["audit"]["checks"]}
     units = [figures["policy"][u] for u in ("person", "household") if figures["policy"].get(u)]
-    for asked in figures["policy"]["privacy"] if units else ():
-        model, column = restore(asked), asked.get("column")
-        if model.speaks == "population" or {(model.name, column), (model.name, None)} & judged:
-            continue
-        yield model.name + (f" of {column}" if column else ""), f"{model.words()}, counted by {' and '.join(units)}"
+    models = [(restore(asked), asked.get("column")) for asked in (figures["policy"]["privacy"] if units else ())]
+    yield from _by_words(
+        (model.name, column, f"{model.words()}, counted by {' and '.join(units)}")
+        for model, column in models
+        if model.speaks != "population" and not {(model.name, column), (model.name, None)} & judged
+    )
 
 
-def _model(check: Mapping[str, Any]) -> str:
-    return check["model"] + (f" of {check['column']}" if check["column"] else "") + f": {model_words(check)}"
+def _by_words(models: Iterable[tuple[str, str | None, str]]) -> Iterator[tuple[str, str]]:
+    """(model of its columns, words): columns with the same model in the same words are named together."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for model, column, words in models:
+        columns.setdefault((model, words), []).extend([column] if column else [])
+    for (model, words), named in columns.items():
+        yield model + (f" of {', '.join(named)}" if named else ""), words
 
 
 def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -264,7 +264,9 @@ class Comparison:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        return grid("Releases of one table", _HEAD, self._rows())
+        rows = self._rows()
+        kept = [i for i in range(len(_HEAD)) if any(row[i] is not None for row in rows)]
+        return grid("Releases of one table", [_HEAD[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
 _HEAD = (

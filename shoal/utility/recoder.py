@@ -23,6 +23,8 @@ from shoal.engines.codes import as_text
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import known
+from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
 from shoal.model.notation import place, ruler_of, span
@@ -284,6 +286,12 @@ class Recoder:
         self.effort = effort
         self.seed = seed
 
+    def __repr__(self) -> str:
+        facts = [f"Recoder of {', '.join(self.quasi_identifiers)}", f"k = {self.k}"]
+        facts += [] if self.l is None else [f"l = {self.l}"]
+        levels = ", ".join(f"{name} {level}" for name, level in getattr(self, "levels_", {}).items())
+        return in_one_line([*facts, f"levels: {levels}" if levels else "not fitted"], 3)
+
     def fit(self, table: Any, y: Any = None) -> Recoder:
         """Find the levels that lose least of this table; ``y`` is not looked at.
 
@@ -389,7 +397,7 @@ class Recoder:
         return release
 
     def transform(self, table: Any) -> Any:
-        """A table at the levels that were fitted, of the kind that came (a path gives Polars), its rows in their order.
+        """A table at the fitted levels, as the kind of frame that you passed (a path gives Polars), in the same order.
 
         Raises as ``apply`` does.
         """
@@ -397,7 +405,18 @@ class Recoder:
         out = release.table
         if index is not None:
             out.index = index
-        return out
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return out if asked is None else _as_kind(out, asked)
+
+    def set_output(self, *, transform: str | None = None) -> Recoder:
+        """The kind of frame that ``transform`` gives: "pandas", "polars", or "default", which is the kind that came.
+
+        scikit-learn calls this method where a pipeline sets its output. None changes nothing.
+        """
+        if transform is not None:
+            kind = known("kind of frame", transform, ("default", "pandas", "polars"))
+            self._sklearn_output_config = {} if kind == "default" else {"transform": kind}
+        return self
 
     def save(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """Write the recoder as a TOML file, with each hierarchy of rows as a CSV next to it; ``read`` loads it again.
@@ -416,7 +435,7 @@ class Recoder:
 
     @classmethod
     def read(cls, path: str | Path) -> Recoder:
-        """A recoder that ``save`` wrote.  Raises PolicyError for a file that is none."""
+        """A recoder that ``save`` wrote.  Raises PolicyError for any other file."""
         kept = read_saved(Path(path))
         made = cls(**kept.asked, hierarchies=kept.hierarchies or None, max_level=kept.max_level or None)
         asked = made._policy()
@@ -444,7 +463,7 @@ class Recoder:
         return self
 
     def get_feature_names_out(self, names: Any = None) -> np.ndarray:
-        """The columns that come out."""
+        """The columns of the output."""
         return np.array(self.columns_, object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -512,6 +531,14 @@ class Recoder:
             elif self._kind(frame[name], name) != self._kinds[name]:
                 raise _otherwise(name)
         return frame, frozenset(starred), notes
+
+
+def _as_kind(frame: Any, kind: str) -> Any:
+    """A frame as one of pandas or Polars; a pandas frame that comes as one keeps its index."""
+    if type(frame).__module__.partition(".")[0] == kind:
+        return frame
+    held = opened(frame)
+    return held.to_pandas() if kind == "pandas" else held
 
 
 def _otherwise(name: str) -> InputError:

@@ -107,6 +107,9 @@ class _Grid:
         if answer is not None:
             task.points = answer["points"]
             self._shown()
+            refused = sum(p["loss"] is None for p in task.points)
+            self.doing.set_text(f"{found} of {many} points" + (
+                f"; no release can meet {refused} of them, and the table says why" if refused else ""))  # fmt: skip
 
     def _shown(self) -> None:
         picture = _picture(self.window.task.points)
@@ -153,10 +156,12 @@ def _rows(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
     """A scatter: highest risk to the right, loss upwards, a series for each way to publish and l."""
-    series: dict[str, list[list[float]]] = {}
+    series: dict[str, list[dict[str, Any]]] = {}
     for i, p in enumerate(points):
         if p["loss"] is not None:
-            series.setdefault(f"{p['publish']}, l = {p['l']}", []).append([p["risk"], p["loss"], i])
+            series.setdefault(f"{p['publish']}, l = {p['l']}", []).append(
+                {"name": f"k = {p['k']}", "value": [p["risk"], p["loss"], i]}
+            )
     shapes = ("circle", "rect", "triangle", "diamond", "pin", "arrow")
     return {
         "animation": False, "aria": {"enabled": True}, "legend": {"top": 0}, "tooltip": {"trigger": "item"},
@@ -165,7 +170,8 @@ def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
                   "nameGap": 28},
         "yAxis": {"type": "value", "name": "loss (NCP)"},
         "series": [
-            {"type": "scatter", "name": name, "data": data, "symbolSize": 14, "symbol": shapes[i % len(shapes)]}
+            {"type": "scatter", "name": name, "data": data, "symbolSize": 14, "symbol": shapes[i % len(shapes)],
+             "label": {"show": True, "position": "top", "formatter": "{b}"}}
             for i, (name, data) in enumerate(series.items())
         ],
     }  # fmt: skip

@@ -6,14 +6,16 @@ class by class so that it stays nested.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.open_step import plain
 from shoal.workbench.places_step import areas
+from shoal.workbench.projects import copied
 
 
 @dataclass
@@ -40,10 +42,12 @@ class Tree:
             found.setdefault(row[level], {})[row[level - 1]] = None
         return {name: list(held) for name, held in found.items()}
 
-    def share(self, level: int, name: str) -> float:
-        """Share of the table's rows under a class."""
-        held = sum(n for row, n in zip(self.rows, self.counts, strict=True) if row[level] == name)
-        return held / self.total if self.total else 0.0
+    def shares(self, level: int) -> dict[str, float]:
+        """Class of a level -> share of the table's rows under it."""
+        held: dict[str, int] = {}
+        for row, many in zip(self.rows, self.counts, strict=True):
+            held[row[level]] = held.get(row[level], 0) + many
+        return {name: many / max(self.total, 1) for name, many in held.items()}
 
     def move(self, level: int, names: Sequence[str], target: str) -> None:
         """Put classes of the level below into a class; a new one lies where the first of them lay before."""
@@ -84,6 +88,8 @@ WIZARDS = {
     "frequency": "Rare values together",
     "bins": "Classes of at least k rows, as small as can be (min-max bin covering)",
 }
+IN_USE = "in_use"
+DRAGGED = "(event) => { event.dataTransfer.setData('text/plain', ' '); emit(); }"  # Firefox drags nothing without data
 SHOWN = 200  # members of a class that are shown
 
 
@@ -102,12 +108,21 @@ def draw(window: Any) -> None:
     if without:
         ui.label(f"Without a hierarchy, the value or a star: {', '.join(without)}").classes("wb-note")
     for name in [name for name in quasi if name in held]:
-        said = "by hand or from a file" if Path(held[name]).is_file() else held[name]
-        ui.label(f"{name}: {said}").classes("wb-note")
+        said = "made by hand or from a file" if Path(held[name]).is_file() else held[name]
+        with ui.row().style("align-items: center"):
+            ui.label(f"{name}: {said}").classes("wb-note")
+            others = {n: h for n, h in held.items() if n != name}
+            remove = ui.button("Remove", on_click=lambda left=others: _keep(window, left))
+            remove.props(f'no-caps outline dense aria-label="Remove the hierarchy of {plain(name)}"')
     _Editor(window, quasi).draw()
     with ui.expansion("From a map: neighboring zip codes or counties merged into regions").classes("wb-wide"):
         areas(window)
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
+
+
+def _keep(window: Any, hierarchies: dict[str, str]) -> None:
+    """Go on with these hierarchies alone."""
+    window.set("Hierarchies", "Models", "Explore", "Release", hierarchies=hierarchies)
 
 
 class _Editor:
@@ -116,36 +131,58 @@ class _Editor:
     def __init__(self, window: Any, quasi: list[str]) -> None:
         self.window, self.quasi = window, quasi
         self.tree: Tree | None = None
-        self.built: str | None = None  # the builder in a word, until something is changed by hand
+        self.asked: Any = None  # what made the tree, until something is changed by hand
+        self.before: list[tuple[Any, list[list[str]]]] = []  # what stood there before each change by hand
         self.level = 1
+        self.number = 0  # of the tree asked for last
         self.chosen: set[str] = set()
         self.dragged: str | None = None
+        self.shares: dict[int, dict[str, float]] = {}
 
     def draw(self) -> None:
         """Fields and, once there is a tree, its classes."""
-        kinds = {c["name"]: c for c in self.window.task.columns}
+        self.kinds = {c["name"]: c for c in self.window.task.columns}
         self.column = ui.select(self.quasi, value=self.quasi[0], label="Column").classes("wb-wide")
-        first = "intervals" if "number" in kinds[self.quasi[0]]["kind"] else "prefixes"
-        self.way = ui.select(WIZARDS, value=first, label="How it is made").classes("wb-wide")
-        self.steps = ui.input("Levels", value="5, 10, 20").classes("wb-wide")
+        self.way = ui.select(WIZARDS, value="order", label="How it is made").classes("wb-wide")
+        self.steps = ui.input("Levels").classes("wb-wide")
         self.way.on_value_change(lambda: self._hint())
-        self._hint()
+        self.column.on_value_change(lambda: self._of_column())
         with ui.row().style("align-items: center"):
             ui.button("Show the tree", on_click=self.show).props("no-caps")
             ui.button("Use this hierarchy", on_click=self.use).props("no-caps outline")
         with ui.expansion("From a file (ARX hierarchy CSV)").classes("wb-wide"):
             path = ui.input("Path of the file").classes("wb-wide")
             ui.button("Read it", on_click=lambda: self._read(path.value or "")).props("no-caps outline")
+        self.doing = ui.label().props("role=status").classes("wb-note")
         self.place = ui.column().classes("wb-wide")
+        self._of_column()
+
+    def _of_column(self) -> None:
+        """The ways for the column chosen, the likeliest first; the tree of another column goes."""
+        self.tree, self.before = None, []
+        self.number += 1  # what is still being made is another column's
+        self.doing.set_text("")
+        self.place.clear()
+        kind = self.kinds[self.column.value]["kind"]
+        used = self.column.value in self.window.task.settings.get("hierarchies", {})
+        way = "intervals" if "number" in kind else "dates" if "date" in kind else "prefixes"
+        self.way.set_options({**({IN_USE: "The one in use, to look at or change"} if used else {}), **WIZARDS},
+                             value=IN_USE if used else way)  # fmt: skip
+        self._hint()
 
     def _hint(self) -> None:
+        self.steps.visible = self.way.value != IN_USE
         label, start = {
-            "intervals": ("Widths, each a multiple of the one before", "5, 10, 20"),
+            IN_USE: ("Levels", ""),
+            "intervals": (
+                "Widths, each a multiple of the one before",
+                self.kinds[self.column.value]["widths"] or "5, 10, 20",
+            ),
             "prefixes": ("Characters kept at each level, falling; empty: one less at a time", ""),
             "dates": ("Periods in rising order: day, month, quarter, year, decade", "month, year"),
             "order": ("Values in a class", "3"),
             "frequency": ("Values under this share of the rows, in percent, become one class", "5"),
-            "bins": ("Least rows of a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
+            "bins": ("Minimum rows in a class (k)", str(self.window.task.settings.get("k", 5) * 10)),
         }[self.way.value]
         self.steps.props(f'label="{label}"')
         self.steps.set_value(start)
@@ -153,6 +190,8 @@ class _Editor:
     def _asked(self) -> Any:
         """What the wizard's fields say, as the job takes it; None where they are no numbers."""
         text = (self.steps.value or "").strip()
+        if self.way.value == IN_USE:
+            return self.window.task.settings["hierarchies"][self.column.value]
         try:
             if self.way.value == "order":
                 return {"by": "order", "size": max(1, int(text))}
@@ -178,10 +217,16 @@ class _Editor:
         await self._look(str(Path(path).expanduser().resolve()))
 
     async def _look(self, asked: Any) -> None:
+        self.number += 1
+        mine = self.number
+        self.doing.set_text("making the tree")
         found = await self.window.ask("tree", source=self.window.task.source, column=self.column.value, hierarchy=asked)
+        if mine != self.number:
+            return
+        self.doing.set_text("")
         if found is None:
             return
-        self.built = asked if isinstance(asked, str) else None
+        self.asked, self.before = asked, []
         self.tree = Tree(found["rows"], found["counts"], found["total"])
         self.whole = found["all"] == len(found["rows"])
         self.level, self.chosen = 1, set()
@@ -193,7 +238,8 @@ class _Editor:
         assert tree is not None
         with self.place:
             if not self.whole:
-                ui.label("Too many values to edit by hand: the first are shown.").classes("wb-warn")
+                ui.label("Too many values to edit by hand: the first are shown, and all are used.").classes("wb-warn")
+            ui.html("<h3>The tree</h3>", sanitize=False)
             levels = {h: f"Level {h}" for h in range(1, tree.height)}
             self.level = min(self.level, tree.height - 1)
             with ui.row().style("align-items: center"):
@@ -203,18 +249,22 @@ class _Editor:
                 ui.button(
                     "Remove this level", on_click=lambda: self._changed(lambda: tree.remove_level(self.level))
                 ).props("no-caps outline")
+                back = ui.button("Undo this edit", on_click=self._back).props("no-caps outline")
+                back.set_enabled(bool(self.before))
             held = tree.classes(self.level)
-            with ui.row().style("align-items: end"):
-                target = ui.input(
-                    "Move the marked values to the class (or a new one)", autocomplete=list(held)[:200]
-                ).style("width: min(24rem, 100%)")
+            self.shares = {level: tree.shares(level) for level in (self.level - 1, self.level)}
+            ui.label("Mark values, name a class, and press Move; or drag a value to another class.").classes("wb-note")
+            with ui.row().classes("wb-wide").style("align-items: center"):
+                target = ui.input("Class for the marked values, also a new one", autocomplete=list(held)[:200]).style(
+                    "width: min(24rem, 100%)"
+                )
                 ui.button("Move", on_click=lambda: self._move(sorted(self.chosen), target.value or "")).props("no-caps")
             with ui.element("div").props('role=tree aria-label="Classes of the hierarchy"').classes("wb-wide"):
                 for name, members in list(held.items())[:SHOWN]:
                     self._class(tree, name, members)
 
     def _class(self, tree: Tree, name: str, members: list[str]) -> None:
-        share = tree.share(self.level, name)
+        share = self.shares[self.level][name]
         with ui.card().classes("wb-card").style("margin: .3rem 0; padding: .4rem .8rem").props("role=treeitem") as box:
             with ui.row().classes("wb-wide").style("align-items: center; gap: .6rem"):
                 title = ui.input(value=name).props('dense borderless aria-label="Name of the class"')
@@ -223,24 +273,42 @@ class _Editor:
                 ui.label(f"{100 * share:.1f} % of the rows")
             with ui.row().style("gap: .3rem"):
                 for member in members[:SHOWN]:
-                    self._member(member)
+                    self._member(member, self.shares[self.level - 1][member])
                 if len(members) > SHOWN:
                     ui.label(f"and {len(members) - SHOWN:,} more")
         box.on("dragover.prevent", lambda: None)
         box.on("drop.prevent", lambda: self._move([self.dragged] if self.dragged else [], name))
 
-    def _member(self, name: str) -> None:
-        mark = ui.checkbox(name or "(empty)", value=name in self.chosen).props("dense draggable=true")
+    def _member(self, name: str, share: float) -> None:
+        mark = ui.checkbox(f"{name or '(empty)'}: {100 * share:.1f} %", value=name in self.chosen)
+        mark.props("dense draggable=true")
         mark.on_value_change(lambda e: self.chosen.add(name) if e.value else self.chosen.discard(name))
-        mark.on("dragstart", lambda: setattr(self, "dragged", name))
+        mark.on("dragstart", lambda: setattr(self, "dragged", name), js_handler=DRAGGED)
 
     def _at(self, level: int) -> None:
         self.level, self.chosen = level, set()
         self._classes()
 
-    def _changed(self, act: Any) -> None:
-        act()
-        self.built, self.chosen, self.dragged = None, set(), None
+    def _changed(self, act: Callable[[], bool | None]) -> bool:
+        """Change the tree by hand; False, and nothing is changed, where it is shown in part, or ``act`` gives False."""
+        tree = self.tree
+        assert tree is not None
+        if not self.whole:
+            self.window.say("This column has too many values to edit by hand.", bad=True)
+            return False
+        before = self.asked, [list(row) for row in tree.rows]
+        if act() is False:
+            return False
+        self.before.append(before)
+        self.asked, self.chosen, self.dragged = None, set(), None
+        self._classes()
+        return True
+
+    def _back(self) -> None:
+        """The tree as it was before the last change by hand."""
+        assert self.tree is not None
+        self.asked, self.tree.rows = self.before.pop()
+        self.chosen = set()
         self._classes()
 
     def _move(self, names: list[str], target: str) -> None:
@@ -255,10 +323,9 @@ class _Editor:
     def _rename(self, old: str, new: str) -> None:
         tree = self.tree
         assert tree is not None
-        if not tree.rename(self.level, old, new):
-            self.window.say("This level has a class of that name already.", bad=True)
-            return
-        self._changed(lambda: None)
+        if self.whole and not self._changed(lambda: tree.rename(self.level, old, new)):
+            self.window.say("A class needs a name that no other of its level has, and the last level is the star.",
+                            bad=True)  # fmt: skip
 
     async def use(self) -> None:
         """Take the hierarchy into the request; what was changed by hand is saved as an ARX CSV first."""
@@ -267,18 +334,18 @@ class _Editor:
             await self.show()
             if self.tree is None:
                 return
-        source = self.built
-        if source is None or (Path(source).is_file()):
-            if not self.whole:
-                self.window.say("This column has too many values for a hierarchy by hand.", bad=True)
-                return
+        source = self.asked
+        if not isinstance(source, str) or Path(source).is_file():
             folder = task.folder / "hierarchies"
             folder.mkdir(mode=0o700, exist_ok=True)
-            number = 1 + len(list(folder.iterdir()))
-            saved = await self.window.ask("save_tree", rows=self.tree.rows, path=str(folder / f"{number}.csv"))
-            if saved is None:
+            place = folder / f"{1 + len(list(folder.iterdir()))}.csv"
+            if isinstance(source, str):  # the whole file: next month's table may have values that this one lacks
+                copied(Path(source), place)
+            elif not await self.window.ask("save_tree", rows=self.tree.rows if source is None else None,
+                                           source=task.source, column=column, hierarchy=source,
+                                           path=str(place)):  # fmt: skip
                 return
-            source = saved["path"]
+            source = str(place)
         self.window.say("The hierarchy is used, and values are published as its classes.")
         self.window.set("Hierarchies", "Models", "Release", publish="hierarchy",
                         hierarchies={**task.settings.get("hierarchies", {}), column: source})  # fmt: skip

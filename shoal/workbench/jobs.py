@@ -6,6 +6,8 @@ A job takes a ``source`` (path of the table, and how it is read) and gives plain
 from __future__ import annotations
 
 import json
+import math
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -19,6 +21,7 @@ from shoal.workbench.projects import new_file
 Tell = Callable[[str, float | None], None]
 _looked: dict[str, Any] = {}  # the table that was looked at last, kept for questions about it
 DATABASES = (".duckdb", ".db", ".sqlite", ".sqlite3")
+TEXTS = {r"^\s*[-+]?\d+(\.\d+)?\s*$": "numbers", r"^\d{4}-\d\d-\d\d": "dates"}  # what a column of texts holds
 TREE_ROWS = 2000  # values of a hierarchy that a page is sent
 
 
@@ -52,6 +55,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
         {
             "name": c.name, "kind": _kind(found.table[c.name]), "distinct": c.distinct, "missing": c.missing,
             "role": c.role, "reason": c.reason, "warnings": list(c.warnings), "measured": c.measured,
+            "widths": _widths(found.table[c.name]),
             "notation": {n: v for n, v in (("dates", c.dates), ("decimal", c.decimal)) if v is not None},
         }
         for c in found.columns
@@ -77,9 +81,26 @@ def _kind(series: Any) -> str:
     if kind == "Boolean":
         return "true or false"
     some = series.drop_nulls().head(1000)
-    if len(some) and some.cast(str, strict=False).str.contains(r"^\s*[-+]?\d+(\.\d+)?\s*$").all():
-        return "numbers as text"
+    for pattern, word in TEXTS.items():
+        if len(some) and some.cast(str, strict=False).str.contains(pattern).all():
+            return f"{word} as text"
     return "text"
+
+
+def _widths(series: Any) -> str:
+    """Widths of intervals for a column of numbers: about sixteen classes, half as many, a quarter; '' for others."""
+    if "number" not in _kind(series):
+        return ""
+    numbers = series.cast(float, strict=False).drop_nulls().drop_nans()
+    span = numbers.max() - numbers.min() if len(numbers) else 0.0
+    if not 1e-9 < span < 1e15:
+        return ""
+    power = 10.0 ** math.floor(math.log10(span / 16))
+    width = next(m * power for m in (1, 2, 5, 10) if m * power >= span / 16)
+    if (numbers == numbers.round()).all():
+        width = max(width, 2.0)
+    widths = [w for w in (width, 2 * width, 4 * width) if w <= max(span, width)]
+    return ", ".join(f"{w:.12f}".rstrip("0").rstrip(".") for w in widths)
 
 
 def rows(tell: Tell, source: Mapping[str, Any], offset: int, limit: int) -> list[dict[str, str]]:
@@ -114,21 +135,32 @@ def counts(tell: Tell, source: Mapping[str, Any], column: str) -> list[list[Any]
 
 def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> dict[str, Any]:
     """A hierarchy on a column's values: its rows (value, class, ...) and how many rows of the table have each value."""
+    table, held = _tree(source, column, hierarchy)
+    return {
+        "rows": table[:TREE_ROWS], "counts": held[:TREE_ROWS], "all": len(table), "total": _roles(source).rows,
+    }  # fmt: skip
+
+
+def _tree(source: Mapping[str, Any], column: str, hierarchy: Any) -> tuple[list[list[str]], list[int]]:
+    """The rows of a hierarchy for a column's values, and how many rows of the table have each."""
     found = _roles(source)
     values = found.counts(column)
     made = _hierarchy(hierarchy, [(v, n) for v, n in values if v is not None])
     read = next(c.read for c in found.columns if c.name == column)
     resolved = made.resolve([v for v, _ in values], column, read)
-    present = [(i, v, n) for i, (v, n) in enumerate(values) if v is not None]
-    table = [[resolved.labels[h][resolved.node[h][i]] for h in range(len(resolved.labels))] for i, _, _ in present]
-    return {
-        "rows": table[:TREE_ROWS], "counts": [n for _, _, n in present][:TREE_ROWS], "all": len(table),
-        "total": found.rows, "levels": [len(set(map(int, level))) for level in resolved.node],
-    }  # fmt: skip
+    present = [(i, n) for i, (v, n) in enumerate(values) if v is not None]
+    table = [[resolved.labels[h][resolved.node[h][i]] for h in range(len(resolved.labels))] for i, _ in present]
+    return table, [n for _, n in present]
 
 
-def save_tree(tell: Tell, rows: list[list[str]], path: str) -> dict[str, Any]:
-    """A hierarchy written as ARX reads it, after it was read back and found to be the same."""
+def save_tree(
+    tell: Tell, path: str, rows: list[list[str]] | None, source: Mapping[str, Any], column: str, hierarchy: Any
+) -> dict[str, Any]:
+    """A hierarchy written as ARX reads it, after it was read back and found to be the same.
+
+    rows  as they were edited; None for all that ``hierarchy`` makes of the column, also where the page has but a part
+    """
+    rows = _tree(source, column, hierarchy)[0] if rows is None else rows
     made = shoal.Hierarchy.of([list(row) for row in rows])
     text = "".join(";".join(_field(x) for x in row) + "\n" for row in rows)
     place = Path(path)
@@ -213,6 +245,11 @@ def release(
     }  # fmt: skip
 
 
+def _trees(settings: Mapping[str, Any]) -> Any:
+    """The hierarchies that explain what a release publishes; their files do not lie beside its certificate."""
+    return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
+
+
 def groups(
     tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any], number: int
 ) -> dict[str, Any]:
@@ -229,8 +266,7 @@ def groups(
     one = sizes.slice(at, 1).drop("_rows")
     held = found.join(one, on=key, how="semi", nulls_equal=True).head(50)
     first = found.with_row_index("_row").join(one, on=key, how="semi", nulls_equal=True)["_row"][0]
-    trees = settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
-    decoded = shoal.decode(release, hierarchies=trees)
+    decoded = shoal.decode(release, hierarchies=_trees(settings))
     for column in key:
         members = decoded.members(column)[first]
         values = table[column].cast(pl.String).unique()
@@ -299,14 +335,17 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
     return found.as_dict()
 
 
-def attack(tell: Tell, source: Mapping[str, Any], release: str) -> dict[str, Any]:
+def attack(tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What an intruder reaches on a release, beside what is reached without it; figures of the original."""
     tell("attacking the release", None)
-    return shoal.attack(release, _data(source)).as_dict()
+    return shoal.attack(release, _data(source), hierarchies=_trees(settings)).as_dict()
 
 
-def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int) -> dict[str, Any]:
-    """Tiles or clusters of points: how many, what they cost, and up to 4,000 points to draw."""
+def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int, degrees: bool) -> dict[str, Any]:
+    """Tiles or clusters of points: how many, what they cost, and up to 4,000 points to draw.
+
+    degrees  whether x and y are longitude and latitude: distances are kilometers then
+    """
     import numpy as np
     import polars as pl
 
@@ -317,10 +356,10 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
     boxes: list[list[float]] = []
     answer: Any
     if way == "tiles":
-        answer = shoal.tiles.split(points, k)
+        answer = shoal.tiles.split(points, k, coordinates="geographic" if degrees else "projected")
         boxes = np.asarray(answer.bounds).tolist()
     else:
-        answer = shoal.gathering.gather(points, k)
+        answer = shoal.gathering.gather(points[:, ::-1], k, metric="great-circle" if degrees else "euclidean")
     labels = np.asarray(answer.labels)
     held = np.bincount(labels[labels >= 0])
     drawn = np.random.default_rng(0).permutation(len(points))[:4000]
@@ -344,15 +383,19 @@ def regions(
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     tree, page = place / f"{stem}.hierarchy.csv", place / f"{stem}.map.html"
     words = ["regions", areas, *([edges] if edges else []), "--weight", weight, "--k", str(k[0]), "--seed", "0"]
-    words += ["-o", str(place / f"{stem}.csv"), "--hierarchy", str(tree), *([] if edges else ["--map", str(page)])]
     words += ["--id", name] if name else []
     words += ["--layer", layer] if layer else []
     words += ["--levels", ",".join(map(str, k[1:]))] if k[1:] else []
-    facts = _command(words)
+
+    def into(*files: str) -> list[str]:
+        return ["-o", files[0], "--hierarchy", files[1], *([] if edges else ["--map", files[2]])]
+
+    facts = _command([*words, *into(str(place / f"{stem}.csv"), str(tree), str(page))])
     pages = [page, *(place / f"{stem}.map.level{i}.html" for i in range(2, len(k) + 1))]
     found = {n: facts[n] for n in ("areas", "regions", "regions_at_most", "smallest", "largest")}
     maps = [str(p) for p in pages if p.is_file()]
-    return {**found, "left_out": len(facts["left_out"]), "hierarchy": str(tree), "maps": maps, "k": k}
+    again = shlex.join(["shoal", *words, *into("regions.csv", "regions.hierarchy.csv", "regions.html")])
+    return {**found, "left_out": len(facts["left_out"]), "hierarchy": str(tree), "maps": maps, "k": k, "command": again}
 
 
 def _command(words: list[str]) -> Any:

@@ -55,9 +55,16 @@ STARTS: Mapping[str, tuple[float, ...]] = {  # numbers a model begins with where
 }  # fmt: skip
 
 
-HELP: Mapping[str, str] = {  # of models whose own help is their notation
+HELP: Mapping[str, str] = {  # of models whose own help is their notation, or speaks of options
     "recursive_cl": "The most frequent sensitive value of a group is rarer than c times the values from the l-th on.",
     "alpha_k": "At least k rows in every group, of which at most the share alpha has the same sensitive value.",
+    "t_ordered": "The same, where the sensitive values have an order: neighbors in it are close.",
+    "t_hierarchical": "The same, where a hierarchy of the sensitive column says which values are close.",
+    "beta": "In a group, no sensitive value's share grows by more than the factor 1 + beta; less for frequent ones.",
+    "beta_basic": "In a group, no sensitive value's share grows by more than the factor 1 + beta.",
+    "delta": "In a group, every value's share is that of the table, up to a factor below e to the power of delta.",
+    "k_map": "Every group fits at least k rows of the population's table.",
+    "presence": "Of the people whom a group fits in the population, the share that is in this table.",
 }
 
 PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two is
@@ -102,12 +109,16 @@ def draw(window: Any) -> None:
         return
     choices = shoal.choices()
     _preset(window, choices)
+    fields: dict[str, list[Any]] = {}
     for worry in worries():
         with ui.card().classes("wb-card"):
             ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
-            ui.label(f"{worry.formal}. {worry.example}" if worry.formal else worry.example).classes("wb-note")
+            if worry.formal:
+                ui.label(f"Formal name: {worry.formal}. Example: {worry.example}").classes("wb-note")
+            if POPULATION & set(worry.models):
+                _population(window)
             for model in worry.models:
-                _model(window, model, choices["models"][model])
+                _model(window, model, choices["models"][model], fields)
     if window.task.settings.get("privacy"):
         with ui.card().classes("wb-card"):
             ui.label("Of the ARX project, for single columns: see the sentence on top.").classes("wb-note")
@@ -138,12 +149,13 @@ def _preset(window: Any, choices: dict[str, Any]) -> None:
     chosen.on_value_change(change)
 
 
-def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
+def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, list[Any]]) -> None:
+    """A switch and the numbers of a model; ``others`` are the fields of all models."""
     task = window.task
     held = task.settings.get(keyword)
     speaks_of_sensitive = model["speaks"] in ("column", "tuples")
     possible = not speaks_of_sensitive or bool(task.settings.get("sensitive"))
-    if keyword in ("k_map", "presence"):
+    if keyword in POPULATION:
         possible = task.settings.get("population") is not None
     numbers = held if isinstance(held, (list, tuple)) else [held if held is not None else start(keyword)]
     if held is None and isinstance(start(keyword), list):
@@ -157,6 +169,8 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
             for i, (n, kind) in enumerate(zip(numbers, model["numbers"], strict=True))
         ]  # fmt: skip
 
+    others[keyword] = fields
+
     def change(_event: Any) -> None:
         if not switch.value:
             window.set("Release", **{keyword: None})
@@ -165,11 +179,18 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
         if any(v is None or not math.isfinite(v) for v in given):
             return
         whole = [int(v) if kind == "int" else float(v) for v, kind in zip(given, model["numbers"], strict=True)]
-        window.set("Release", **{keyword: whole[0] if len(whole) == 1 else whole})
+        values: dict[str, Any] = {keyword: whole[0] if len(whole) == 1 else whole}
+        alpha = task.settings.get("alpha_k")
+        if keyword == "k" and alpha and alpha[1] == task.settings.get("k"):  # the k that was asked twice
+            values["alpha_k"] = [alpha[0], whole[0]]
+            others["alpha_k"][1].set_value(whole[0])
+        window.set("Release", **values)
 
     switch.set_enabled(possible)
     if not possible and speaks_of_sensitive:
         switch.tooltip("It protects a sensitive column; give one that role first.")
+    if not possible and keyword in POPULATION:
+        switch.tooltip("It needs the table of the population; give its path first.")
     switch.on_value_change(change)
     for one in fields:
         one.on("change", change)
@@ -178,8 +199,6 @@ def _model(window: Any, keyword: str, model: dict[str, Any]) -> None:
         ui.label("A group is all rows that look alike on the quasi-identifiers: an equivalence class.").classes(
             "wb-note"
         )
-    if keyword == "presence":
-        _population(window)
 
 
 def _part(keyword: str, number: int) -> str:
@@ -196,7 +215,7 @@ def _population(window: Any) -> None:
 def _published(window: Any, choices: dict[str, Any]) -> None:
     task = window.task
     ui.html("<h2>How may values become coarser?</h2>", sanitize=False)
-    ways = {name: f"{name}: {words}" for name, words in choices["publish"].items()}
+    ways = {name: name if words == name else f"{name}: {words}" for name, words in choices["publish"].items()}
     publish = ui.radio(ways, value=task.settings.get("publish", "stars"))
     publish.on_value_change(lambda e: window.set("Hierarchies", "Release", publish=e.value))
     if task.why:
@@ -208,15 +227,41 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         )
         step.style("width: 16rem")
         step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
+    _effort(window, choices["settings"]["effort"])
     with ui.expansion("More settings").classes("wb-wide"):
         for name, setting in choices["settings"].items():
             if setting["section"] in SECTIONS and setting["kind"] in KINDS and name not in ELSEWHERE:
                 _field(window, name, setting)
 
 
+POPULATION = {"k_map", "presence"}  # models that ask about a table of the population
 SECTIONS = ("Request", "Release", "Search")  # of the settings that stand here
 KINDS = ("switch", "whole", "number", "text")
-ELSEWHERE = ("publish", "preset", "engine")  # above, and what opening a table says
+ELSEWHERE = ("publish", "preset", "effort", "engine")  # above, and what opening a table says
+
+
+SECONDS = "seconds"
+
+
+def _effort(window: Any, setting: Mapping[str, Any]) -> None:
+    """How long to search: a word, or a number of seconds."""
+    held = window.task.settings.get("effort", setting["default"])
+    words = {**{word: word for word in setting["words"]}, SECONDS: "as many seconds as I say"}
+    with ui.row().classes("wb-wide").style("align-items: end"):
+        chosen = ui.select(words, value=held if held in words else SECONDS, label="How long to search (effort)")
+        chosen.style("min-width: 16rem")
+        number = ui.number("Seconds", value=60 if held in words else held, min=0).style("width: 9rem")
+
+    def change(_event: Any) -> None:
+        number.visible = chosen.value == SECONDS
+        if chosen.value != SECONDS:
+            window.set("Release", effort=chosen.value)
+        elif number.value is not None:
+            window.set("Release", effort=float(number.value))
+
+    number.visible = chosen.value == SECONDS
+    chosen.on_value_change(change)
+    number.on("change", change)
 
 
 def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:

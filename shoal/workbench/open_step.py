@@ -28,6 +28,7 @@ def draw(window: Any) -> None:
             ui.html("<h3>A sample</h3>", sanitize=False)
             ui.label("Fair's survey of 1974: 6,366 women, nine answers each.").classes("wb-note")
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
+    _reading(window)
     if not task.source:
         return
     same = ui.switch("Ask the same of the next table that is opened (next month's)", value=window.keep)
@@ -84,39 +85,34 @@ def _path(window: Any) -> None:
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Or give its path</h3>", sanitize=False)
         path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
-        with ui.expansion("How it is read: separator, table, layer or query").classes("wb-wide"):
-            separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
-            encoding = ui.select(
-                {
-                    "": "found out",
-                    "utf-8": "utf-8",
-                    "windows-1252": "windows-1252 (Excel on Windows)",
-                    "latin-1": "latin-1",
-                },
-                value="",
-                label="Encoding",
-            )
-            encoding.classes("wb-wide")
-            table = ui.input("Table of a database (DuckDB, SQLite), or layer of a map").classes("wb-wide")
-            query = ui.input("Or a query: SELECT ...").classes("wb-wide")
-
-        def reading() -> dict[str, Any]:
-            given = {"separator": separator, "encoding": encoding, "table": table, "query": query}
-            return {n: f.value for n, f in given.items() if f.value}
-
-        window.reading = reading
 
         async def named() -> None:
             place = Path(path.value or "").expanduser()
             if not path.value or not place.exists():
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
-                await window.open_project(place.resolve(), query.value or "")
+                await window.open_project(place.resolve(), window.reading().get("query", ""))
             else:
-                await _open(window, place.resolve(), reading())
+                await _open(window, place.resolve(), window.reading())
 
         ui.button("Open", on_click=named).props("no-caps")
         path.on("keydown.enter", named)
+
+
+def _reading(window: Any) -> None:
+    """How the next table is read, whether its file is chosen, dropped, or named by its path."""
+    with ui.expansion("How it is read: separator and encoding, or table, layer, or query").classes("wb-wide"):
+        ui.label("Only if it cannot be found out, or a file holds several tables. Fill in before you open it.").classes(
+            "wb-note"
+        )
+        separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
+        known = {"": "found out", "utf-8": "utf-8", "windows-1252": "windows-1252 (Excel on Windows)",
+                 "latin-1": "latin-1"}  # fmt: skip
+        encoding = ui.select(known, value="", label="Encoding").classes("wb-wide")
+        table = ui.input("Table of a database (DuckDB, SQLite), or layer of a map").classes("wb-wide")
+        query = ui.input("Or a query: SELECT ...").classes("wb-wide")
+    given = {"separator": separator, "encoding": encoding, "table": table, "query": query}
+    window.reading = lambda: {n: f.value for n, f in given.items() if f.value}
 
 
 def _rows(window: Any) -> None:
@@ -159,6 +155,13 @@ def scrolling(name: str) -> Any:
     return ui.element("div").classes("wb-scroll").props(f'tabindex=0 role=region aria-label="{name}"')
 
 
+def copied_out(text: str, language: str, name: str) -> None:
+    """Text to copy; its button, and the part that scrolls, have a name for whoever hears the page."""
+    shown = ui.code(text, language=language).classes("wb-wide")
+    shown.copy_button.props(f'aria-label="Copy: {name}"')
+    shown.markdown.props(f'tabindex=0 role=region aria-label="{name}"')
+
+
 def draw_roles(window: Any) -> None:
     """The panel of the step Roles: what each column is for, as proposed or clicked, and which single people out."""
     task = window.task
@@ -185,7 +188,7 @@ def _role(window: Any, column: dict[str, Any], live: _Live) -> None:
         window.changed("Models", "Hierarchies", "Explore", "Release", "Intruder")
         await live.ask()
 
-    with ui.element("div").classes("wb-roles").props(f'role=group aria-label="{_safe(name)}"'):
+    with ui.element("div").classes("wb-roles").props(f'role=group aria-label="{plain(name)}"'):
         with ui.column().style("gap: .1rem; min-width: 0"):
             ui.label(name).style("font-weight: 600; overflow-wrap: anywhere")
             missing = f", {column['missing']:,} missing" if column["missing"] else ""
@@ -197,7 +200,8 @@ def _role(window: Any, column: dict[str, Any], live: _Live) -> None:
         choice.props("no-caps dense unelevated")
 
 
-def _safe(text: str) -> str:
+def plain(text: str) -> str:
+    """A column's name as an attribute of the page may hold it."""
     return "".join(c if c.isalnum() or c in " _-." else " " for c in text)
 
 

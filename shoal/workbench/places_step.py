@@ -9,6 +9,9 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.open_step import copied_out
+from shoal.workbench.projects import placing
+
 
 def draw(window: Any) -> None:
     """The panel."""
@@ -30,13 +33,15 @@ def _points(window: Any) -> None:
         (n for n in numbers if n.lower().startswith(("lat", "y")) and n != x),
         numbers[1] if numbers[1] != x else numbers[0],
     )
-    with ui.row().style("align-items: end"):
+    with ui.row().classes("wb-wide").style("align-items: end"):
         xs = ui.select(numbers, value=x, label="x, or longitude").style("min-width: 10rem")
         ys = ui.select(numbers, value=y, label="y, or latitude").style("min-width: 10rem")
         way = ui.toggle({"tiles": "Tiles (rectangles)", "clusters": "Clusters"}, value="tiles").props("no-caps")
         k = ui.number(
             "At least so many points in each", value=task.settings.get("k", 5), min=1, step=1, format="%d"
         ).style("width: 14rem")
+        named = x.lower().startswith(("lon", "lng")) and y.lower().startswith("lat")
+        degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=named)
     with ui.row():
         work = window.long_work("Draw")
     said = ui.label().props("role=status")
@@ -45,8 +50,9 @@ def _points(window: Any) -> None:
     async def run() -> None:
         with work.running(said, "working"):
             found = await window.ask(
-                "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=int(k.value or 1)
-            )
+                "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=int(k.value or 1),
+                degrees=degrees.value,
+            )  # fmt: skip
         if found is None:
             return
         said.set_text(_outcome(found, way.value))
@@ -58,6 +64,10 @@ def _points(window: Any) -> None:
         if found["shown"] < found["points"]:
             with place:
                 ui.label(f"{found['shown']:,} of {found['points']:,} points are drawn.").classes("wb-note")
+        read, of_database = task.reading, {"table", "query"} & set(task.reading)
+        again = placing(task.table, xs.value, ys.value, way.value, int(k.value or 1), degrees.value, read)
+        with place:
+            _publish(None if of_database else again, way.value)
 
     work.start.on_click(run)
 
@@ -65,17 +75,28 @@ def _points(window: Any) -> None:
 def _outcome(found: dict[str, Any], way: str) -> str:
     """How many tiles or clusters there are, the worst of them, and whether a better worst one can exist."""
     cost, bound = found["cost"], found["bound"]
-    worst = f"The largest tile has {cost:,.6g} points" if way == "tiles" else f"The widest radius is {cost:.4g}"
+    unit = " km" if found["unit"] == "km" else ""
+    worst = f"The largest tile has {cost:,.6g} points" if way == "tiles" else f"The widest radius is {cost:.4g}{unit}"
     best = "and nothing less is possible" if cost <= bound * (1 + 1e-9) else f"and less than {bound:,.4g} is impossible"
     return f"{found['groups']:,} {way}, the smallest of {found['smallest']:,} points. {worst}, {best}."
+
+
+def _publish(command: str | None, what: str) -> None:
+    """The command that makes the files: the page itself draws a picture."""
+    if command is None:
+        ui.label(f"To publish the {what}, first save the table of the database as a file.").classes("wb-note")
+        return
+    ui.label(f"This page draws the {what}. To publish them, with a certificate, run this command:")
+    copied_out(command, "bash", f"Command for the {what}")
 
 
 def areas(window: Any) -> None:
     """Fields for a file of areas; its regions as a map and, for a column with the areas' names, as a hierarchy."""
     task = window.task
-    ui.label("Neighboring areas are merged until every region has enough people. The map comes from the file's own "
-             "outlines; nothing is fetched.").classes("wb-note")  # fmt: skip
-    path = ui.input("Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table").classes("wb-wide")
+    ui.label("Neighboring areas are merged until every region has enough people. The areas come from a map (GeoJSON, "
+             "GeoPackage, shapefile), or from a table with another of pairs of neighbors. The map is drawn from the "
+             "file's own outlines; nothing is fetched.").classes("wb-note")  # fmt: skip
+    path = ui.input("Path of the areas (map or table)").classes("wb-wide")
     with ui.row().classes("wb-wide").style("align-items: end"):
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
         name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
@@ -83,7 +104,7 @@ def areas(window: Any) -> None:
             "width: min(22rem, 100%)"
         )
         layer = ui.input("Layer of the map, if it has several").style("width: 16rem")
-    pairs = ui.input("Path of the pairs of neighbors, if the areas are a table").classes("wb-wide")
+    pairs = ui.input("Path of the pairs of neighbors, for a table").classes("wb-wide")
     with ui.row():
         work = window.long_work("Merge the areas")
     said = ui.label().props("role=status")
@@ -133,6 +154,7 @@ def _merged(window: Any, found: dict[str, Any]) -> None:
         style = "width: 100%; height: 34rem; border: 1px solid #6d8790; background: white"
         ui.html(f'<iframe title="Map of the regions of level {level}" srcdoc="{text}" style="{style}"></iframe>',
                 sanitize=False).classes("wb-wide")  # fmt: skip
+    _publish(found["command"], "regions")
 
 
 def use(window: Any, column: str, found: dict[str, Any]) -> None:

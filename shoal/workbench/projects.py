@@ -76,6 +76,16 @@ class WorkSession:
         """The table's file name."""
         return Path(self.source["path"]).name if self.source else ""
 
+    @property
+    def table(self) -> str:
+        """The table as a command names it: where an uploaded one lies is not the user's to know."""
+        return self.title if self.folder in Path(self.source["path"]).parents else self.source["path"]
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the table is read, as far as it was said."""
+        return {n: self.source[n] for n in READING if self.source.get(n)}
+
     def opened(self, source: dict[str, Any], found: dict[str, Any]) -> None:
         """Take a table that was looked at, with the roles and models proposed."""
         self.source, self.rows = dict(source), found["rows"]
@@ -295,6 +305,20 @@ def command(table: str, policy: str, output: str, secret: str | None, reading: M
     return shlex.join(words)
 
 
+def placing(table: str, x: str, y: str, way: str, k: int, degrees: bool, reading: Mapping[str, Any]) -> str:
+    """The command line that publishes tiles or clusters as the page Places draws them."""
+    stem = f"{Path(table).stem}.{way}"
+    if way == "tiles":
+        words = ["tiles", table, "--x", x, "--y", y, "--k", str(k)]
+        words += ["--coordinates", "geographic" if degrees else "projected"]
+    else:
+        words = ["gather", table, "--longitude", x, "--latitude", y, *([] if degrees else ["--plane"]), "--r", str(k)]
+    words += ["-o", f"{stem}.csv", "--map", f"{stem}.html"]
+    for name, value in reading.items():
+        words += [f"--{name}", str(value)]
+    return shlex.join(["shoal", *words])
+
+
 READING = ("separator", "encoding", "table", "query")
 LEFT_OUT = "the query names values of the table, so the project does not keep it; opening the project asks for it"
 
@@ -381,7 +405,7 @@ def save_project(task: WorkSession, folder: Path, step: str) -> str:
     request = with_hierarchies(task.settings, folder)
     write_text(folder / "policy.toml", toml(request, "What is asked of the release; shoal anonymize reads it."))
     where = {"table": task.source["path"], "step": step, "project": 1}
-    reading = {n: task.source[n] for n in READING if task.source.get(n)}
+    reading = task.reading
     if names_values(reading.get("query", "")):
         del reading["query"]
         where["query_left_out"] = True

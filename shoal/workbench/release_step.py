@@ -10,8 +10,8 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.open_step import copied_out
 from shoal.workbench.projects import (
-    READING,
     command,
     handed_over,
     notebook,
@@ -123,12 +123,9 @@ def _papers(
     task: Any, named: dict[str, Any], place: Path, stem: str, found: dict[str, Any], secret: Path
 ) -> dict[str, str]:
     """What repeats the release, written beside it; kind -> path of everything that was written."""
-    reading = {n: task.source[n] for n in READING if task.source.get(n)}
-    inside = task.folder in Path(task.source["path"]).parents  # uploaded: its own place is not ours to know
-    table = task.title if inside else task.source["path"]
     output = Path(found["output"]).name
-    code = script(table, named, output, secret.name, reading)
-    line = command(table, f"{stem}.policy.toml", output, secret.name, reading)
+    code = script(task.table, named, output, secret.name, task.reading)
+    line = command(task.table, f"{stem}.policy.toml", output, secret.name, task.reading)
     texts = {
         "policy": (f"{stem}.policy.toml", toml(named, "The request of the release; shoal anonymize reads it.")),
         "script": (f"{stem}.py", code),
@@ -180,7 +177,7 @@ def _made(window: Any, number: int) -> None:
             for kind in ("command", "policy", "script"):
                 ui.label(TITLES[kind]).style("font-weight: 600")
                 language = {"command": "bash", "policy": "toml", "script": "python"}[kind]
-                ui.code(Path(made["files"][kind]).read_text("utf-8"), language=language).classes("wb-wide")
+                copied_out(Path(made["files"][kind]).read_text("utf-8"), language, TITLES[kind])
 
 
 def lines(facts: dict[str, Any]) -> list[str]:
@@ -241,7 +238,10 @@ def draw_intruder(window: Any) -> None:
 
     async def run() -> None:
         with attack.running(shown=waiting):
-            found = await window.ask("attack", long=True, source=task.source, release=task.releases[-1]["output"])
+            last = task.releases[-1]
+            found = await window.ask(
+                "attack", long=True, source=task.source, release=last["output"], settings=last["settings"]
+            )
         if found is not None:
             task.releases[-1]["attack"] = found
             _shown(place, found)

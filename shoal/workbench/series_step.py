@@ -40,8 +40,13 @@ def draw(window: Any) -> None:
     place.on("keydown.enter", look)
     if task.months is not None:
         _held(window)
-    elif task.series:
+    elif task.series and not begun(task.series):
         _begin(window)
+
+
+def begun(folder: str) -> bool:
+    """Whether a series stands in a folder."""
+    return bool(folder) and (Path(folder) / "series.json").is_file()
 
 
 async def _look(window: Any, folder: str) -> None:
@@ -52,7 +57,7 @@ async def _look(window: Any, folder: str) -> None:
         return
     place = Path(folder).expanduser().resolve()
     months = None
-    if (place / "series.json").is_file():
+    if begun(str(place)):
         months = await window.ask("months", long=True, folder=str(place))
         if months is None:
             return

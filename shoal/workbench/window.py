@@ -65,9 +65,12 @@ STYLE = """
 .wb-scroll { overflow-x: auto; width: 100%; }
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
 .wb-roles .q-btn-group { border: 1px solid #6d8790; }
+.wb .codehilite :is(.c, .c1) { color: #4a5560; } .body--dark .wb .codehilite :is(.c, .c1) { color: #b9c4ce; }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
 @media (max-width: 700px) { .wb-steps > .q-tabs .q-tabs__content { flex-wrap: wrap; }
-  .q-tabs__arrow { display: none; } .wb-bar { gap: 0; } .wb-roles { grid-template-columns: 1fr; }
+  .q-tabs__arrow { display: none; } .wb-bar { gap: 0; padding: .2rem .6rem; }
+  .wb-bar .q-btn { padding: 4px 8px; } .wb-steps .q-tabs__content { justify-content: flex-start; }
+  .wb-roles { grid-template-columns: 1fr; }
   .wb { padding: .6rem; } }
 """
 
@@ -237,10 +240,13 @@ class Window:
         if await self.open(source, settings):
             self.task.project, self.task.series = folder, left["series"]
             self.task.months = None
-            if (Path(left["series"]) / "series.json").is_file():
-                self.task.months = await self.ask("months", long=True, folder=left["series"])
             self.changed(*STEPS)
             self.go(left["step"] if left["step"] in STEPS else "Open")
+            if series_step.begun(left["series"]):  # it is verified meanwhile
+                months = await self.ask("months", long=True, folder=left["series"])
+                if self.task.series == left["series"]:
+                    self.task.months = months
+                    self.changed("Series")
 
     def draw(self) -> None:
         """The whole page."""

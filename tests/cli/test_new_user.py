@@ -165,3 +165,25 @@ def test_a_share_is_proposed_with_room_and_one_warning_stands_for_all_its_column
     alone = loss(shoal.KAnonymity(5))
     tight, roomy = (loss(shoal.AlphaKAnonymity(share, 5, "disease")) for share in (0.7, 0.8))
     assert alone <= roomy < tight
+
+
+def test_dates_are_no_codes_and_persons_and_homes_are_told_by_name(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "individual": [100 + i // 4 for i in range(80)],
+            "address": [f"{i // 3} Elm St" for i in range(80)],
+            "death_date": [f"1992-05-0{1 + i % 6}" for i in range(80)],
+            "birth_date": [f"0{1 + i % 6}.05.1960" for i in range(80)],
+            "age": [30 + i % 6 for i in range(79)] + [None],
+        }
+    )
+    frame.write_csv(tmp_path / "p.csv")
+    said = run("init", "p.csv", cwd=tmp_path).said
+    assert "age: 1 missing value, counted as one more value" in said
+    codes = [line for line in said.splitlines() if "if they are codes" in line]
+    assert codes == [
+        "warning: age: ranges take these few numbers as amounts; if they are codes, replace them with labels"
+    ]
+    assert 'if it identifies persons, person = "individual" makes k count persons' in said
+    assert 'if it identifies homes, household = "address" makes k count homes' in said
+    assert '\nperson = "individual"' in (tmp_path / "p.policy.toml").read_text()

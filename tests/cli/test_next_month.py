@@ -31,7 +31,7 @@ def test_the_next_month_says_what_composition_means(tmp_path: Path) -> None:
 
 
 def test_the_page_and_the_guide_say_it_too() -> None:
-    policy = {"publish": "stars", "sensitive": [], "privacy": []}
+    policy = {"publish": "stars", "sensitive": [], "privacy": [], "hierarchies": {}}
     (said,) = [text for text in attacks(policy) if text.startswith("Composition")]
     assert "new people alone" in said
     for page in ("questions.md", "tables.md", "how-to/next-month.md"):

@@ -318,4 +318,4 @@ def test_a_policy_whose_comments_tell_of_the_table_is_its_owners_alone(tmp_path:
     run("init", tmp_path / "people.csv")
     made = tmp_path / "people.policy.toml"
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
-    assert "take them out before you hand this file on" in made.read_text()
+    assert "remove them before you pass this file on" in made.read_text()

@@ -159,7 +159,8 @@ def test_whole_numbers_beyond_64_bits_in_excel_are_read_and_not_written(tmp_path
     ("frame", "says"),
     [
         (pl.DataFrame({"a": ["x" * 40_000]}), "32,767"),
-        (pl.DataFrame({"a": ["x", None, ""]}), "without any value"),
+        (pl.DataFrame({"a": ["x", None]}), "without any value"),
+        (pl.DataFrame({"a": ["x", None, ""]}), "cannot distinguish"),
         (pl.DataFrame({"a": [[1]]}), "write Parquet"),
     ],
 )

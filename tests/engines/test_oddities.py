@@ -50,7 +50,7 @@ def test_init_names_them_too(tmp_path: Path) -> None:
     told = {p.name: " | ".join(p.warnings) for p in propose(tmp_path / "t.csv")}
     assert "4 values in 4 rows differ" in told["town"]
     assert "3 values in 3 rows differ" in told["disease"]
-    assert "2 missing values: they count as one more sensitive value" in told["disease"]
+    assert "2 missing values, counted as one more sensitive value" in told["disease"]
     assert "2 rows contain a number that often means" in told["lat"]
     assert "1 row contains a text that often means" in told["lat"]
     assert not told["age"]

@@ -112,6 +112,8 @@ def test_pictures_are_drawn(everything):
     folder, _ = everything
     assert (folder / "p.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (folder / "choices.svg").read_text()
+    assert "Do not publish it" in (folder / "choices.svg").read_text()
+    assert (folder / "choices.svg").stat().st_mode & 0o077 == 0, "it shows radii that the release doesn't"
 
 
 def test_a_place_alone_is_in_kilometres_and_left_out_points_are_absent(people, tmp_path):

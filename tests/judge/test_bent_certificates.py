@@ -144,6 +144,34 @@ def test_nothing_is_said_to_hold_that_was_not_asked_for(tmp_path: Path, what: st
         assert not verify(out, record, None if alone else source).holds
 
 
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet", "r.xlsx", "parts"])
+def test_what_columns_without_a_promise_single_out_is_counted_in_the_file(tmp_path: Path, name: str) -> None:
+    table = pl.read_csv(LINES.encode()).with_columns(
+        rent=pl.Series([0.0, -0.0, 7.5] + [1.0] * 21), **{"a, *": pl.Series(["p"] + ["q"] * 23)}
+    )
+    table.write_parquet(tmp_path / "t.parquet")
+    given: Any = table if "." in name else tmp_path / "t.parquet"
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["d"], "insensitive": ["rent", "note"]}
+    engine = {} if "." in name else {"engine": "duckdb"}
+    release = shoal.anonymize(given, **asked, k=3, l=2, effort="fast", seed=1, **engine)
+    paper = release.write(tmp_path / name)
+    genuine = json.loads(paper.read_text())
+    assert genuine["carried"]["alone"] == {"note": 0, "rent": 1, "a, *": 1}
+    assert genuine["carried"]["together"] == 3
+    assert shoal.verify(tmp_path / name, paper).holds
+    forged = [
+        {"together": 0}, {"alone": {"note": 0, "rent": 1, "a, *": 0}}, {"alone": {"note": 0, "rent": 1}},
+        {"columns": ["note", "rent", "a, *", "more"]}, {"insensitive": ["note", "rent", "a, *"]},
+    ]  # fmt: skip
+    for more in forged:
+        resealed(paper, carried={**genuine["carried"], **more})
+        wrong = [f.check for f in shoal.verify(tmp_path / name, paper).findings if not f.holds]
+        assert wrong == ["singled out"], more
+    if "." in name:
+        resealed(paper, release={**genuine["release"], "bytes": 7})
+        assert "file" in [f.check for f in shoal.verify(tmp_path / name, paper).findings if not f.holds]
+
+
 def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> None:
     source, out, record, _ = made(tmp_path, "ranges")
     genuine = json.loads(record.read_text())

@@ -236,7 +236,16 @@ def test_what_is_enforced_for_each_model() -> None:
         need(shoal.LDiversity(2), sensitive=())
 
 
-@pytest.mark.parametrize(("name", "here"), [("keyVars", "quasi_identifiers"), ("suppression_limit", "max_suppressed")])
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("keyVars", "quasi_identifiers"),
+        ("suppression_limit", "max_suppressed"),
+        ("seconds", "effort"),
+        ("time_limit", "effort"),
+        ("random_state", "seed"),
+    ],
+)
 def test_a_setting_of_another_tool_is_told_by_its_name_here(name: str, here: str) -> None:
     with pytest.raises(PolicyError, match=f"'{name}' is not a setting of a policy; there is '{here}'$"):
         Policy.of(**{name: ["age"]})

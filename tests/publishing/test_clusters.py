@@ -382,10 +382,11 @@ def test_maps_and_geojson_show_a_circle_for_each_cluster(tmp_path: Path) -> None
     made = shoal.release(found, frame, place=("lat", "lng"), sensitive=["d"], center="mean")
     held = json.loads(made.geojson(tmp_path / "c.geojson").read_text())["features"]
     assert len(held) == made.table.height == made.map(tmp_path / "m.html").read_text().count("<path")
-    assert f"largest radius {found.radius:.4g} km, no answer below" in (tmp_path / "m.html").read_text()
+    assert "largest radius " in (tmp_path / "m.html").read_text()
+    assert "no answer below" not in (tmp_path / "m.html").read_text(), "the bound follows from what is hidden"
     cells = shoal.release(shoal.gathering.cellular(frame.select("lat", "lng"), r=5, metric="great-circle"), frame,
                           place=("lat", "lng"))  # fmt: skip
-    assert f"cost {cells.certificate.cost:.4g}, no answer below" in cells.map(tmp_path / "cells.html").read_text()
+    assert "no answer below" not in cells.map(tmp_path / "cells.html").read_text()
     assert {f["geometry"]["type"] for f in held} <= {"Polygon", "MultiPolygon"}
     assert held[0]["properties"]["records"] == made.table["records"][0]
     assert made.map(tmp_path / "m.png").stat().st_size > 1000

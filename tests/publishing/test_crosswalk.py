@@ -62,6 +62,17 @@ def test_regions_that_cross_a_boundary_or_a_gap_are_refused(tmp_path: Path) -> N
         shoal.release(across, table[::-1].with_columns(people=2), weight="people", edges=numbers)
 
 
+def test_a_public_page_beside_a_hierarchy_alone_would_state_weights_that_it_does_not_show(tmp_path: Path) -> None:
+    made = released("regions")[0]
+    made.write(None, also={"hierarchy": tmp_path / "h.csv"})
+    with pytest.raises(PolicyError, match="a hierarchy alone does not show"):
+        made.report(tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+    assert made.report(tmp_path / "r.html", internal=True).name == "r.internal.html"
+    made.write(tmp_path / "x.csv", also={"hierarchy": tmp_path / "h.csv"})
+    assert made.report(tmp_path / "r.html").exists()
+
+
 def test_regions_on_the_command_line(tmp_path: Path) -> None:
     table, pairs = AREAS, NEIGHBORS
     nodes, edges, out = tmp_path / "n.csv", tmp_path / "e.csv", tmp_path / "x.csv"

@@ -211,3 +211,14 @@ def test_groups_merged_after_an_attack_tell_no_more(publish):
 
 def test_groups_merged_by_what_is_not_shown_would_tell():
     assert worst(whole_way(Recoding.stars, merging(Recoding.stars, by_who_has_what)), 2)[1] > Fraction(1, 2)
+
+
+def test_the_closer_a_share_is_to_what_is_asked_the_more_rows_have_one_size():
+    def rows(values, l, n=40_000):
+        table = Histogram.from_rows([[0]] * n, [i % values for i in range(n)], sensitive_names=["s"])
+        return minimality_merge.rows_of_one_size(table, (l,))
+
+    assert rows(20, 2) == 64  # what l alone asks
+    assert rows(6, 5) == 2_500 == 40_000 // 16  # 1/5 and 1/6: no more than a part of the table
+    assert 2_440 < rows(7, 5) < 2_460
+    assert rows(7, 5, 1_000) == 400

@@ -133,6 +133,9 @@ def test_certificate_and_maps_are_written(everything):
     assert said["certificate_file"] == str(out / "certificate.json")
     assert (out / "map.png").read_bytes().startswith(b"\x89PNG")
     assert "00+2" in (out / "map.html").read_text()
+    said = (out / "map.html").read_text()
+    assert "areas by weight" not in said, "the crosswalk tells the weight of no area"
+    assert "cannot exist" not in said, "bounds follow from weights that the crosswalk doesn't tell"
 
 
 def test_comparison_with_truncation(everything):

@@ -146,6 +146,8 @@ def test_the_command_draws_the_curve(tmp_path, monkeypatch):
     )  # fmt: skip
     assert status == 0, err
     assert (tmp_path / "c.svg").read_text().startswith("<?xml")
+    assert "Do not publish it" in (tmp_path / "c.svg").read_text()
+    assert (tmp_path / "c.svg").stat().st_mode & 0o077 == 0
     said = json.loads(out)["choices"]
     assert said[0]["distance"] < said[-1]["distance"]
     assert said[0]["regions"] > said[-1]["regions"]

@@ -139,6 +139,19 @@ def scene():
     }
 
 
+def test_without_the_time_before_a_page_tells_sums_alone(scene, tmp_path):
+    others = {**scene, "weights": np.array([1, 2, 0, 5, 3, 4, 12, 0, 21, 9, 7, 2])}
+    pages = {}
+    for before in (True, False):
+        for i, own in enumerate((scene, others)):
+            draw_regions(tmp_path / "map.html", **own, k=3, before=before)
+            pages[before, i] = (tmp_path / "map.html").read_text(encoding="utf-8")
+    assert pages[False, 0] == pages[False, 1]
+    assert pages[True, 0] != pages[True, 1]
+    assert "areas by weight" in pages[True, 0]
+    assert "areas by weight" not in pages[False, 0]
+
+
 def test_the_page_is_one_file_that_names_everything(scene, tmp_path):
     path = tmp_path / "map.html"
     draw_regions(path, **scene, areas=["<b>"] * 12, k=3, unit="cows & calves", title="A & B", note="n < m")

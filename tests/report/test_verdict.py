@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal.model.policy import Policy
 from shoal.report.parts import as_sentence, promise, proved
-from shoal.report.sections import attacks, unchanged_columns, verdict, warnings
+from shoal.report.sections import asked, attacks, stated, unchanged_columns, verdict, warnings
 from tests.commands import run
 from tests.report.links import dead_links
 
@@ -204,7 +204,29 @@ def test_what_no_model_guards_stands_first_among_the_attacks(asked: dict[str, An
     found = attacks(policy, exposed=0.25)
     assert found[0].startswith(said)
     assert sum(line.startswith("Ends of ranges: ") for line in found) == 1
+    public = next(line for line in attacks(policy) if line.startswith("Ends of ranges: "))
+    assert "the value of at least one row of the group. range_step" in public
+    stars = Policy.of({"quasi_identifiers": ["age"], "k": 5}).describe()
+    assert not any(line.startswith("Ends of ranges: ") for line in attacks(stars))
 
 
 def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop() -> None:
     assert as_sentence("a missing value counts") == "A missing value counts."
+
+
+def test_columns_with_one_model_in_the_same_words_are_named_together() -> None:
+    frame = pl.DataFrame(
+        {
+            "age": [30, 31, 32, 33] * 6, "who": range(24), "ill": ["a", "b", "c"] * 8, "job": ["x", "y", "z"] * 8,
+            "pay": ["m", "n"] * 12,
+        }
+    )  # fmt: skip
+    models = [shoal.LDiversity(2, "ill"), shoal.LDiversity(2, "job"), shoal.AlphaKAnonymity(0.9, 2, "pay")]
+    roles = {"quasi_identifiers": ["age"], "sensitive": ["ill", "job", "pay"], "publish": "ranges", "effort": "fast"}
+    for person in ({"person": "who"}, {"identifiers": ["who"]}):
+        figures = shoal.anonymize(frame, **roles, **person, privacy=[shoal.KAnonymity(4), *models]).public_figures()
+        said = [name for name, _ in stated(figures)]
+        assert said == (["l-diversity of ill, job", "(alpha,k)-anonymity of pay"] if "person" in person else [])
+        page = str(asked(figures))
+        assert "l-diversity of ill, job: at most 1/2 of every group" in page
+        assert page.count("l-diversity of") == 1

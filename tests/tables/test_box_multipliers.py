@@ -38,8 +38,8 @@ from tests.oracles.tables import eligible, least_loss, least_total, row_loss
 from tests.tables.drawn import KINDS, TREE, tasks
 
 
-def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...]) -> float:
-    """What a box of these rows loses at least once it holds the values asked, one further row at a time."""
+def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...], k: int) -> float:
+    """What a box of these rows, of a group of k or more, loses at least with the values asked, one row at a time."""
     quasi, value = task.histogram.quasi[p.order], p.cells.value
     rows = [tuple(map(int, quasi[c])) for c in some]
     left = np.repeat(np.arange(value.size), p.cells.count - np.bincount(some, minlength=value.size))
@@ -50,7 +50,7 @@ def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...]) -> float:
     if missing > len(beside):
         return np.inf
     out = max([row_loss(task.recoding, rows), *sorted(beside.values())[: max(missing, 0)]])
-    for many, values in asked_by_shares(task, value[list(some)].tolist(), p.cells.group):
+    for many, values in asked_by_shares(task, value[list(some)].tolist(), k):
         nearest = sorted(loss for loss, v in with_it if v in values)
         if many > len(nearest):
             return np.inf
@@ -109,18 +109,29 @@ def entropy(held: Counter[int]) -> float:
 
 
 def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
-    """By how much the worst group of K rows exceeds K times its loss, for each anchor; every group is looked at."""
-    group, count = p.cells.group, p.cells.count
+    """By how much the worst group exceeds its loss, for each anchor; every group of either size is looked at."""
     place = np.empty(at.size, int)
     place[np.argsort(-at, kind="stable")] = np.arange(at.size)
     worst = np.zeros(at.size)
-    for some in set(combinations(np.repeat(np.arange(at.size), count), group)):
-        if np.bincount(p.cells.value[list(some)]).max() > p.cells.alike:
-            continue
-        some = tuple(sorted(some, key=lambda c: place[c]))
-        loss = max(completed(task, p, some[:n]) for n in range(2, group + 1))
-        worst[some[0]] = max(worst[some[0]], float(at[list(some)].sum()) - group * loss)
+    for cells in p.sizes:
+        for some in set(combinations(np.repeat(np.arange(at.size), cells.count), cells.group)):
+            if np.bincount(cells.value[list(some)]).max() > cells.alike:
+                continue
+            some = tuple(sorted(some, key=lambda c: place[c]))
+            loss = max(completed(task, p, some[:n], cells.group) for n in range(2, cells.group + 1))
+            worst[some[0]] = max(worst[some[0]], float(at[list(some)].sum()) - cells.group * loss)
     return worst
+
+
+def test_values_that_the_table_lacks_help_no_group():
+    """Two rows of the lower value ask for two of the higher by the ordered distance, and only one is near."""
+    table = replace(Histogram.from_rows([[0], [0], [0], [1], [1], [1]], [0, 1, 1, 0, 0, 1]), sensitive_sizes=(4,))
+    need = requirement([KAnonymity(2), TCloseness(0.1, "ordered")], table.sensitive_names, table)
+    p = boxes.Pairs.of(task := Task(table, need, Recoding((Levels.stars(2),), "stars")))
+    at = np.array([0.0, 0.0, 1.0, 0.0])
+    excess = boxes._sweep(p, at, None)[0]
+    np.testing.assert_allclose(excess, anchored(task, p, at), atol=1e-9)
+    assert excess.max() < 1.5
 
 
 @strategies.composite
@@ -160,10 +171,12 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
     if nodes == 2000:
         np.testing.assert_allclose(excess, expected, atol=1e-9)
     for cell in np.flatnonzero(found > 0):
-        over = float(at[groups[cell]].sum()) - p.cells.group * completed(task, p, tuple(groups[cell]))
+        some = groups[cell][groups[cell] >= 0]
+        of = next(cells for cells in p.sizes if cells.group == some.size)
+        over = float(at[some].sum()) - of.group * completed(task, p, tuple(some), of.group)
         assert over == pytest.approx(found[cell], abs=1e-9)
-        assert (np.bincount(groups[cell], minlength=at.size) <= p.cells.count).all()
-        assert np.bincount(p.cells.value[groups[cell]]).max() <= p.cells.alike
+        assert (np.bincount(some, minlength=at.size) <= p.cells.count).all()
+        assert np.bincount(p.cells.value[some]).max() <= of.alike
 
 
 @pytest.mark.parametrize("seed", range(70))
@@ -401,5 +414,5 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
         return float(p.cells.count @ found[0]), len(swept)
 
     (most, long), (between, short) = proved(0), proved(boxes.BETWEEN)
-    assert short < long / 2
+    assert short <= long / 2
     assert between > 0.85 * most

@@ -192,6 +192,7 @@ def test_shoal_and_other_tools_side_by_side(people, tmp_path):
     assert not any("not understood" in note for note in found.notes)
     assert found.table.height == 4  # the original, and three releases
     assert found._repr_html_().startswith("<table>")
+    assert "k-map" not in found._repr_html_()  # no population was given
     assert set(json.loads(json.dumps(found.as_dict()))["releases"]["arx"]) == {"privacy", "loss", "utility"}
 
 

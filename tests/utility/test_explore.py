@@ -140,6 +140,7 @@ def test_a_report_has_it_too(people, found, tmp_path):
     assert run(*asked, cwd=tmp_path).returncode == 0
     figures = json.loads((tmp_path / "x.internal.json").read_text())
     assert figures["explored"] == found.as_dict()
+    assert all((tmp_path / f"x.internal.{end}").stat().st_mode & 0o077 == 0 for end in ("html", "json"))
     with pytest.raises(shoal.PolicyError, match=r"a table of 7 rows, and the release has \d+; explore its table"):
         release.report(tmp_path / "r.html", explored=replace(found, rows=7), internal=True)
     with pytest.raises(shoal.PolicyError, match="say internal=True"):

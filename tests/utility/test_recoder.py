@@ -126,6 +126,34 @@ def test_in_a_pipeline() -> None:
         made.predict(other.head(3))
 
 
+def test_it_shows_itself_in_a_line_and_gives_the_kind_of_frame_that_a_pipeline_sets() -> None:
+    recoder = shoal.Recoder(["age", "zip"], k=5, l=2, sensitive=["ill"], hierarchies=TREES)
+    assert repr(recoder) == "<Recoder of age, zip; k = 5; l = 2; not fitted>"
+    table = people(800, 1)
+    asked = {"k": 5, "hierarchies": TREES, "insensitive": ["ill"]}
+    recoder = shoal.Recoder(["age", "zip"], **asked).fit(table)
+    assert repr(recoder) == "<Recoder of age, zip; k = 5; levels: age 1, zip 0>"
+    plain, frame = recoder.transform(table), table.to_pandas().iloc[::-1]
+    assert recoder.set_output(transform="pandas") is recoder
+    assert pl.from_pandas(recoder.transform(table)).equals(plain)
+    assert list(recoder.transform(frame).index) == list(frame.index)
+    recoder.set_output(transform="polars").set_output(transform=None)
+    assert recoder.transform(frame).equals(plain.reverse())
+    assert isinstance(recoder.set_output(transform="default").transform(frame), pd.DataFrame)
+    with pytest.raises(shoal.PolicyError, match="did you mean 'pandas'"):
+        recoder.set_output(transform="panda")
+
+
+def test_a_pipeline_sets_the_output_and_clones_keep_it() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+
+    made = make_pipeline(shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES, insensitive=["ill"]))
+    made.set_output(transform="polars")
+    assert isinstance(clone(made).fit_transform(people(800, 1).to_pandas()), pl.DataFrame)
+
+
 def test_the_ways_out_of_a_fold_that_is_too_small_work():
     """What the refusal says: transform all rows and split, fit with coarser hierarchies, or on as few rows."""
     rng = np.random.default_rng(0)

@@ -1,6 +1,7 @@
 """The pages without a browser: what a click changes, what is refused in words, and that two windows do not mix."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
+from tests.commands import run as command
 from tests.engines.test_arx import TABLE as ARX_TABLE
 from tests.engines.test_arx import project as arx_project
 from tests.workbench.simulated import go, run, see, until
@@ -112,6 +114,64 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
         assert task.asked()["k"] == 9
         entropy.set_value(False)
         assert "entropy_l" not in task.settings
+        task.change(alpha_k=[0.7, 9], l=None)
+        window_again = f"/w/{task.name}"
+        await user.open(window_again)
+        go(user, "3 Models")
+        field(user, "k").set_value(11)
+        user.find(kind=ui.number, content="k").trigger("change")
+        await see(user, "at least 11 rows, and at most the share 0.7")  # said once, with the k of both
+        assert task.asked()["alpha_k"] == [0.7, 11]
+        assert field(user, "alpha_k: k").value == 11
+        field(user, "alpha_k: k").set_value(20)
+        user.find(kind=ui.number, content="alpha_k: k").trigger("change")
+        field(user, "k").set_value(4)
+        user.find(kind=ui.number, content="k").trigger("change")
+        assert (task.asked()["k"], task.asked()["alpha_k"]) == (4, [0.7, 20])
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "3 Models")
+        words = [e.text for e in _all(user, ui.switch)] + [str(e.props.get("label")) for e in _all(user, ui.input)]
+        assert len(words) > 15
+        assert not [w for w in words if "--" in w]
+
+        def of_population() -> list[Any]:
+            return [e for e in _all(user, ui.switch) if e.text.startswith(("k-map", "delta-presence"))]
+
+        assert [e.enabled for e in of_population()] == [False, False]
+        field(user, "Path of the population's table").set_value(str(tmp_path / "people.csv"))
+        user.find(kind=ui.input, content="Path of the population's table").trigger("change")
+        await until(lambda: [e.enabled for e in of_population()] == [True, True], "they stay shut")
+        of_population()[1].set_value(True)
+        assert {"k_map", "presence"} & set(task.settings)
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_how_long_to_search_is_a_word_or_a_number_of_seconds(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(effort=2.5)  # as a saved policy may have it
+        go(user, "3 Models")
+        way = field(user, "How long to search (effort)")
+        assert (way.value, field(user, "Seconds").value) == ("seconds", 2.5)
+        field(user, "Seconds").set_value(30)
+        user.find(kind=ui.number, content="Seconds").trigger("change")
+        assert task.asked()["effort"] == 30.0
+        seconds = field(user, "Seconds")
+        way.set_value("fast")
+        assert (task.asked()["effort"], seconds.visible) == ("fast", False)
+        way.set_value("seconds")
+        assert (task.asked()["effort"], seconds.visible) == (30.0, True)
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
@@ -128,9 +188,9 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
         await see(user, "01230 to 01232")
         await see(user, "of the rows")
         for value in ("01230", "01233"):
-            (mark,) = (e for e in _all(user, ui.checkbox) if e.text == value)
+            (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
             mark.set_value(True)
-        field(user, "Move the marked values to the class (or a new one)").set_value("west")
+        field(user, "Class for the marked values, also a new one").set_value("west")
         button(user, "Move").click()
         await see(user, "west")
         button(user, "Use this hierarchy").click()
@@ -143,6 +203,108 @@ def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_read
         assert shoal.Hierarchy.of(task.settings["hierarchies"]["zip"]) is not None
 
     run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(tmp_path: Path):
+    from nicegui import ui
+
+    def marked(user: Any, value: str, target: str) -> None:
+        (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
+        mark.set_value(True)
+        field(user, "Class for the marked values, also a new one").set_value(target)
+        button(user, "Move").click()
+
+    def names(user: Any) -> set[str]:
+        return {e.value for e in _all(user, ui.input) if "Name of the class" in str(e.props)}
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "4 Hierarchies")
+        way = field(user, "How it is made")
+        assert way.value == "intervals"  # of age, the first column
+        button(user, "Show the tree").click()
+        await until(lambda: "20-21" in names(user), "no classes of two years for thirty ages")
+        field(user, "Column").set_value("zip")
+        assert way.value == "intervals"
+        assert names(user) == set()  # what is shown is never another column's
+        way.set_value("order")
+        button(user, "Show the tree").click()
+        await until(lambda: "01230 to 01232" in names(user), "no tree")
+        marked(user, "01236", "01230 to 01232")
+        await until(lambda: "01236" not in names(user), "not moved")
+        button(user, "Undo this edit").click()
+        await until(lambda: "01236" in names(user), "not taken back")
+        marked(user, "01236", "01233 to 01235")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: "zip" in task.settings.get("hierarchies", {}), "not used")
+        first = Path(task.settings["hierarchies"]["zip"])
+        assert "01236;01233 to 01235;*" in first.read_text().splitlines()
+        field(user, "Column").set_value("zip")
+        assert field(user, "How it is made").value == "in_use"
+        button(user, "Show the tree").click()
+        await until(lambda: names(user) == {"01230 to 01232", "01233 to 01235"}, "not the one in use")
+        marked(user, "01230", "apart")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: task.settings["hierarchies"]["zip"] != str(first), "not used")
+        assert "01230;apart;*" in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
+        await until(lambda: _all(user, ui.button), "no page")
+        button(user, "Remove").click()
+        assert "hierarchies" not in task.settings
+        button(user, "Show the tree").click()
+        await until(lambda: "20-21" in names(user), "no tree of age")
+        field(user, "Column").set_value("zip")
+        button(user, "Use this hierarchy").click()  # the one proposed for zip, not what was shown of age
+        await until(lambda: task.settings.get("hierarchies"), "not used")
+        assert task.settings["hierarchies"] == {"zip": "intervals:2,4"}
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Path):
+    many, rng = 2500, np.random.default_rng(3)
+    table, tree = tmp_path / "codes.csv", tmp_path / "tree.csv"
+    codes = [f"c{i:04}" for i in range(many)]
+    pl.DataFrame({"code": codes * 2, "a": rng.integers(0, 3, 2 * many), "b": 1, "c": 2}).write_csv(table)
+    tree.write_text("".join(f"c{i:04};{i // 500};*\n" for i in range(many + 9)))  # of which nine are not in the table
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(quasi_identifiers=["code"], identifiers=[], sensitive=[], insensitive=["a", "b", "c"], l=None)
+        go(user, "4 Hierarchies")
+        field(user, "Path of the file").set_value(str(tree))
+        button(user, "Read it").click()
+        await see(user, "Too many values to edit by hand")
+        button(user, "Add a level").click()
+        await see(user, "This column has too many values to edit by hand.")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: task.settings.get("hierarchies"), "not used")
+        assert Path(task.settings["hierarchies"]["code"]).read_text() == tree.read_text()
+        field(user, "How it is made").set_value("order")
+        field(user, "Values in a class").set_value("500")
+        button(user, "Show the tree").click()
+        await see(user, "c0000 to c0499")
+        button(user, "Use this hierarchy").click()
+        await until(lambda: task.settings["hierarchies"]["code"].endswith("2.csv"), "not used")
+        assert len(Path(task.settings["hierarchies"]["code"]).read_text().splitlines()) == many
+
+    run(walk, tmp_path, first=str(table))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "widths"),
+    [
+        (range(17, 91), "5, 10, 20"), ([1, 2, 3, 4, 5], "2, 4"), ([0.5, 2.5, 6, 9, 13, 16.5, 23], "2, 4, 8"),
+        ([0, 99_999], "10000, 20000, 40000"), ([0.1, 0.2], "0.01, 0.02, 0.04"), ([7, 7], ""), (["x", "c2"], ""),
+        ([1, 2], "2"), ([-1e300, 1e300], ""), ([0, 1e-300], ""), ([1, "inf"], ""),
+    ],
+)  # fmt: skip
+def test_widths_are_proposed_that_suit_the_numbers(numbers: Any, widths: str):
+    from shoal.workbench.jobs import _widths
+
+    assert _widths(pl.Series([str(x) for x in numbers])) == widths
+    if widths:
+        values = [str(x) for x in numbers]
+        assert shoal.Hierarchy.of(f"intervals:{widths.replace(' ', '')}").resolve(values, "n", None).labels
 
 
 def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tmp_path: Path):
@@ -169,16 +331,47 @@ def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tm
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+@pytest.mark.parametrize("degrees", [True, False])
+@pytest.mark.parametrize("way", ["tiles", "clusters"])
+def test_the_command_of_places_makes_what_the_page_draws(way: str, degrees: bool, tmp_path: Path, monkeypatch):
+    from shoal.workbench.jobs import places
+    from shoal.workbench.projects import placing
+
+    rng = np.random.default_rng(2)
+    table = tmp_path / "it's points.csv"
+    where = {"lon": rng.normal(9, 2, 90).round(3), "lat": rng.normal(52, 1, 90).round(3)}
+    pl.DataFrame(where).write_csv(table, separator=";")
+    drawn = places(lambda *_: None, {"path": str(table), "separator": ";"}, "lon", "lat", way, 4, degrees)
+    assert drawn["unit"] == ("records in the largest tile" if way == "tiles" else "km" if degrees else "units")
+    words = shlex.split(placing(str(table), "lon", "lat", way, 4, degrees, {"separator": ";"}))
+    monkeypatch.chdir(tmp_path)
+    answer = command(*words[1:])
+    assert answer.returncode == 0, answer.said
+    stem = f"it's points.{way}"
+    assert (tmp_path / f"{stem}.html").exists()
+    held = json.loads((tmp_path / f"{stem}.certificate.json").read_text())
+    made = pl.read_csv(f"{stem}.csv")
+    if way == "tiles":
+        ends = ("lon_low", "lat_low", "lon_high", "lat_high")
+        tiles = {tuple(row[e] for e in ends) for row in made.iter_rows(named=True)}
+        mine = {tuple(None if abs(x) == np.inf else round(x, 6) for x in box) for box in drawn["boxes"]}
+        assert {tuple(None if x is None else round(float(x), 6) for x in box) for box in tiles} == mine
+    else:
+        assert made.height == drawn["groups"]
+        assert held["certificate"]["cost"] == pytest.approx(drawn["cost"], rel=1e-6)
+
+
 def test_what_is_asked_and_what_came_of_places_is_said_in_words() -> None:
     from shoal.workbench.models_step import in_words
     from shoal.workbench.places_step import _outcome
 
     assert in_words({"k": 5, "alpha_k": (0.7, 5)}) == ["k = 5", "alpha = 0.7"]
     assert in_words({"alpha_k": (0.7, 5), "t": 0.2}, but=("k",)) == ["alpha = 0.7", "t = 0.2"]
-    tiles = {"groups": 9, "smallest": 5, "cost": 5.0, "bound": 5.0}
+    tiles = {"groups": 9, "smallest": 5, "cost": 5.0, "bound": 5.0, "unit": "records in the largest tile"}
     assert _outcome(tiles, "tiles").endswith("The largest tile has 5 points, and nothing less is possible.")
-    wide = {"groups": 9, "smallest": 5, "cost": 0.5, "bound": 0.25}
+    wide = {"groups": 9, "smallest": 5, "cost": 0.5, "bound": 0.25, "unit": "units"}
     assert _outcome(wide, "clusters").endswith("The widest radius is 0.5, and less than 0.25 is impossible.")
+    assert "is 0.5 km, and" in _outcome({**wide, "unit": "km"}, "clusters")
 
 
 def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path: Path):
@@ -336,6 +529,10 @@ def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
         go(user, "6 Release")
         button(user, "Make the release").click()
         await see(user, "Verified: it was read back")
+        go(user, "7 Intruder")  # the attacks read the classes of the hierarchies that stand in files
+        button(user, "Attack the release").click()
+        await until(lambda: "attack" in task.releases[-1], f"no attack: {user.notify.messages}", 60)
+        await see(user, "without the release")
         (tmp_path / "bent.deid").write_bytes(b"no zip")
         go(user, "1 Open")
         named(tmp_path / "bent.deid")
@@ -444,7 +641,7 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
 
         task = await opened(user, bench)
         go(user, "9 Places")
-        label = "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table"
+        label = "Path of the areas (map or table)"
         field(user, label).set_value(str(tmp_path / "nowhere"))
         button(user, "Merge the areas").click()
         await see(user, "There is no file of that name.")
@@ -461,9 +658,13 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
         assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
         button(user, "Use the regions as its hierarchy").click()
         assert task.asked()["publish"] == "hierarchy"
-        tree = [line.split(";") for line in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()]
+        held = task.settings["hierarchies"]["zip"]
+        tree = [line.split(";") for line in Path(held).read_text().splitlines()]
         assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
         assert len({row[1] for row in tree}) == 3
+        (again,) = (e.content for e in _all(user, ui.code) if e.content.startswith("shoal regions"))
+        assert command(*shlex.split(again)[1:], cwd=tmp_path).returncode == 0
+        assert (tmp_path / "regions.hierarchy.csv").read_bytes() == Path(held).read_bytes()
         task.change(effort="fast", l=None, k=3)
         go(user, "6 Release")
         button(user, "Make the release").click()
@@ -486,7 +687,7 @@ def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
     async def walk(user: Any, bench: Any) -> None:
         await opened(user, bench)
         go(user, "9 Places")
-        field(user, "Path of the areas: a map (GeoJSON, GeoPackage, shapefile), or a table").set_value(str(areas))
+        field(user, "Path of the areas (map or table)").set_value(str(areas))
         field(user, "Column with the people of an area").set_value("people")
         field(user, "Least people in a region; more numbers, more levels").set_value("60")
         button(user, "Merge the areas").click()

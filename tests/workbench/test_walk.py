@@ -87,6 +87,49 @@ def test_from_choosing_a_file_to_a_verified_release(site: Site, page: Any, tmp_p
     assert "name" not in pl.read_csv(release, infer_schema=False).columns
 
 
+def test_a_value_is_dragged_into_another_class(site: Site, page: Any, tmp_path: Path):
+    table = tmp_path / "chosen.csv"
+    pl.DataFrame({"zip": [f"0123{i % 6}" for i in range(60)], "ill": ["flu", "gout"] * 30}).write_csv(table)
+    fill(page, "Path of a table, or of a project's folder", str(table))
+    click(page, "Open")
+    see(page, "chosen.csv: 60 rows")
+    click(page, "4 Hierarchies")
+    click(page, "Show the tree")
+    until(lambda: _classes(page), "no tree")
+    held = _classes(page)
+    assert len(held) > 1, held
+    boxes = (
+        "[document.querySelector('[role=treeitem] [role=checkbox]'), document.querySelectorAll('[role=treeitem]')[1]]"
+    )
+    script = f"return {boxes}.map(e => (b => [b.x + b.width / 2, b.y + b.height / 2])(e.getBoundingClientRect()))"
+    page.execute_script("document.querySelector('[role=tree]').scrollIntoView({block: 'center'})")
+    (x, y), (to_x, to_y) = page.execute_script(script)
+
+    def mouse(kind: str, share: float) -> None:
+        there = {"x": x + (to_x - x) * share, "y": y + (to_y - y) * share}
+        page.execute_cdp_cmd(
+            "Input.dispatchMouseEvent", {"type": kind, "button": "left", "buttons": 1, "clickCount": 1, **there}
+        )
+
+    mouse("mousePressed", 0)
+    for step in range(1, 11):
+        mouse("mouseMoved", step / 10)
+    mouse("mouseReleased", 1)
+    moved = [held[0][1:], [*held[0][:1], *held[1]], *held[2:]]
+    until(lambda: sorted(map(sorted, _classes(page))) == sorted(sorted(c) for c in moved if c), "not moved")
+    click(page, "Undo this edit")
+    until(lambda: _classes(page) == held, "not taken back")
+    quiet(page, site.address)
+
+
+def _classes(page: Any) -> list[list[str]]:
+    """The members of every class that is shown."""
+    return page.execute_script(
+        "return [...document.querySelectorAll('[role=treeitem]')].map(e => [...e.querySelectorAll('[role=checkbox]')]"
+        ".map(b => b.innerText.trim()))"
+    )
+
+
 class Keyboard:
     """A user without a mouse: Tab moves, Enter and Space press, letters write."""
 
@@ -155,7 +198,7 @@ def test_the_whole_way_by_the_keyboard_alone_in_a_narrow_dark_window(
     first = page.find_element("css selector", "[role=treeitem] [role=checkbox]").text.strip()
     keys.to(first)
     keys.press(Keys.SPACE)
-    keys.to("Move the marked values to the class (or a new one)")
+    keys.to("Class for the marked values, also a new one")
     keys.press("apart", Keys.TAB)
     keys.to("Move")
     keys.press(Keys.ENTER)

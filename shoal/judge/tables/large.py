@@ -360,6 +360,41 @@ def _is_plain(file: Path, head: bytes) -> bool:
     return True
 
 
+class Lonely(NamedTuple):
+    """Rows of a release that columns published as they came single out.
+
+    alone     per column, the rows whose value no other row holds
+    together  the rows whose values in all these columns together no other row holds
+    """
+
+    alone: Mapping[str, int]
+    together: int
+
+
+def lonely(path: Path, names: Sequence[str], separator: str | None = None, *, zeros: bool = False) -> Lonely:
+    """Count them in a released file or folder by 64-bit hashes: O(rows) time, eight bytes a row.
+
+    zeros  read "-0.0" in a file of text as "0.0": a table of numbers takes them for one value
+    """
+    sheet = kind_of(path) == "excel"
+    query = read_release(path).lazy() if sheet else _scan(path, separator)[0]
+    zeros = zeros and not sheet and not is_parquet(path)
+
+    def count(some: Sequence[str]) -> int:
+        if not some:
+            return 0
+        columns = [pl.col(f"^{_literal(n)}$").alias(f"c{i}") for i, n in enumerate(some)]
+        if zeros:
+            columns = [c.replace("-0.0", "0.0") for c in columns]
+        marks = query.select(pl.struct(columns).hash()).collect(engine="streaming").to_series()
+        return int((np.unique(marks.to_numpy(), return_counts=True)[1] == 1).sum())
+
+    try:
+        return Lonely({name: count([name]) for name in names}, count(names))
+    except pl.exceptions.PolarsError as error:
+        raise unreadable(path, error) from None
+
+
 def read_rows(path: Path, separator: str | None) -> pl.DataFrame:
     """Every row of a released file or folder, in memory."""
     if not path.is_dir():

@@ -246,9 +246,11 @@ def _in_order(cells, search, depth, a, weight):
         before = upto
     after, least = -table - shares.number, 0.0
     for v in range(weight.size - 1, -1, -1):
+        present = weight[v] != 0.0
         after += weight[v]
         weight[v] = after
-        least = min(least, after)
+        if present:  # no row has another value
+            least = min(least, after)
     over = apart - n * shares.number
     if over <= WHOLE:
         return np.int64(0)

@@ -92,7 +92,7 @@ class Model(ABC):
 
     @property
     def unbound(self) -> str | None:
-        """None, or what has to be known of the table's columns before a group can be asked."""
+        """None, or what must be known about the table's columns before a group can be tested."""
         return None
 
     @abstractmethod
@@ -112,11 +112,11 @@ class Model(ABC):
         return Implied()
 
     def stand_in(self) -> int | None:
-        """An l whose frequency form implies the model, if there is one: a place to start from, never what is asked."""
+        """An l whose frequency form implies the model, if there is one; searches start from it."""
         return None
 
     def measure(self, table: np.ndarray) -> Measure | None:
-        """The model as numbers for the compiled test; None where what is ``implied`` says all of it."""
+        """The model as numbers for the compiled test; None if ``implied`` states all of it."""
         return None
 
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:

@@ -277,11 +277,9 @@ class Rows:
     def cut(self, group: np.ndarray) -> np.ndarray:
         """Groups cut into as many eligible pieces as dealing allows; labels from 0, rows labelled -1 stay so.
 
-        Rows of a group are sorted by sensitive value (and among equals by quasi-identifiers) and dealt in turn, so that
-        a piece of q holds at most ceil(c / q) rows of a value of c.  Where no value may be more than 1/l, dealing to
-        places of l rows each, of which several make a piece, may give more: no value has two rows in a place, so every
-        union of places is eligible.  Without sensitive columns consecutive rows stay together instead.  Pieces that
-        turn out ineligible (several sensitive columns) make their group's number of pieces halve.  O(n log n).
+        Rows of a group are sorted by sensitive value, and among equals by quasi-identifiers.  Without sensitive columns
+        consecutive rows stay together.  With them the rows are dealt, so that each piece has about the group's share
+        of each value.  O(n log n).
         """
         out = np.full(group.size, -1, np.int64)
         inside = np.flatnonzero(group >= 0)
@@ -296,34 +294,52 @@ class Rows:
         order = np.argsort(key, kind="stable")  # equals by their cells, which rise
         inside, label, cell = inside[order], label[order], cell[order]
         rows = np.bincount(label)
-        pieces = np.maximum(rows // self.k, 1)
+        most = np.maximum(rows // self.k, 1)
         if self.need.rules:
-            piece, pieces = self._eligible_pieces(label, cell, pieces, self._along, NEXT)
-            many = rows // self.k
-            again = np.flatnonzero(MANY * pieces < many)
-            if again.size:
-                here = np.isin(label, again)
-                other = np.searchsorted(again, label[here])
-                turns, turned = self._eligible_pieces(other, cell[here], many[again], self._in_turn, NEXT)
-                more = turned > pieces[again]
-                piece[np.flatnonzero(here)[more[other]]] = turns[more[other]]
-                pieces[again] = np.maximum(pieces[again], turned)
+            piece, pieces = self._dealt_by_rules(label, cell, most)
         elif self.frequency.size > 1:
-            piece, pieces = self._eligible_pieces(label, cell, pieces, self._in_turn, 1 / 2)
+            piece, pieces = self._eligible_pieces(label, cell, most, self._in_turn, 1 / 2)
         elif self.frequency.size == 1:
-            ones = np.ones(label.size, np.int64)
-            pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
-            places = pieces
-            if self.distinct[0] <= self.frequency[0]:
-                unions = rows // self.frequency[0] // -(-self.k // self.frequency[0])
-                places = np.where(unions > pieces, rows // self.frequency[0], places)
-                pieces = np.maximum(unions, pieces)
-            piece = self._in_turn(label, cell, places) * pieces[label] // places[label]
+            piece, pieces = self._dealt_by_share(label, cell)
         else:
             rank = np.arange(label.size) - (np.cumsum(rows) - rows)[label]
-            piece = rank * pieces[label] // rows[label]
+            piece, pieces = rank * most[label] // rows[label], most
         out[inside] = (np.cumsum(pieces) - pieces)[label] + piece
         return out
+
+    def _dealt_by_share(self, label: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(piece of each row in its group, pieces of each group), where one column's share and values are asked.
+
+        Dealt in turn, a piece of q holds at most ceil(c / q) rows of a value of c.  Where no value may be more than
+        1/l, dealing to places of l rows each, of which several make a piece, may give more: no value has two rows in a
+        place, so every union of places is eligible.  Turns alone cannot cut a value of a prime number of rows.
+        """
+        rows, ones = np.bincount(label), np.ones(label.size, np.int64)
+        pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
+        places = pieces
+        if self.distinct[0] <= self.frequency[0]:
+            unions = rows // self.frequency[0] // -(-self.k // self.frequency[0])
+            places = np.where(unions > pieces, rows // self.frequency[0], places)
+            pieces = np.maximum(unions, pieces)
+        return self._in_turn(label, cell, places) * pieces[label] // places[label], pieces
+
+    def _dealt_by_rules(self, label: np.ndarray, cell: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(piece of each row in its group, pieces of each group), where further models are asked.
+
+        Each value's rows are spread in their order, so that a piece's rows lie near each other.  Where this makes less
+        than 1 / MANY of the pieces that sizes allow, the group's rows are dealt in turn as well, which keeps shares
+        more evenly, and more pieces win.
+        """
+        piece, pieces = self._eligible_pieces(label, cell, most, self._along, NEXT)
+        again = np.flatnonzero(MANY * pieces < most)
+        if again.size:
+            here = np.isin(label, again)
+            other = np.searchsorted(again, label[here])
+            turns, turned = self._eligible_pieces(other, cell[here], most[again], self._in_turn, NEXT)
+            more = turned > pieces[again]
+            piece[np.flatnonzero(here)[more[other]]] = turns[more[other]]
+            pieces[again] = np.maximum(pieces[again], turned)
+        return piece, pieces
 
     def _eligible_pieces(
         self,

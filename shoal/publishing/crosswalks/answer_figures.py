@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, MissingDependencyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.judge.places.clusters import published_values
 from shoal.model import certificate
 from shoal.model.metric import KM_PER_DEGREE
@@ -113,9 +113,18 @@ def figures(made: Any) -> dict[str, Any]:
 
 
 def public_figures(made: Any) -> dict[str, Any]:
-    """Figures from what is written and its certificate file alone, so that they tell nothing of the source."""
+    """Figures from what is written and its certificate file alone, so that they tell nothing of the source.
+
+    PolicyError where the files written don't show the sizes of groups that a page states.
+    """
+    if {about.get("part") for about in made.written.get("also", ())} == {"hierarchy"} and "file" not in made.written:
+        raise PolicyError(
+            "a public page states the weight of each region, which a hierarchy alone does not show; write the "
+            "crosswalk too, or ask for an internal page (⟨internal=True⟩)"
+        )
     written = {name: held for name, held in made.written.items() if name != "record"}
-    content = certificate.content(made.record(None, None), made.certificate, (), True, True)
+    whole = not made.written or "file" in made.written  # whether the crosswalk itself can be read
+    content = certificate.content(made.record(None, None), made.certificate, (), whole, True)
     content = json.loads(json.dumps(content, default=str))
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
     return {

@@ -213,7 +213,7 @@ def regions(
         groups=first,
         companions={"hierarchy": hierarchy(given.ids, levels), **_outlines(given, put_together, names, asked)},
         note=note,
-        drawn_map=_map(given, answer, own[:, 0], names[0], degrees, (title, note)) if given.shapes else None,
+        drawn_map=_map(given, answer, own[:, 0], names[0], degrees, title) if given.shapes else None,
     )
 
 
@@ -308,19 +308,13 @@ def levels_drawn(made: Crosswalk, given: Geography, nested: Any, unit: str, degr
     found = [made]
     for level in levels_of(nested)[1:]:
         title = f"{several(level.regions, 'region')} of at least {level.k[0]:,} {unit}"
-        note = (
-            f"{several(len(given.ids), 'area')}; unions of the regions below, of which more than {level.upper_bound:,} "
-            f"cannot exist; heaviest region {level.largest:,}."
-        )
-        drawn = _map(given, level, given.whole(unit), unit, degrees, (title, note))
+        drawn = _map(given, level, given.whole(unit), unit, degrees, title)
         found.append(replace(made, drawn_map=drawn if given.shapes else None))
     return found
 
 
-def _map(
-    given: Geography, answer: Any, weights: np.ndarray, unit: str, degrees: bool, said: tuple[str, str]
-) -> Drawing:
-    title, note = said
+def _map(given: Geography, answer: Any, weights: np.ndarray, unit: str, degrees: bool, title: str) -> Drawing:
+    note = f"{several(len(given.ids), 'area')}; heaviest region {answer.largest:,}."
 
     def fill(path: Path) -> None:
         from shoal.problems.regions import region_names
@@ -330,7 +324,7 @@ def _map(
         draw_regions(
             path, shapes, answer.labels, given.ids, weights, regions=region_names(given.ids, answer.labels),
             areas=[str(n) for n in given.columns.get("name", given.ids)], k=answer.k[0], unit=unit, geographic=degrees,
-            title=title, note=note,
+            title=title, note=note, before=False,
         )  # fmt: skip
 
     return Drawing(form=MAP, fill=fill)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import check_outputs, publish_file
+from shoal.engines.atomic import SHARED, check_outputs, publish_file
 from shoal.engines.features import FeatureColumns, Features
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column
@@ -83,8 +83,8 @@ def clusters(
         warnings=(REAL,) if center == "record" and answer.clusters else (),
         groups=form.records.tolist(),
         rows=_rows(labels, content.drop("records", *names), held, keep_order, secret),
-        picture=_picture(form, features, title, note),
-        drawn_map=_map(form, title, note),
+        picture=_picture(form, features, title),
+        drawn_map=_map(form, features, title),
         outlines=_outlines(form, content),
     )
 
@@ -287,7 +287,13 @@ def _facts(answer: Any, form: Centers, center: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _widest(form: Centers, unit: str) -> str:
+    """A line for pictures of a release: no more than it shows."""
+    return f"largest radius {form.distance.max(initial=0.0):.4g} {unit}"
+
+
 def _note(answer: Any) -> str:
+    """A line for the owner of the table, with the bound."""
     unit = answer.metric.unit
     proof = answer.certificate
     low = f"no answer below {proof.lower_bound:.4g}"
@@ -297,11 +303,12 @@ def _note(answer: Any) -> str:
     return f"cost {answer.cost:.4g}, {low}; {wide}"
 
 
-def _picture(form: Centers, features: Features, title: str, note: str) -> Drawing:
+def _picture(form: Centers, features: Features, title: str) -> Drawing:
     def fill(path: Path) -> None:
         from shoal.report.clusters import draw_clusters
 
-        draw_clusters(path, form, form.distance, features.metric.unit, title=title, note=note, texts=features.texts)
+        unit = features.metric.unit
+        draw_clusters(path, form, form.distance, unit, title=title, note=_widest(form, unit), texts=features.texts)
 
     return Drawing(form=PICTURE, fill=fill)
 
@@ -310,7 +317,7 @@ def _place_of(form: Centers) -> Center | None:
     return next((c for c in form.centers if isinstance(c.feature, Place)), None)
 
 
-def _map(form: Centers, title: str, note: str) -> Drawing | None:
+def _map(form: Centers, features: Features, title: str) -> Drawing | None:
     place = _place_of(form)
     if place is None or not form.records.size:
         return None
@@ -320,6 +327,7 @@ def _map(form: Centers, title: str, note: str) -> Drawing | None:
 
         geographic = place.feature.geometry == "great-circle"  # type: ignore[union-attr]
         said = [f"{n:,} records, {words}" for n, words in zip(form.records.tolist(), form.radius, strict=True)]
+        note = _widest(form, features.metric.unit)
         draw_circles(path, place.value, place.spread, said, geographic=geographic, title=title, note=note)
 
     return Drawing(form=MAP, fill=fill)
@@ -347,7 +355,7 @@ def choices(
     path: str | Path, solve: Callable[[int, float], Any], records: int, r: int, epsilon: float = 0.0,
     read: Sequence[str | Path] = (),
 ) -> None:  # fmt: skip
-    """A picture of what other r and epsilon would cost, around those asked.
+    """A picture of what other r and epsilon would cost, around those asked: internal, so only its owner may read it.
 
     solve    the answer for an r and an epsilon
     records  of the table: no larger r is tried
@@ -365,4 +373,4 @@ def choices(
                 trials.append((least, share, found.cost, found.certificate.lower_bound, found.mean_distance))
     path = Path(path)
     closed = check_outputs([(path, PICTURE)], read)
-    publish_file(path, lambda to: draw_choices(to, trials, unit, cost_unit), closed=closed)
+    publish_file(path, lambda to: draw_choices(to, trials, unit, cost_unit), closed=closed | SHARED)

@@ -32,10 +32,14 @@ PRIVATE = ("private", "method")  # entries of a record that its certificate file
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawing:
-    """How a release is drawn: the forms it may have, and what fills a file."""
+    """How a release is drawn: the forms it may have, and what fills a file.
+
+    private  whether it shows what the release doesn't, so that only the owner may read it
+    """
 
     form: Form
     fill: Callable[[Path], object]
+    private: bool = False
 
 
 class GroupedRecords(NamedTuple):
@@ -208,7 +212,8 @@ class Crosswalk(Shown):
 
         if path is None:
             refuse_unless(self.findings_in(None, self.content, "parquet"))
-        pieces = [*self._files(path, more, abouts), *(Piece(p, drawing.fill) for p, drawing in drawn)]
+        pictures = [Piece(p, drawing.fill, private=drawing.private) for p, drawing in drawn]
+        pieces = [*self._files(path, more, abouts), *pictures]
         papers.publish(pieces, public, private, closed=closed)
         main, rest = next((a for a in abouts if "part" not in a), {}), [a for a in abouts if "part" in a]
         self.written.clear()
@@ -299,13 +304,13 @@ class Crosswalk(Shown):
         return path
 
     def figures(self) -> dict[str, Any]:
-        """What an internal report says, as plain values: it tells figures of the source."""
+        """The figures of an internal report, as plain values; they include figures of the source."""
         from shoal.publishing.crosswalks.answer_figures import figures
 
         return figures(self)
 
     def public_figures(self) -> dict[str, Any]:
-        """What a public report says, as plain values: nothing that the files written do not show."""
+        """The figures of a public report, as plain values; the written files show all of them."""
         from shoal.publishing.crosswalks.answer_figures import public_figures
 
         return public_figures(self)

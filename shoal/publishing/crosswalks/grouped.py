@@ -272,7 +272,7 @@ def tiles(
         title=title,
         note=_note(answer, facts),
         groups=sums.tolist(),
-        drawn_map=_drawing(answer, title, _note(answer, facts)),
+        drawn_map=_drawing(answer, title, _kept_to(answer)),
         companions=_companions(answer, carried, own, (x, y), (secret, keep_order)),
     )
 
@@ -327,7 +327,7 @@ def _unassigned(
 def refuse_unassigned(
     frame: pl.DataFrame, known: set[str | None], identifiers: Sequence[str], insensitive: Sequence[str]
 ) -> None:
-    """InputError for a column of the companion "table" that would point at people, before a point is cut where asked.
+    """InputError for a column of the companion "table" that would identify people, before a point is cut where asked.
 
     known  the columns that have a part in the tiles; PolicyError where an identifier has another part too
     """
@@ -347,12 +347,17 @@ def _refuse_parts(
 
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
-    """A line below the title: size, bound, and what was kept to."""
-    asked, bound = answer.asked, answer.certificate.details["tiles_at_most"]
-    said = [
-        f"Largest {answer.cost:,}, no partition below {answer.certificate.lower_bound:,}; "
-        f"at most {bound:,} tiles exist."
-    ]
+    """A line for the owner of the table: size, bounds, and what was kept to."""
+    bound = answer.certificate.details["tiles_at_most"]
+    proved = f", no partition below {answer.certificate.lower_bound:,}; at most {bound:,} tiles exist."
+    left = f" {facts['rows_left_out']:,} rows fit no tile and are left out." if facts["rows_left_out"] else ""
+    return _kept_to(answer).replace(".", proved, 1) + left
+
+
+def _kept_to(answer: Any) -> str:
+    """A line below the title of the map: the largest tile and what was kept to, all of which the tiles show."""
+    asked = answer.asked
+    said = [f"Largest {answer.cost:,}."]
     if answer.boundary is not None:
         said.append("No tile mixes values of the boundary; tiles of different values may lie over each other.")
     if asked.l is not None:
@@ -362,8 +367,6 @@ def _note(answer: Any, facts: Mapping[str, Any]) -> str:
     if asked.max_width is not None:
         unit = " km" if answer.coordinates == "geographic" else ""
         said.append(f"No side is longer than {asked.max_width:g}{unit}.")
-    if facts["rows_left_out"]:
-        said.append(f"{facts['rows_left_out']:,} rows fit no tile and are left out.")
     return " ".join(said)
 
 

@@ -6,7 +6,7 @@ Each mode of a series has a module: ``increment``, ``again``, ``views``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ import polars as pl
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import InputError, VerificationError
-from shoal.judge.tables.large import ReleaseContents, hash_of
+from shoal.judge.tables.large import ReleaseContents, hash_of, lonely
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
@@ -93,7 +93,7 @@ def make_part(
         raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")
     release = scratch / RELEASE
     frame.sink_csv(release)
-    paper: Any = _CertificateContent(policy, audit, carried or Unassigned())
+    paper: Any = _CertificateContent(policy, audit, _shown_in(release, carried or Unassigned()))
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
     written = {"sha256": hash_of(release), "bytes": release.stat().st_size}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
@@ -104,6 +104,12 @@ def make_part(
         smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),
         made_up=made_up, waiting=waiting, held_back=held_back,
     )  # fmt: skip
+
+
+def _shown_in(release: Path, carried: Unassigned) -> Unassigned:
+    """How many rows of a part the columns single out: rows of the table that wait are not told of."""
+    found = lonely(release, carried.columns)
+    return replace(carried, alone=found.alone, together=found.together)
 
 
 def shuffled(frame: pl.DataFrame) -> pl.LazyFrame:

@@ -249,7 +249,7 @@ class Release(Generic[Frame]):
 
     @property
     def composition(self) -> tuple[Composition, ...]:
-        """What it and the earlier releases that were named tell together, by sensitive column. Private."""
+        """What this release and the earlier ones reveal together, for each sensitive column. Private."""
         return self.facts.composition
 
     def _in_memory(self) -> bool:
@@ -457,13 +457,13 @@ class Release(Generic[Frame]):
         return path
 
     def figures(self) -> dict[str, Any]:
-        """What an internal report says, as plain values: it tells figures of the original."""
+        """The figures of an internal report, as plain values; they include figures of the original."""
         from shoal.publishing.tables.figures import figures
 
         return figures(self)
 
     def public_figures(self) -> dict[str, Any]:
-        """What a public report says, as plain values: nothing that the released table does not show."""
+        """The figures of a public report, as plain values; the released table shows all of them."""
         from shoal.publishing.tables.written import public_figures
 
         opened = self._opened()
@@ -482,7 +482,7 @@ class Release(Generic[Frame]):
         return self.decoded.numeric(columns)
 
     def members(self, column: str) -> list[Members]:
-        """Per row, the values its cell may stand for; see ``Decoded.members``."""
+        """For each row, the values that its cell can have; see ``Decoded.members``."""
         return self.decoded.members(column)
 
     def one_hot(self, columns: Sequence[str] | None = None) -> Any:
@@ -503,7 +503,7 @@ class Release(Generic[Frame]):
         return card("Release", statement.summary(self)[1:])
 
     def privacy(self) -> dict[str, Any]:
-        """Level reached by each model asked for; several sensitive columns: the weakest."""
+        """The level that each requested model reaches; with several sensitive columns, the weakest."""
         return statement.privacy(self)
 
     def as_dict(self) -> dict[str, Any]:

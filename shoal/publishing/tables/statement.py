@@ -51,7 +51,7 @@ RECORDED = (
 
 
 def privacy(release: Any) -> dict[str, Any]:
-    """Level reached by each model asked for; several sensitive columns: the weakest."""
+    """The level that each requested model reaches; with several sensitive columns, the weakest."""
     out: dict[str, Any] = {}
     weaker_of = {model.short: model.weaker for model in release.policy.privacy}
     for found in release.audit.checks:
@@ -307,5 +307,5 @@ def summary(release: Any) -> list[str]:
         + " (recoded); "
         + (", ".join(release.policy.sensitive) or "none")
         + " (sensitive)"
-        + (f"; {carried} (carried untouched)" if carried else ""),
+        + (f"; {carried} (insensitive)" if carried else ""),
     ]

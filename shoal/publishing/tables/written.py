@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import check_outputs, publish_page
+from shoal.engines.atomic import SHARED, check_outputs, publish_page
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
@@ -148,6 +148,7 @@ class Written:
             **statement.choices(explored, self.record.raw["release"]["rows"]),
         }
         figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        closed |= SHARED if explored is not None else 0
         publish_page(path, release_page(figures), as_json(figures), closed=closed)
         return path
 

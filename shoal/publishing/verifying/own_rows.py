@@ -19,7 +19,15 @@ from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.recodings.ranges import range_steps
-from shoal.judge.tables.large import ReleaseContents, ReleaseRequirement, digest_of, is_parquet, judge_held, read_rows
+from shoal.judge.tables.large import (
+    ReleaseContents,
+    ReleaseRequirement,
+    digest_of,
+    is_parquet,
+    judge_held,
+    lonely,
+    read_rows,
+)
 from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, shown_loss
 from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
@@ -160,7 +168,9 @@ def population_of(record: Record, audit: Audit) -> Finding:
     least, people = said.get("k_map"), said.get("rows")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
     good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
-    source = "the column of weights, which left" if record.policy.weighed else "the population, which was not given"
+    source = (
+        "the column of weights, which was removed" if record.policy.weighed else "the population, which was not given"
+    )
     return Finding("population", good, f"every group fits at least {least} of {people} people, by {source}", STATED)
 
 
@@ -219,7 +229,7 @@ def own_findings(
         text += "nothing more rests on the method that formed them"
         findings.append(Finding("minimality", most <= policy.minimality + 1e-9, text))
     if not record.private:
-        findings += _not_shown(record, audit)
+        findings += [_singled(path, held, record), *_not_shown(record, audit)]
     else:
         if policy.units:
             findings.append(persons(record))
@@ -314,7 +324,9 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
     policy, found = record.policy, []
     if policy.units:
         models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.speaks != "population"]
-        text = f"{'; '.join(models)}: by {' and '.join(map(repr, policy.units))}, which left; the record says how many"
+        also = f"; by persons also: {'; '.join(models)}" if models else ""
+        named = " and ".join(map(repr, policy.units))
+        text = f"k counts {named}, removed from the release; the private record states how many{also}"
         found.append(Finding("persons", True, text, STATED))
     if policy.missing != "category":
         done = {"apart": "rows that lack a quasi-identifier were grouped apart", "filled": "missing values were filled"}
@@ -323,7 +335,7 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
         return found
     people = audit.population
     if people is None:
-        source = "the column of weights, which left" if policy.weighed else "the population, which was not given"
+        source = "the column of weights, which was removed" if policy.weighed else "the population, which was not given"
         return [*found, Finding("population", True, f"its request was judged by {source}", STATED)]
     text = f"every group fits at least {people['k_map']} of {people['rows']} people"
     return [*found, Finding("population", True, text)]
@@ -359,7 +371,9 @@ def _ordered(column: pl.Series, levels: list[str]) -> bool:
 def _same_file(path: Path, record: Record) -> list[Finding]:
     """Whether the bytes are the ones certified, and of a folder which part is not."""
     try:
+        stated = record.raw["release"].get("bytes")
         same, parts = digest_of(path) == record.sha256, []
+        same = same and (path.is_dir() or stated in (None, path.stat().st_size))
     except VerificationError as error:
         same, parts = False, [Finding("parts", False, str(error))]
     return [Finding("file", same, "the file is the one certified" if same else stale(path, record.raw)), *parts]
@@ -379,6 +393,20 @@ def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
         Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),
         Finding("request", True, f"columns without a promise: {listed}; {asked}", STATED),
     ]
+
+
+def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
+    """The columns published as they came, and how many rows they single out, counted in the file."""
+    policy, said = record.policy, dict(record.raw["carried"])
+    roles = {*policy.quasi_identifiers, *policy.sensitive, *policy.identifiers}
+    names = [c for c in held.columns if c not in roles]
+    asked = [c for c in said["columns"] if c in record.raw["policy"]["insensitive"]]
+    same = sorted(said["columns"]) == sorted(names) and said.get("insensitive") == asked
+    for zeros in (False, True):
+        found = lonely(path, names, record.separator, zeros=zeros)
+        if same and said.get("alone") == found.alone and said.get("together") == found.together:
+            return Finding("singled out", True, f"{found.together} rows, by the columns without a promise")
+    return Finding("singled out", False, f"{found.together} rows; the certificate says otherwise of these columns")
 
 
 def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) -> Finding:

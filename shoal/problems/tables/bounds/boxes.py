@@ -67,6 +67,7 @@ class Pairs:
     order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
     uneven          whether a step of a grid costs some codes more than others by themselves
     areas           the dearest column of areas, None without any
+    even            the same cells for groups whose size the share divides; None where it divides the least size
     """
 
     cells: CellTable
@@ -75,6 +76,7 @@ class Pairs:
     alone: np.ndarray
     uneven: bool
     areas: AreaColumn | None = None
+    even: CellTable | None = None
 
     @classmethod
     def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
@@ -124,13 +126,13 @@ class Pairs:
             code.append(small)
             place += flat.size
         group = least_rows(h, need)
-        distinct, alike, value = 1, group, np.zeros(h.cells, np.int64)
+        distinct, share, value = 1, 1, np.zeros(h.cells, np.int64)
         shares = _nothing_of_shares()
         for j in need.sensitive_columns:
             asked = max(need.frequency[j], need.distinct[j])
             found = _shares(task, j) if asked > distinct or not shares.high.size else shares
             if asked > distinct or (distinct == 1 and found.high.size and not shares.high.size):
-                distinct, alike, shares = asked, -(-group // need.frequency[j]), found
+                distinct, share, shares = asked, need.frequency[j], found
                 value = h.sensitive[:, j].astype(np.int64)
         codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
         dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
@@ -148,14 +150,21 @@ class Pairs:
             value=value[order],
             distinct=distinct,
             group=group,
-            alike=alike,
+            alike=group // share,
             shares=shares,
         )
         index, sort = center_index(cells, metric)
         cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
         columns = [_areas(task.recoding.columns[j], h.quasi[:, j], place) for place, j in enumerate(by)]
         areas = next((found for found in columns if found is not None), None)
-        return cls(cells, index, order[sort], alone, uneven, areas)
+        most = -(-group // share)
+        even = cells._replace(group=share * most, alike=most) if group % share else None
+        return cls(cells, index, order[sort], alone, uneven, areas, even)
+
+    @property
+    def sizes(self) -> tuple[CellTable, ...]:
+        """The cells for groups of each size that is looked at, the least first."""
+        return (self.cells,) if self.even is None else (self.cells, self.even)
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
@@ -343,7 +352,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
 
 
 LARGEST = 12  # rows of a group
-SWEEPS = 60  # at most; looking at some anchors between two of them counts as one, for the program that follows
+SWEEPS = 60  # at most; looking at some anchors between two of them, in all, counts as one
 BETWEEN = 3  # times, where l is asked, that anchors of violated groups are looked at between two sweeps
 DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps prove more
 SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
@@ -356,8 +365,8 @@ PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these l
 FEWEST, WORTH = 8, 1.15  # sweeps; fewer are begun where the first may prove so many times as much
 FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
 REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
-FURTHER, NEARER = 1.3, 0.7  # times the reach after a sweep that proves enough more, after one that does not
-GOOD = 0.5  # share of what multipliers have more than what is proved that is enough
+FURTHER = ((0.8, 2.0), (0.5, 1.3))  # times the reach after a sweep that proves such a share of what they have more
+NEARER = 0.7  # after any other
 DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 20_000  # of the search of one anchor
 SAMPLED = 100  # anchors that tell what a sweep will take
@@ -448,7 +457,7 @@ def columns_of_boxes(
     if found is None:
         return None
     if columns is not None:
-        columns.append(p.order[found[1]])
+        columns.append(np.where(found[1] < 0, -1, p.order[found[1]]))
     return p.back(found[0])
 
 
@@ -463,9 +472,9 @@ def sweeps_of(task: Task, until: float | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class BoxColumns:
-    """Groups of K rows, each with the loss of its box times K.
+    """Groups of up to K rows, each with the loss of its box times its rows.
 
-    cells int32[c, K];  loss float64[c]
+    cells int32[c, K], -1 where a group has fewer;  loss float64[c]
     """
 
     cells: np.ndarray
@@ -497,10 +506,10 @@ class BoxColumns:
 
         if seconds is not None and seconds <= 0.0:
             return None
-        c, group = self.cells.shape
-        start = np.arange(0, (c + 1) * group, group, dtype=np.int32)
-        ones, cells = np.ones(self.cells.size), self.cells.flatten()  # a copy: the matrix sums in place
-        matrix = csr_array((ones, cells, start), shape=(c, most.size))
+        c, held = len(self.cells), self.cells >= 0
+        start = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
+        cells = self.cells[held]  # a copy: the matrix sums in place
+        matrix = csr_array((np.ones(cells.size), cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
         found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
@@ -535,7 +544,7 @@ def raised(
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
     shown, reach = None, REACH
-    columns, seconds = BoxColumns.none(group), np.inf if until is None else until - clock()
+    columns, seconds = BoxColumns.none(p.sizes[-1].group), np.inf if until is None else until - clock()
     history, promised = [proved], np.inf
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
@@ -554,11 +563,12 @@ def raised(
                 break
             excess, found, groups, looked = swept
             total = float(count @ at) - float(count @ excess)
-            reach *= FURTHER if total > proved + GOOD * (float(count @ at) - proved) else NEARER
+            more = float(count @ at) - proved
+            reach *= next((times for share, times in FURTHER if total > proved + share * more), NEARER)
             if total > proved:
                 best, proved, shown = at, total, at - excess
             new = violated = np.flatnonzero(found > 0.0)
-            columns = columns.joined(groups[new], at[groups[new]].sum(axis=1) - found[new])
+            columns = columns.joined(groups[new], _paid(groups[new], at) - found[new])
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
             history.append(proved)
@@ -577,13 +587,15 @@ def raised(
         moved = columns.multipliers(count, least, most, near, left)
         few, many = (share * int((at > 0.0).sum()) for share in SOME)
         dear = next_looks > MORE * DEAR
-        for _ in range(BETWEEN if p.cells.alike < group and dear and few < violated.size < many else 0):
+        between = BETWEEN if p.cells.alike < group and dear and few < violated.size < many else 0
+        sweeps -= between > 0
+        for _ in range(between):
             left = None if until is None else until - clock() - next_seconds
             if moved is None or (left is not None and left < 0.0):
                 break
             groups, loss, looked = _at_some(p, DAMPING * moved + (1 - DAMPING) * best, violated)
             looks -= looked + OF_COLUMN * columns.loss.size
-            columns, sweeps = columns.joined(groups, loss), sweeps - 1
+            columns = columns.joined(groups, loss)
             moved = columns.multipliers(count, least, most, near, left)
         # Within a short reach the program promises little; further on, in proportion.
         promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
@@ -592,7 +604,7 @@ def raised(
         at = DAMPING * moved + (1 - DAMPING) * best
     if shown is None or proved <= first:
         return None
-    unpaid = columns.loss - shown[columns.cells].sum(axis=1)
+    unpaid = columns.loss - _paid(columns.cells, shown)
     return shown, columns.cells[np.argsort(unpaid, kind="stable")]
 
 
@@ -605,24 +617,22 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     Anchors at even distances among the dear and the cheap tell what each factor would prove.  Whatever they tell, only
     a sweep over all anchors proves.
     """
-    from shoal.kernels.tables.box_separation import separate
-
-    m, count = start.size, p.cells.count.astype(np.float64)
+    count = p.cells.count.astype(np.float64)
     anchors = int((start > 0.0).sum())
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
     best, most, spent = 1.0, 0.0, (np.inf, np.inf)
     last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
-        asked, out = _asked(factor * start), _nothing(m, p.cells.group)
+        asked, out = _asked(factor * start), _nothing(p)
         began, here = clock(), asked.order[some]
         share = anchors / some.size
         looked = 0.0
         for x in some:
-            looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)
+            looked += share * _separate(p, x, x + 1, asked, out)
             if looked > looks or clock() > last:
                 return best, most / max(float(count @ start), 1e-300), *spent
-        took = share * (clock() - began) / cores(float(m) ** 2)
-        proved = factor * float(count @ start) - share * float(count[here] @ out.excess[here])
+        took = share * (clock() - began) / cores(float(start.size) ** 2)
+        proved = factor * float(count @ start) - share * float(count[here] @ _worse(out).excess[here])
         if proved <= most or (factor > 1.0 and took > seconds):
             break
         best, most, spent = factor, proved, (looked, took)
@@ -639,23 +649,43 @@ def _asked(at: np.ndarray) -> RowMultipliers:
     return RowMultipliers(at, order, rank)
 
 
-def _nothing(m: int, group: int) -> Violated:
-    """Nothing found yet."""
+def _nothing(p: Pairs) -> tuple[Violated, ...]:
+    """Nothing found yet, for groups of each size; places that smaller groups leave free are -1."""
     from shoal.kernels.tables.box_separation import Violated
 
-    return Violated(np.zeros(m), np.full(m, -1.0), np.zeros((m, group), np.int32))
+    m, most = p.order.size, p.sizes[-1].group
+    return tuple(Violated(np.zeros(m), np.full(m, -1.0), np.full((m, most), -1, np.int32)) for _ in p.sizes)
+
+
+def _separate(p: Pairs, first: int, last: int, asked: RowMultipliers, out: tuple[Violated, ...]) -> float:
+    """The most violated group of each of these anchors, of each size; the look-ups."""
+    from shoal.kernels.tables.box_separation import separate
+
+    looks = 0.0
+    for cells, found in zip(p.sizes, out, strict=True):
+        looks += separate(cells, p.index, first, last, asked, NODES, p.areas, found)
+    return looks
+
+
+def _worse(out: tuple[Violated, ...]) -> Violated:
+    """Of each anchor the more violated group of either size."""
+    first, last = out[0], out[-1]
+    other = last.found > first.found
+    return first._replace(
+        excess=np.maximum(first.excess, last.excess),
+        found=np.maximum(first.found, last.found),
+        group=np.where(other[:, None], last.group, first.group),
+    )
 
 
 def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float, float]:
     """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits."""
-    from shoal.kernels.tables.box_separation import separate
-
-    asked, out, began, looked = _asked(at), _nothing(at.size, p.cells.group), clock(), 0.0
+    asked, out, began, looked = _asked(at), _nothing(p), clock(), 0.0
     anchors, took = int((at > 0.0).sum()), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
     for x in some:
-        looked += share * separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)
+        looked += share * _separate(p, x, x + 1, asked, out)
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
@@ -664,25 +694,28 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[
 
 def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Violated groups of some anchors int64[x], what each loses times K, and the look-ups; which proves nothing."""
-    from shoal.kernels.tables.box_separation import separate
-
-    asked, out = _asked(at), _nothing(at.size, p.cells.group)
+    asked, out = _asked(at), _nothing(p)
     places = asked.rank[anchors]
-    looks = sum(float(separate(p.cells, p.index, x, x + 1, asked, NODES, p.areas, out)) for x in places)
-    new = anchors[out.found[anchors] > 0.0]
-    return out.group[new], at[out.group[new]].sum(axis=1) - out.found[new], looks
+    looks = sum(_separate(p, x, x + 1, asked, out) for x in places)
+    found = _worse(out)
+    new = anchors[found.found[anchors] > 0.0]
+    return found.group[new], _paid(found.group[new], at) - found.found[new], looks
 
 
 def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
     """The most violated group of every anchor, and the look-ups; None when time ran out before the last."""
-    from shoal.kernels.tables.box_separation import separate
-
-    asked, out, looks = _asked(at), _nothing(at.size, p.cells.group), []
+    asked, out, looks = _asked(at), _nothing(p), []
     anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
 
     def some(first: int, last: int) -> None:
-        looks.append(separate(p.cells, p.index, first, last, asked, NODES, p.areas, out))
+        looks.append(_separate(p, first, last, asked, out))
 
     done = over_cells(anchors, until, some, whole=True)
+    found = _worse(out)
     # rounding may have hidden as much
-    return (out.excess + 1e-12 * (1.0 + np.abs(at)), out.found, out.group, float(sum(looks))) if done else None
+    return (found.excess + 1e-12 * (1.0 + np.abs(at)), found.found, found.group, sum(looks)) if done else None
+
+
+def _paid(groups: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The multipliers of the groups int32[c, K], -1 where a group has fewer rows; float64[c]."""
+    return np.append(at, 0.0)[groups].sum(axis=1)

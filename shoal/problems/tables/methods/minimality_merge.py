@@ -7,7 +7,7 @@ table, so the one here is taken of a method for which it can be computed:
 1. *Units.*  The search is run on the register: the quasi-identifiers alone.  Rows are dealt into its groups at random.
    A group is a unit; groups of a size of which there are few are cut at random into smaller units.
 2. *Families.*  Near units of one size are put into families of one number of units.  None of this looks at a sensitive
-   value.
+   value: only what counts as few follows from the share of the table's commonest, which no exchange changes.
 3. *Merging.*  A unit is settled where its rows meet what is asked of a group, no value with a share above p.  Of a
    family those units are taken that are not settled, and as few settled ones, drawn at random, as let them all together
    meet it and be an even number: the decoys.  They are paired with near ones by the register.  A pair that meets it is
@@ -42,7 +42,7 @@ that the search may not pick neighbors by their values.  Source of the notion: W
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,6 +60,7 @@ from shoal.problems.tables.groups import good_groups
 
 FAMILY = 8  # units of a family, or a few more
 MANY = 16  # units of one size, and so many rows times l squared
+CLOSE = 8  # rows of one size, times one by the square of what a share has left to 1/l
 PATIENCE = 8  # rounds after an attack until a claimed group is merged with twice as many
 
 Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
@@ -103,7 +104,7 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
         effort, progress = (Effort.of("fast"), nothing) if haste else (task.effort, task.progress)
         return solve(Task(register, k, recoding, effort, task.seed, progress))
 
-    least = need.smallest, MANY * max(need.frequency) ** 2
+    least = need.smallest, rows_of_one_size(histogram, need.frequency)
     made = merged(histogram, recoding, least, eligible, of_register, asked.deal)
     partition, left = unclaimed(histogram, recoding, made.partition, eligible, asked.claimed)
     own = made.found.certificate
@@ -121,6 +122,22 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
         },
     )  # fmt: skip
     return Grouping(partition, certificate, "decoys", made.found.attempts)
+
+
+def rows_of_one_size(histogram: Histogram, frequency: Sequence[float]) -> int:
+    """How many rows units of one size have together at least: enough that they meet l almost always.
+
+    Their commonest value has about the share that it has in the whole table, and must have at most 1/l: the closer the
+    two are, the more rows it takes, where the table has them.  The table's shares are the same for every assignment of
+    its values to people.
+
+    frequency  l of every sensitive column
+    """
+    enough = 0.0
+    for codes, l in zip(histogram.sensitive.T, frequency, strict=True):
+        share = np.bincount(codes, weights=histogram.count).max() / histogram.rows
+        enough = max(enough, CLOSE / max(1 / l - share, 1e-9) ** 2)
+    return int(max(MANY * max(frequency) ** 2, min(enough, histogram.rows / MANY)))
 
 
 def merged(

@@ -119,6 +119,7 @@ WIDEST = 1200  # rows, or where groups are larger three of them
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
 FEW = (50, 40_000)  # and at least, so many per row up to so many, of a small table whose rows are narrow
 LONG, LONGEST = 2, 200_000  # and of a larger one of narrow rows, without a lattice to start from, so many per row
+LONG_SHARES, LONG_RULED = 10, 5  # the same where shares of values are asked, and where further models are
 FEW_RULED = (20, 40_000)  # the same where further models are asked, whose questions take longer
 LEAST = (10, 9_000)  # and of any table, however wide its rows are
 NARROW = 8  # slots of a row up to which they are; a step takes time by them
@@ -152,7 +153,9 @@ def steps_of(task: Task) -> int:
     width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
     each, most = FEW_RULED if task.requirement.rules else FEW
     if task.recoding.hierarchies is None:
-        most = min(max(most, LONG * rows), LONGEST)
+        need = task.requirement
+        long = LONG_RULED if need.rules else LONG_SHARES if max(need.frequency, default=1) > 1 else LONG
+        most = min(max(most, long * rows), LONGEST)
     few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(LEAST[0] * rows, LEAST[1]))
     few = few if name == "balanced" else 0
     slow = (MOST / most_of(task.requirement.smallest)) ** 2

@@ -406,7 +406,7 @@ def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarr
 def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | None:
     """Eligible columns that share no row as groups, the first ones first, and every other row where it costs least.
 
-    columns  int64[c, K] cells each, of which a group need not be eligible
+    columns  int64[c, K] cells each, -1 where fewer, of which a group need not be eligible
     int64[rows], labels from 0 without gaps; None where no column is a group, or the requirement is more than k and the
     values of one sensitive column, of which l = 2 at most: rows that fit into no group would lose too much together.
 
@@ -451,7 +451,7 @@ def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | N
 
     whole = np.array([int(eligible(cells, left[cells]).sum()) for cells in cells_of])
     for one in columns:
-        cells, many = np.unique(one, return_counts=True)
+        cells, many = np.unique(one[one >= 0], return_counts=True)
         if (left[cells] < many).any() or not np.array_equal(eligible(cells, many), many):
             continue
         left[cells] -= many
