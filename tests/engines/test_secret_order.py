@@ -200,6 +200,19 @@ def test_rows_in_memory_and_on_disk_are_laid_in_one_order(
         assert not list(tmp_path.iterdir())
 
 
+def test_short_texts_take_the_memory_that_they_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of texts takes 16 bytes a row beside its letters, and so many more rows lie on disk."""
+    rows, held, aside = 2_000, 64_000, list[int]()
+    frame = pl.DataFrame({f"t{i}": ["ab"] * rows for i in range(10)})
+    frame = frame.with_columns(at=pl.Series(np.random.default_rng(1).integers(0, 2**64, rows, dtype=np.uint64)))
+    put = order._put_aside
+    monkeypatch.setattr(order, "_put_aside", lambda laid, *more: (aside.append(laid.height), put(laid, *more)))
+    frames = iter([frame.slice(i, 50) for i in range(0, rows, 50)])
+    got = pl.concat(order.laid_in_order(frames, "at", rows, tmp_path, order.MemoryBounds(held, 16_000)))
+    assert got.height == rows
+    assert (rows - sum(aside)) * 10 * 16 <= held
+
+
 def _late(tag: np.ndarray, most: int = 100) -> order.LatePlacement:
     """Of two split cells: 3 and 4 rows of cell 6 go to the groups 2 and 5, 2 and 1 rows of cell 7 to 0 and 2."""
     cell, rows, to = (np.array(v) for v in ([6, 6, 7, 7], [3, 4, 2, 1], [2, 5, 0, 2]))
