@@ -60,9 +60,11 @@ def seconds(command: str, folder: Path, cache: str) -> float:
         words += ["-o", "out.csv", "--force"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     here = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    own = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": here}
+    own.pop("PYTHONDONTWRITEBYTECODE", None)  # else every process translates every module
     subprocess.run(
         [sys.executable, "-m", "shoal", *words, *(["--force"] if words[0] == "demo" else [])],
-        check=True, cwd=folder, capture_output=True, env=os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": here},
+        check=True, cwd=folder, capture_output=True, env=own,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
