@@ -39,7 +39,7 @@ _MANY = 1 << 16  # rows put aside that are read back at a time
 _FINE = 1 << 16  # rows of a piece of all runs at most, about
 _BITS = 12  # of the number of a piece at most
 _WORDS = 14  # of 8 bytes that a row to be placed takes at most, beside two for each column of floats
-_LOTS = 256  # files of rows to be placed, which are open at the same time
+_BATCHES = 256  # files of rows to be placed, which are open at the same time
 _MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
 
 
@@ -189,21 +189,21 @@ class LatePlacement:
 
     @staticmethod
     def fits(cell: np.ndarray, rows: np.ndarray, floats: int, limit: int) -> int:
-        """``most`` so that placing takes at most so many bytes; 0 where a cell has too many rows, or all of them.
+        """Rows that can be placed at a time in ``limit`` bytes; 0 if a cell, or the table, has too many for it.
 
-        The values of rows to be placed lie on disk meanwhile: a place and what is given for it take memory.
+        The values of the rows are on disk meanwhile; their places take memory.
         """
         most = limit // (8 * (_WORDS + 2 * floats))
         largest = int(np.add.reduceat(rows, np.unique(cell, return_index=True)[1]).max(initial=0)) if cell.size else 0
-        return most // 2 if 0 < largest <= most // 2 and rows.sum() <= _LOTS * (most // 2) else 0
+        return most // 2 if 0 < largest <= most // 2 and rows.sum() <= _BATCHES * (most // 2) else 0
 
     def through(self, frames: Iterator[pl.DataFrame], folder: Path) -> Iterator[pl.DataFrame]:
         """Rows that all have a group, in at least one frame; those that had none come last, from files in a folder."""
-        lots = [
-            _Lot(self, folder / f"late-{number}.arrow", some)
-            for number, some in enumerate(_lots(self.cell, self.rows, self.most))
+        batches = [
+            _Batch(self, folder / f"late-{number}.arrow", some)
+            for number, some in enumerate(_batches(self.cell, self.rows, self.most))
         ]
-        ends = np.array([lot.cell[-1] for lot in lots])
+        ends = np.array([batch.cell[-1] for batch in batches])
         beside = [new for name, new in self.names.items() if new != name]
         try:
             for frame in frames:
@@ -212,19 +212,19 @@ class LatePlacement:
                     held = frame.filter(late)
                     of = np.searchsorted(ends[:-1], -1 - held[self.group].to_numpy())
                     for number in np.unique(of):
-                        lots[number].put_aside(held.filter(of == number))
+                        batches[number].put_aside(held.filter(of == number))
                     frame = frame.filter(~late)
                 yield frame.drop(beside)
         finally:
-            for lot in lots:
-                lot.close()
-        for lot in lots:
-            for frame in lot.placed():
+            for batch in batches:
+                batch.close()
+        for batch in batches:
+            for frame in batch.placed():
                 yield frame.drop(beside)
 
 
-class _Lot:
-    """Split cells whose rows are placed at a time, and the file in which these rows lie until then."""
+class _Batch:
+    """Some split cells, and the file that holds their rows until all of them are placed together."""
 
     def __init__(self, late: LatePlacement, path: Path, some: slice) -> None:
         self.late, self.path = late, path
@@ -275,8 +275,8 @@ class _Lot:
         return group
 
 
-def _lots(cell: np.ndarray, rows: np.ndarray, most: int) -> list[slice]:
-    """Cells in turn that have at most so many rows together, or one that has more; cell: rising."""
+def _batches(cell: np.ndarray, rows: np.ndarray, most: int) -> list[slice]:
+    """Consecutive cells in batches of at most ``most`` rows; a cell with more rows is a batch of its own."""
     first = np.append(np.unique(cell, return_index=True)[1], cell.size)
     ends = np.cumsum(rows)[first[1:] - 1]
     out, start = [], 0
@@ -364,7 +364,7 @@ def laid_in_order(
 
 
 def _bytes_of(frame: pl.DataFrame) -> int:
-    """The memory of a frame: Polars' estimate tells the letters of texts alone, and each text has 16 bytes beside."""
+    """Bytes of a frame.  Polars' estimate counts the letters of texts, not the 16 bytes that each also takes."""
     texts = sum(kind in (pl.String, pl.Binary) for kind in frame.dtypes)
     return int(frame.estimated_size()) + 16 * texts * frame.height
 

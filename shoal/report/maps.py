@@ -44,7 +44,7 @@ def draw_regions(
     geographic: bool = True,
     title: str = "Regions",
     note: str = "",
-    before: bool = True,
+    area_classes: bool = True,
 ) -> None:
     """Draw the map by the file's ending: .png, .svg, .pdf (matplotlib) or .html.
 
@@ -56,14 +56,14 @@ def draw_regions(
     k, unit      least weight of a region, what weights count
     geographic   longitude and latitude, drawn on an equal-area cone (Albers); else a plane as it is
     title, note  one line above the map, one below
-    before       whether an HTML file says of every area too whether it is below k, and else its class
+    area_classes whether an HTML file also shows for each area whether its weight is below k, and else its class
 
     What lies far from most areas (Alaska, Hawaii, Puerto Rico) is drawn in boxes of its own, not at the map's scale.
     Where that would be many boxes, pictures show the part with most of the areas; the HTML file zooms out to all of it.
     """
     labels, weights = np.asarray(labels), np.asarray(weights)
     sheet = sheet_of(shapes, labels, weights, max(k, 1), geographic)
-    shown = _MapContent(labels, ids, ids if areas is None else areas, weights, regions, k, unit, before)
+    shown = _MapContent(labels, ids, ids if areas is None else areas, weights, regions, k, unit, area_classes)
     write_map(path, lambda: map_page(sheet, shown, title, note), lambda to: _plot(to, sheet, labels, title, note))
 
 
@@ -103,12 +103,12 @@ class _MapContent(NamedTuple):
     regions: Sequence[str]
     k: int
     unit: str
-    before: bool
+    area_classes: bool
 
 
 def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
     """The map as one HTML file without any link."""
-    labels, ids, areas, weights, regions, k, unit, before = shown
+    labels, ids, areas, weights, regions, k, unit, area_classes = shown
     inside = labels >= 0
     count = len(regions)
     styles = [(f".c{i}", c) for i, c in enumerate(COLORS)]
@@ -120,7 +120,7 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
         "ids": list(ids),
         "names": [None if name == i else name for i, name in zip(ids, long, strict=True)],
         "region": labels.tolist(),
-        "class": step.tolist() if before else None,
+        "class": step.tolist() if area_classes else None,
         "steps": _amounts(k),
         "regions": list(regions),
         "total": np.bincount(labels[inside], weights=weights[inside], minlength=count).astype(np.int64).tolist(),
@@ -139,10 +139,10 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
         width=sheet.width,
         height=sheet.height,
         styles=[*styles, (".o", OUT)],
-        areas=_drawn(sheet, labels, step if before else None, long, regions),
+        areas=_drawn(sheet, labels, step if area_classes else None, long, regions),
         lines=[*(("", _path(shape)) for shape in sheet.outlines), *(("inset", _framed(box)) for box in sheet.boxes)],
         legend=list(zip(SHADES, _classes(), strict=True)),
-        classes=list(zip((UNDER, *SHADES), _amounts(k), strict=True)) if before else [],
+        classes=list(zip((UNDER, *SHADES), _amounts(k), strict=True)) if area_classes else [],
         left=[] if inside.all() else [(OUT, "in no region")],
         data=data,
     )

@@ -269,7 +269,7 @@ def test_lots_hold_whole_cells_and_as_many_as_they_may(cells: list[tuple[int, in
     """cells: the rows that each piece of a cell has, and its pieces."""
     cell = np.repeat(np.arange(len(cells)) * 3, [pieces for _, pieces in cells])
     rows = np.repeat([rows for rows, _ in cells], [pieces for _, pieces in cells])
-    lots = order._lots(cell, rows, most)
+    lots = order._batches(cell, rows, most)
     assert [i for lot in lots for i in range(cell.size)[lot]] == list(range(cell.size))
     held = [(set(cell[lot].tolist()), int(rows[lot].sum())) for lot in lots]
     assert all(one.isdisjoint(other) for (one, _), (other, _) in itertools.pairwise(held))

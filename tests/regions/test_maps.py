@@ -139,13 +139,13 @@ def scene():
     }
 
 
-def test_without_the_time_before_a_page_tells_sums_alone(scene, tmp_path):
+def test_without_classes_of_areas_a_page_shows_sums_alone(scene, tmp_path):
     others = {**scene, "weights": np.array([1, 2, 0, 5, 3, 4, 12, 0, 21, 9, 7, 2])}
     pages = {}
-    for before in (True, False):
+    for shown in (True, False):
         for i, own in enumerate((scene, others)):
-            draw_regions(tmp_path / "map.html", **own, k=3, before=before)
-            pages[before, i] = (tmp_path / "map.html").read_text(encoding="utf-8")
+            draw_regions(tmp_path / "map.html", **own, k=3, area_classes=shown)
+            pages[shown, i] = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert pages[False, 0] == pages[False, 1]
     assert pages[True, 0] != pages[True, 1]
     assert "areas by weight" in pages[True, 0]

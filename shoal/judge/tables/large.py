@@ -360,8 +360,8 @@ def _is_plain(file: Path, head: bytes) -> bool:
     return True
 
 
-class Lonely(NamedTuple):
-    """Rows of a release that columns published as they came single out.
+class SampleUniques(NamedTuple):
+    """Rows of a release that are alone with their values in the columns published as they came.
 
     alone     per column, the rows whose value no other row holds
     together  the rows whose values in all these columns together no other row holds
@@ -371,8 +371,10 @@ class Lonely(NamedTuple):
     together: int
 
 
-def lonely(path: Path, names: Sequence[str], separator: str | None = None, *, zeros: bool = False) -> Lonely:
-    """Count them in a released file or folder by 64-bit hashes: O(rows) time, eight bytes a row.
+def sample_uniques(
+    path: Path, names: Sequence[str], separator: str | None = None, *, zeros: bool = False
+) -> SampleUniques:
+    """Sample uniques of a released file or folder in these columns, by 64-bit hashes: O(rows) time, eight bytes a row.
 
     zeros  read "-0.0" in a file of text as "0.0": a table of numbers takes them for one value
     """
@@ -390,7 +392,7 @@ def lonely(path: Path, names: Sequence[str], separator: str | None = None, *, ze
         return int((np.unique(marks.to_numpy(), return_counts=True)[1] == 1).sum())
 
     try:
-        return Lonely({name: count([name]) for name in names}, count(names))
+        return SampleUniques({name: count([name]) for name in names}, count(names))
     except pl.exceptions.PolarsError as error:
         raise unreadable(path, error) from None
 

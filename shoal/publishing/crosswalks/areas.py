@@ -324,7 +324,7 @@ def _map(given: Geography, answer: Any, weights: np.ndarray, unit: str, degrees:
         draw_regions(
             path, shapes, answer.labels, given.ids, weights, regions=region_names(given.ids, answer.labels),
             areas=[str(n) for n in given.columns.get("name", given.ids)], k=answer.k[0], unit=unit, geographic=degrees,
-            title=title, note=note, before=False,
+            title=title, note=note, area_classes=False,
         )  # fmt: skip
 
     return Drawing(form=MAP, fill=fill)

@@ -272,7 +272,7 @@ def tiles(
         title=title,
         note=_note(answer, facts),
         groups=sums.tolist(),
-        drawn_map=_drawing(answer, title, _kept_to(answer)),
+        drawn_map=_drawing(answer, title, _of_map(answer)),
         companions=_companions(answer, carried, own, (x, y), (secret, keep_order)),
     )
 
@@ -348,16 +348,29 @@ def _refuse_parts(
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
     """A line for the owner of the table: size, bounds, and what was kept to."""
-    bound = answer.certificate.details["tiles_at_most"]
-    proved = f", no partition below {answer.certificate.lower_bound:,}; at most {bound:,} tiles exist."
-    left = f" {facts['rows_left_out']:,} rows fit no tile and are left out." if facts["rows_left_out"] else ""
-    return _kept_to(answer).replace(".", proved, 1) + left
+    proof, left = answer.certificate, facts["rows_left_out"]
+    said = [
+        f"{_largest(answer)}, no partition below {proof.lower_bound:,}; at most {proof.details['tiles_at_most']:,} "
+        "tiles exist.",
+        *_kept(answer),
+    ]
+    if left:
+        said.append(f"{left:,} rows fit no tile and are left out.")
+    return " ".join(said)
 
 
-def _kept_to(answer: Any) -> str:
-    """A line below the title of the map: the largest tile and what was kept to, all of which the tiles show."""
-    asked = answer.asked
-    said = [f"Largest {answer.cost:,}."]
+def _largest(answer: Any) -> str:
+    return f"Largest {answer.cost:,}"
+
+
+def _of_map(answer: Any) -> str:
+    """A line below the title of the map: no more than the tiles show."""
+    return " ".join([f"{_largest(answer)}.", *_kept(answer)])
+
+
+def _kept(answer: Any) -> list[str]:
+    """The conditions that every tile meets, in sentences."""
+    asked, said = answer.asked, list[str]()
     if answer.boundary is not None:
         said.append("No tile mixes values of the boundary; tiles of different values may lie over each other.")
     if asked.l is not None:
@@ -367,7 +380,7 @@ def _kept_to(answer: Any) -> str:
     if asked.max_width is not None:
         unit = " km" if answer.coordinates == "geographic" else ""
         said.append(f"No side is longer than {asked.max_width:g}{unit}.")
-    return " ".join(said)
+    return said
 
 
 def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> None:

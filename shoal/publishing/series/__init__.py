@@ -16,7 +16,7 @@ import polars as pl
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import InputError, VerificationError
-from shoal.judge.tables.large import ReleaseContents, hash_of, lonely
+from shoal.judge.tables.large import ReleaseContents, hash_of, sample_uniques
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
@@ -107,8 +107,8 @@ def make_part(
 
 
 def _shown_in(release: Path, carried: Unassigned) -> Unassigned:
-    """How many rows of a part the columns single out: rows of the table that wait are not told of."""
-    found = lonely(release, carried.columns)
+    """The carried columns with the sample uniques of the part itself, so that rows that wait leave no trace."""
+    found = sample_uniques(release, carried.columns)
     return replace(carried, alone=found.alone, together=found.together)
 
 

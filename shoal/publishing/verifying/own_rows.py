@@ -25,8 +25,8 @@ from shoal.judge.tables.large import (
     digest_of,
     is_parquet,
     judge_held,
-    lonely,
     read_rows,
+    sample_uniques,
 )
 from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, shown_loss
 from shoal.model.audit import Audit, largest_share
@@ -403,7 +403,7 @@ def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
     asked = [c for c in said["columns"] if c in record.raw["policy"]["insensitive"]]
     same = sorted(said["columns"]) == sorted(names) and said.get("insensitive") == asked
     for zeros in (False, True):
-        found = lonely(path, names, record.separator, zeros=zeros)
+        found = sample_uniques(path, names, record.separator, zeros=zeros)
         if same and said.get("alone") == found.alone and said.get("together") == found.together:
             return Finding("singled out", True, f"{found.together} rows, by the columns without a promise")
     return Finding("singled out", False, f"{found.together} rows; the certificate says otherwise of these columns")
