@@ -167,3 +167,14 @@ def test_no_column_has_fewer_filled_cells_than_none_or_more_than_rows(bent: floa
         record.write_text(json.dumps(told | {"seal": seal(told)}))
         found = {f.check: f.holds for f in verify(tmp_path / "out.csv", record).findings}
         assert found["filled values"] is holds
+
+
+def test_the_type_of_a_column_of_pandas_does_not_tell_that_one_of_its_booleans_was_filled() -> None:
+    import pandas as pd
+
+    def published(smokes: list[bool | None]) -> pd.DataFrame:
+        table = pd.DataFrame({"smokes": smokes, "ill": ["a", "b", "a", "b"]})
+        asked = {"quasi_identifiers": ["smokes"], "sensitive": ["ill"], "k": 4, "publish": "stars"}
+        return shoal.anonymize(table, missing="filled", seed=1, **asked).table
+
+    pd.testing.assert_frame_equal(published([True, None, True, True]), published([True, True, True, True]))

@@ -15,6 +15,7 @@ from numba.core.dispatcher import _FunctionCompiler
 from numba.core.targetconfig import TargetConfig
 
 ENVIRONMENT = "_ZN08NumbaEnv"
+WAYS_IN = ("no_cpython_wrapper", "no_cfunc_wrapper", "release_gil")
 
 
 class LinkedCode(JITCodeLibrary):
@@ -51,12 +52,21 @@ class AsPart(Compiler):
 
 
 class QuickFlags(Flags):  # type: ignore[misc]
-    """Numba's flags, compared quickly: it asks a hundred thousand times for a large kernel, and nearly always yes."""
+    """Numba's flags, compared quickly: it asks a hundred thousand times for a large kernel, and nearly always yes.
+
+    Numba keeps its own functions, such as ``np.empty``, by the flags of the kernel that calls them.  Whether that
+    kernel can be called from outside is nothing to them, so kernels of both kinds share them.
+    """
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TargetConfig):
             return NotImplemented
-        return bool(self._values == other._values or self.values() == other.values())
+        return bool(self._values == other._values or self._within() == self.__class__._within(other))
+
+    def _within(self) -> dict[str, Any]:
+        """What differs from the default, but for the ways in from outside."""
+        options = self.options
+        return {n: v for n, v in self._values.items() if n not in WAYS_IN and v != options[n].default}
 
     def __hash__(self) -> int:
         return len(self.options)  # the same for all, as numba's own, which goes by the options' names

@@ -18,6 +18,7 @@ from hypothesis import assume, given, settings, strategies
 from scipy.optimize import linprog
 
 import shoal
+from shoal.kernels.tables.eligible import rising
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import (
@@ -416,3 +417,9 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
     (most, long), (between, short) = proved(0), proved(boxes.BETWEEN)
     assert short <= long / 2
     assert between > 0.85 * most
+
+
+@given(strategies.lists(strategies.integers(-3, 3) | strategies.floats(allow_nan=False), max_size=40))
+def test_keys_are_put_in_rising_order_and_equal_ones_stay_in_place(keys):
+    values = np.array(keys, np.float64)
+    assert rising.py_func(values).tolist() == np.argsort(values, kind="stable").tolist()

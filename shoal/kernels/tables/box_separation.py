@@ -36,6 +36,7 @@ from shoal.kernels.tables.connected_sets import (
     take_area,
     taken_areas,
 )
+from shoal.kernels.tables.eligible import rising
 from shoal.kernels.tables.near_cells import (
     AT_ONCE,
     _value,
@@ -230,8 +231,10 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
         search.cell[0], search.price[0], search.loss[0] = a, price[a], 0.0
         search.copies[0] = min(count[a] - 1, group - 1, alike - 1)
         size = 1
-    order = np.argsort(rank[ball])
-    for y in order:
+    place = np.empty(ball.size)
+    for y in range(ball.size):
+        place[y] = rank[ball[y]]
+    for y in rising(place):
         c = ball[y]
         if shares or (distinct > 1 and value[c] != value[a]):
             other_values.cell[helpers], other_values.loss[helpers] = c, lost[y]
@@ -333,7 +336,7 @@ def _allows(search, depth, first, need, group, heap, enough):
             most = max(most, search.joined[depth, x])
         if total - group * most > enough:
             return total - group * most
-    order = np.argsort(search.joined[depth, first : first + n])
+    order = rising(search.joined[depth, first : first + n])
     held, total, best = 0, search.sum[depth], -np.inf
     for z in range(n):
         x = first + order[z]

@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.connected_sets import more_of_areas
+from shoal.kernels.tables.eligible import in_order, rising
 from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, ORDERED, _value, pair_loss
 
 TINY = 1e-13
@@ -71,10 +72,7 @@ def room_for_values(cells, search):
 def nearest_first(other_values):
     """The other cells by rising loss."""
     many = other_values.many[0]
-    order = np.argsort(other_values.loss[:many])
-    cells, losses = other_values.cell[:many][order], other_values.loss[:many][order]
-    for y in range(many):
-        other_values.cell[y], other_values.loss[y] = cells[y], losses[y]
+    in_order(other_values.cell, other_values.loss, rising(other_values.loss[:many]))
 
 
 @njit(**INNER)

@@ -262,6 +262,43 @@ def _by_person(values, j, p, who, many, size, held, seen):
 
 
 @njit(**INNER)
+def rising(keys):
+    """The places int64[n] of float64[n] in rising order, equal ones as they lie.  O(n log n).
+
+    Numba's own sorts take a second to compile, for each type of the keys again.
+    """
+    n, width = keys.size, 1
+    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    while width < n:  # runs of this width are in order, and are merged two by two
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            a, b = begin, middle
+            for i in range(begin, end):
+                if b == end or (a < middle and keys[order[a]] <= keys[order[b]]):
+                    merged[i] = order[a]
+                    a += 1
+                else:
+                    merged[i] = order[b]
+                    b += 1
+        order, merged = merged, order
+        width *= 2
+    return order
+
+
+@njit(**INNER)
+def in_order(cells, losses, order):
+    """The first of some cells and of their losses are put in an order."""
+    n = order.size
+    moved, lost = np.empty(n, np.int64), np.empty(n)
+    for i in range(n):
+        moved[i], lost[i] = cells[order[i]], losses[order[i]]
+    for i in range(n):
+        cells[i], losses[i] = moved[i], lost[i]
+
+
+@njit(**INNER)
 def _persons_gap(rules, i, values, who, many, size, held, seen):
     """How far rule i, which counts different persons by value, is from holding.
 
@@ -308,11 +345,14 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
 @njit(**INNER)
 def in_order_of_persons(rules, values, m):
     """The m cells, int64[m]; where a rule counts persons in the order of its column, so that counting is linear."""
+    person = np.zeros(m)
     if rules is not None:
         for i in range(rules.person.size):
             if rules.person[i] >= 0:
-                return np.argsort(values[:, rules.person[i]], kind="mergesort")
-    return np.arange(m)
+                for c in range(m):
+                    person[c] = values[c, rules.person[i]]
+                break
+    return rising(person)
 
 
 @njit(**LEAN_INNER)

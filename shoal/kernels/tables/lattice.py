@@ -138,7 +138,10 @@ def numbering_for(cells, active):
     while width < 2 * active + 2:
         width *= 2
     table = np.empty((3, cells), np.int64)
-    return Numbering(np.full(width, -1, np.int64), table[0], table[1]), table[2]
+    slots = np.empty(width, np.int64)
+    for h in range(width):
+        slots[h] = -1
+    return Numbering(slots, table[0], table[1]), table[2]
 
 
 @njit(**LEAN_INNER)
@@ -466,8 +469,11 @@ def publish_priced(raised, levels, led, left, floor, group, out):
     quasi, _, at, size, _ = raised
     price, group_size, allowance = led.price, led.size, led.allowance
     m, d = left.size, quasi.shape[1]
-    active = np.flatnonzero(left > 0)
     none = np.zeros(m, np.int64)  # no row is held back either
+    active = np.empty(m, np.int64)
+    for c in range(m):
+        active[c] = c
+    active = active[: still(active, left, none)]
     numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64))
     start, order = by.start, by.order

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import joined
+from shoal.kernels.tables.eligible import in_order, joined, rising
 
 AT_ONCE = 2048  # cells whose losses stay in the nearest memory
 AT_FIRST = 64  # of the dearest cells, which mostly suffice
@@ -122,11 +122,11 @@ def _nearer(near, far_of, held, most, c, distance):
 @njit(**INNER)
 def _rising(near, far_of, held):
     """The cells of the heap, the nearest first; of those as near the first."""
-    order = np.argsort(near[:held])
-    order = order[np.argsort(far_of[:held][order], kind="mergesort")]
-    cells, losses = near[:held][order], far_of[:held][order]
+    number = np.empty(held)
     for y in range(held):
-        near[y], far_of[y] = cells[y], losses[y]
+        number[y] = near[y]
+    in_order(near, far_of, rising(number))
+    in_order(near, far_of, rising(far_of[:held]))
 
 
 @njit(**INNER)
@@ -274,7 +274,7 @@ def next_centers(cells, center, first, last, following):
     for b in range(first, last):
         write_down(cells, place, center, b, row)
         losses_with(cells, place, row, center, b, center, 0, distance)
-        order = np.argsort(distance)
+        order = rising(distance)
         for y in range(order.size):
             following[b, y] = order[y]
 

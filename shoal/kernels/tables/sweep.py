@@ -360,7 +360,8 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     for i in range(m):  # an assignment of arrays would compile how it fails: three seconds
         cells[0, i] = order[i]
     first, last, spent = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1)
-    level, parts, turn = np.full(d + 1, -1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
+    level, parts, turn = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
+    level[0] = -1
     work = Work(
         cells, first, last, level, parts, turn, spent, np.empty((d, widest), np.int64), np.empty((d, widest), np.int64),
         np.empty((d, widest)), np.empty(m, np.int64), np.zeros(widest, np.int64), np.zeros(widest, np.int64),
