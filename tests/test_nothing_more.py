@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+import shoal
 from shoal.publishing.tables import statement
-from tests.consistency import cases, tell_apart
+from tests.consistency import SECRET, cases, tell_apart
 from tests.consistency_drawn import drawn_case
 
 CASES = {case.name: case for case in cases(rows=4, size=4)}
@@ -66,3 +69,17 @@ def test_a_figure_of_the_original_would_be_seen(tmp_path: Path, monkeypatch: Any
         seen |= tell_apart(CASES[name], tmp_path)[0]
     told = {name.split(".")[1] for name in seen if name.startswith("extra.")}
     assert told == {"uniques", "distinct_values", "bound", "exposed", "kl"}
+
+
+def test_a_column_that_shows_no_value_may_have_been_suppressed_whatever_pandas_takes_it_for(tmp_path: Path) -> None:
+    def written(smokes: list[bool | None]) -> tuple[str, dict[str, Any]]:
+        table = pd.DataFrame({"smokes": pd.Series(smokes, dtype=object), "ill": ["flu"] * 2 + ["gout"] * 3})
+        asked = {"quasi_identifiers": ["smokes"], "sensitive": ["ill"], "alpha_k": (0.7, 2), "publish": "centers"}
+        beside = shoal.anonymize(table, secret=SECRET, **asked).write(tmp_path / "out.csv")
+        assert shoal.verify(tmp_path / "out.csv", beside).holds
+        told = json.loads(beside.read_text())
+        return (tmp_path / "out.csv").read_text(), {name: told[name] for name in ("release", "loss", "stars")}
+
+    suppressed, empty = written([True, True, None, None, None]), written([None] * 5)
+    assert suppressed == empty
+    assert suppressed[1]["release"]["starred_as_missing"] == ["smokes"]

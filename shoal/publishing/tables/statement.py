@@ -119,10 +119,13 @@ def blanks(release: Any, held: ReleaseContents) -> list[str]:
     """Columns of a written file in which a suppressed value may show as a missing one.
 
     A column of numbers, dates or booleans that shows missing cells is one of them whether it has stars or not: the file
-    would be the same with and without, so nobody who reads it can tell.
+    would be the same with and without, so nobody who reads it can tell.  So is a column that shows nothing else: pandas
+    does not know of what kind a column without any value is, and knows it where the values were suppressed.
     """
-    typed = [c.name for c in release._placement.expected.columns if c.values.dtype != pl.String]
-    return [name for name in typed if held.cells[name].null_count()]
+    cells = held.cells
+    gone = {c.name: cells[c.name].null_count() for c in release._placement.expected.columns if c.name in cells}
+    typed = {c.name for c in release._placement.expected.columns if c.values.dtype != pl.String}
+    return [name for name, count in gone.items() if count and (name in typed or count == cells.height)]
 
 
 def starred_as_missing(release: Any, shown: Mapping[str, int]) -> list[str]:
