@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, progress, reported, say, short, source_of
+from shoal.cli.common import answer, exploration, in_flags, progress, reported, say, source_of
 from shoal.cli.options import (
     EXPLORED,
     FORCE,
@@ -22,7 +22,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import PolicyError
-from shoal.model.cards import floored, several, times
+from shoal.model.cards import floored, number, several, times
 from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, release_name
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
         f"{facts['smallest_group']:,}.",
-        "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in facts["privacy"].items()),
+        "reached: " + ", ".join(f"{name} = {number(value)}" for name, value in facts["privacy"].items()),
         *(
             f"at least {fewest:,} different values of {name} in every group"
             for name, fewest in facts["persons"].items()
@@ -366,7 +366,7 @@ def _coarsened(details: dict[str, Any]) -> list[str]:
     for point in details["curve"]:
         kept = "  <- this release" if point["levels"] == details["levels"] else ""
         lines.append(
-            f"  {point['stars']:>9,} stars, width {point['width']:.4f}, loss {short(point['loss'])} "
+            f"  {point['stars']:>9,} stars, width {point['width']:.4f}, loss {number(point['loss'])} "
             f"({named(point['levels'])}){kept}"
         )
     return lines
@@ -385,7 +385,7 @@ def _exposed(found: dict[str, Any]) -> list[str]:
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
-    shown = f"{short(cost)} {unit}"
+    shown = f"{number(cost)} {unit}"
     if certificate["optimal"]:
         return f"{shown}, proved optimal: no valid release has less"
     if certificate["ratio"] is None:

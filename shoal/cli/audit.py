@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
+from shoal.cli.common import answer, listed, pairs, present, source_of, working
 from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, Text, asks, flag, with_options
 from shoal.errors import PolicyError, ShoalError, is_number
-from shoal.model.cards import several
+from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
 from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
 
@@ -96,16 +96,16 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
             f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
         )
     for name, levels in found["sensitive"].items():
-        shown = ", ".join(f"{_LEVELS[key]} {short(value)}" for key, value in levels.items() if value is not None)
+        shown = ", ".join(f"{_LEVELS[key]} {number(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
-    lines.append("sizes of groups      " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    lines.append("sizes of groups      " + ", ".join(f"{size}: {count:,}" for size, count in small) + _more(found))
     for composed in found.get("composition", ()):
         lines += composition_lines(composed)
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
-        wanted = ", ".join(f"{name} = {short(value)}" for name, value in dict(check["asked"]).items())
+        wanted = ", ".join(f"{name} = {number(value)}" for name, value in dict(check["asked"]).items())
         verdict = "holds" if check["passes"] else "does NOT hold"
         lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_level(check)}")
     return lines
@@ -162,7 +162,7 @@ _LEVELS = {
 
 def _level(check: dict[str, Any]) -> str:
     """The level reached; none where no finite one is enough: a group has one value, or lacks one of the table."""
-    return "none, however lax" if check["level"] is None else short(check["level"])
+    return "none, however lax" if check["level"] is None else number(check["level"])
 
 
 def _journalist(risk: dict[str, Any]) -> str:

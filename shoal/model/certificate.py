@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
-from shoal.model.cards import certificate_card, certificate_lines, in_one_line
+from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS
 
@@ -157,7 +157,7 @@ class PublicCertificate:
 
     def __repr__(self) -> str:
         least = {None: "no ratio is published", MORE: f"a ratio above {LADDER[-1]:g} is proved", 1.0: "proved least"}
-        shown = "" if self.cost is None else f"{self.cost:.6g} {self.unit}, "
+        shown = "" if self.cost is None else f"{number(self.cost)} {self.unit}, "
         return f"Certificate: {shown}{least.get(self.ratio_at_most, f'at most {self.ratio_at_most} times the least')}"
 
 
