@@ -282,7 +282,7 @@ def init(
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.dangerous import foremost, words
-    from shoal.engines.propose import looked_at, publishing, write_policy
+    from shoal.engines.propose import looked_at, person_of, publishing, write_policy
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
@@ -312,7 +312,10 @@ def init(
     lines += [f"warning: {', '.join(names)}: {warning}" for warning, names in warned.items()]
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
-    lines += [f"publish {way}: {why}", f"policy  {target}"]
+    lines.append(f"publish {way}: {why}")
+    if (who := person_of(found)) is not None:
+        lines.append(f"person  {who}: k counts persons, not rows; remove this line of the policy if it names none")
+    lines.append(f"policy  {target}")
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
     read = "".join(f" --{n} {quote(v)}" for n, v in (("separator", separator), ("encoding", encoding)) if v is not None)

@@ -398,7 +398,7 @@ def source_of(column: str, source: str, folder: Path) -> str:
 
 
 NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")  # methods whose answer costs at most the three-phase one
-PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less: proved for this table")
+PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less, proved for this table")
 SOURCE = "Xiao, Yi, Tao 2010, Theorem 5.19"
 WITHOUT = [name for name, entry in SETTINGS.items() if not entry.promised]  # settings beside which nothing is promised
 

@@ -186,4 +186,5 @@ def test_dates_are_no_codes_and_persons_and_homes_are_told_by_name(tmp_path):
     ]
     assert 'if it identifies persons, person = "individual" makes k count persons' in said
     assert 'if it identifies homes, household = "address" makes k count homes' in said
+    assert "\nperson  individual: k counts persons, not rows" in said
     assert '\nperson = "individual"' in (tmp_path / "p.policy.toml").read_text()
