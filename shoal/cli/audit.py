@@ -6,6 +6,7 @@ commented policy for a table.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -305,11 +306,7 @@ def init(
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    warned: dict[str, list[str]] = {}
-    for column in found:
-        for warning in column.warnings:
-            warned.setdefault(warning, []).append(column.name)
-    lines += [f"warning: {', '.join(names)}: {warning}" for warning, names in warned.items()]
+    lines += _warned([(column.name, warning) for column in found for warning in column.warnings])
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
@@ -330,6 +327,22 @@ def init(
         "output": str(target),
     }
     answer(facts, lines, as_json)
+
+
+def _warned(warnings: list[tuple[str, str]]) -> list[str]:
+    """A line for each warning, (column, sentence), that names all its columns; counts of rows may differ in them."""
+    alike: dict[str, list[tuple[str, str, str]]] = {}
+    for name, sentence in warnings:
+        counted = re.match(r"([\d,]+ rows?) contains? ", sentence)
+        rest = sentence[counted.end() :] if counted else sentence
+        alike.setdefault(rest, []).append((name, counted[1] if counted else "", sentence))
+    lines = []
+    for rest, found in alike.items():
+        if found[0][1] and len(found) > 1:
+            lines.append(f"{', '.join(f'{name} ({rows})' for name, rows, _ in found)}: these rows contain {rest}")
+        else:
+            lines.append(f"{', '.join(name for name, _, _ in found)}: {found[0][2]}")
+    return [f"warning: {line}" for line in lines]
 
 
 def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as_json: bool) -> None:
