@@ -267,18 +267,17 @@ def _releases_of(certificate: Path) -> list[Path]:
 def _again(earlier: list[Path], *, counted: bool) -> str:
     """What a second release by the same policy may do.
 
-    counted  whether the releases were set against each other
+    counted  whether this run counts what the releases reveal together
     """
-    ways = (
-        "the releases were set against each other; "
+    count = (
+        "This run counted what they reveal together."
         if counted
-        else f"--after {earlier[0].name if len(earlier) == 1 else 'RELEASE'} counts for how many people; "
+        else f"To count for how many people, add --after {earlier[0].name if len(earlier) == 1 else 'RELEASE'}."
     )
     return (
-        "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked "
-        "for in both: the rows that fit in each may have fewer than k people in common (composition). "
-        f"{ways[0].upper()}{ways[1:]}or publish a series (shoal series), or new people alone, or the earlier release "
-        "again"
+        "warning: this policy is the certificate of an earlier release. Someone who is in both tables can be looked "
+        "for in both releases: the rows that fit in each may have fewer than k people in common (composition). "
+        f"{count} To avoid it, publish a series (shoal series), new people only, or the earlier release again"
     )
 
 
