@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, progress, reported, say, short, source_of
+from shoal.cli.common import answer, exploration, in_flags, progress, reported, say, source_of
 from shoal.cli.options import (
     EXPLORED,
     FORCE,
@@ -22,7 +22,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import PolicyError
-from shoal.model.cards import floored, several, times
+from shoal.model.cards import floored, number, several, times
 from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, release_name
 
 if TYPE_CHECKING:
@@ -267,18 +267,17 @@ def _releases_of(certificate: Path) -> list[Path]:
 def _again(earlier: list[Path], *, counted: bool) -> str:
     """What a second release by the same policy may do.
 
-    counted  whether the releases were set against each other
+    counted  whether this run counts what the releases reveal together
     """
-    ways = (
-        "the releases were set against each other; "
+    count = (
+        "This run counted what they reveal together."
         if counted
-        else f"--after {earlier[0].name if len(earlier) == 1 else 'RELEASE'} counts for how many people; "
+        else f"To count for how many people, add --after {earlier[0].name if len(earlier) == 1 else 'RELEASE'}."
     )
     return (
-        "warning: this policy is the certificate of an earlier release. A person who is in both tables can be looked "
-        "for in both: the rows that fit in each may have fewer than k people in common (composition). "
-        f"{ways[0].upper()}{ways[1:]}or publish a series (shoal series), or new people alone, or the earlier release "
-        "again"
+        "warning: this policy is the certificate of an earlier release. Someone who is in both tables can be looked "
+        "for in both releases: the rows that fit in each may have fewer than k people in common (composition). "
+        f"{count} To avoid it, publish a series (shoal series), new people only, or the earlier release again"
     )
 
 
@@ -298,7 +297,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
         f"{facts['smallest_group']:,}.",
-        "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in facts["privacy"].items()),
+        "reached: " + ", ".join(f"{name} = {number(value)}" for name, value in facts["privacy"].items()),
         *(
             f"at least {fewest:,} different values of {name} in every group"
             for name, fewest in facts["persons"].items()
@@ -366,7 +365,7 @@ def _coarsened(details: dict[str, Any]) -> list[str]:
     for point in details["curve"]:
         kept = "  <- this release" if point["levels"] == details["levels"] else ""
         lines.append(
-            f"  {point['stars']:>9,} stars, width {point['width']:.4f}, loss {short(point['loss'])} "
+            f"  {point['stars']:>9,} stars, width {point['width']:.4f}, loss {number(point['loss'])} "
             f"({named(point['levels'])}){kept}"
         )
     return lines
@@ -385,7 +384,7 @@ def _exposed(found: dict[str, Any]) -> list[str]:
 def guarantee(certificate: dict[str, Any]) -> str:
     """A certificate in one sentence."""
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
-    shown = f"{short(cost)} {unit}"
+    shown = f"{number(cost)} {unit}"
     if certificate["optimal"]:
         return f"{shown}, proved optimal: no valid release has less"
     if certificate["ratio"] is None:
@@ -435,8 +434,8 @@ def demo(
     facts = {**release.as_dict(), **{name: str(path) for name, path in places.items()}}
     raw = release.facts.before
     sentence = (
-        f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and no group "
-        f"gives its members' answer away: {guarantee(facts['certificate'])}."
+        f"Everyone in the release looks like at least {release.audit.k - 1} others on the seven columns, and each "
+        "group has at least two different answers about affairs."
     )
     with pl.Config(
         tbl_rows=6, tbl_cols=9, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_width_chars=110

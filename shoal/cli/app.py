@@ -218,7 +218,10 @@ PAGES = {
     ),
     "tiles": Page(
         "Cut points on a map into rectangles.",
-        ("shoal tiles points.csv --x longitude --y latitude --k 5 -o tiles.csv",),
+        (
+            "shoal tiles points.csv --x longitude --y latitude --k 5 --table tiles.csv",
+            "shoal tiles points.csv --x longitude --y latitude --k 5 -o places.csv",
+        ),
     ),
     "gather": Page(
         "Cluster records around centers, smallest radius.",
@@ -239,7 +242,8 @@ PAGES = {
         "Cut ordered values into intervals of k.", ("shoal intervals people.csv --value age --k 5 -o ages.csv",)
     ),
     "assign": Page(
-        "Give new records the groups of an earlier answer.", ("shoal assign tiles.csv new-points.csv -o placed.csv",)
+        "Give new records the groups of an earlier answer.",
+        ("shoal assign places.csv new-points.csv -o placed.csv",),
     ),
     "reproduce": Page("Rerun a paper's experiment.", ("shoal reproduce names -o reproduced",)),
 }

@@ -6,6 +6,7 @@ commented policy for a table.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -13,10 +14,10 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, short, source_of, working
+from shoal.cli.common import answer, listed, pairs, present, source_of, working
 from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, Text, asks, flag, with_options
 from shoal.errors import PolicyError, ShoalError, is_number
-from shoal.model.cards import several
+from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
 from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
 
@@ -96,16 +97,16 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
             f"{other['prosecutor_max']:.3f}, mean {other['prosecutor_mean']:.3f}"
         )
     for name, levels in found["sensitive"].items():
-        shown = ", ".join(f"{_LEVELS[key]} {short(value)}" for key, value in levels.items() if value is not None)
+        shown = ", ".join(f"{_LEVELS[key]} {number(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
-    lines.append("sizes of groups      " + ", ".join(f"{size}: {number:,}" for size, number in small) + _more(found))
+    lines.append("sizes of groups      " + ", ".join(f"{size}: {count:,}" for size, count in small) + _more(found))
     for composed in found.get("composition", ()):
         lines += composition_lines(composed)
     lines += [f"note: {note}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
-        wanted = ", ".join(f"{name} = {short(value)}" for name, value in dict(check["asked"]).items())
+        wanted = ", ".join(f"{name} = {number(value)}" for name, value in dict(check["asked"]).items())
         verdict = "holds" if check["passes"] else "does NOT hold"
         lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_level(check)}")
     return lines
@@ -162,7 +163,7 @@ _LEVELS = {
 
 def _level(check: dict[str, Any]) -> str:
     """The level reached; none where no finite one is enough: a group has one value, or lacks one of the table."""
-    return "none, however lax" if check["level"] is None else short(check["level"])
+    return "none, however lax" if check["level"] is None else number(check["level"])
 
 
 def _journalist(risk: dict[str, Any]) -> str:
@@ -282,7 +283,7 @@ def init(
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.dangerous import foremost, words
-    from shoal.engines.propose import looked_at, publishing, write_policy
+    from shoal.engines.propose import looked_at, person_of, publishing, write_policy
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
@@ -305,14 +306,13 @@ def init(
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    warned: dict[str, list[str]] = {}
-    for column in found:
-        for warning in column.warnings:
-            warned.setdefault(warning, []).append(column.name)
-    lines += [f"warning: {', '.join(names)}: {warning}" for warning, names in warned.items()]
+    lines += _warned([(column.name, warning) for column in found for warning in column.warnings])
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
-    lines += [f"publish {way}: {why}", f"policy  {target}"]
+    lines.append(f"publish {way}: {why}")
+    if (who := person_of(found)) is not None:
+        lines.append(f"person  {who}: k counts persons, not rows; remove this line of the policy if it names none")
+    lines.append(f"policy  {target}")
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
     read = "".join(f" --{n} {quote(v)}" for n, v in (("separator", separator), ("encoding", encoding)) if v is not None)
@@ -327,6 +327,22 @@ def init(
         "output": str(target),
     }
     answer(facts, lines, as_json)
+
+
+def _warned(warnings: list[tuple[str, str]]) -> list[str]:
+    """A line for each warning, (column, sentence), that names all its columns; counts of rows may differ in them."""
+    alike: dict[str, list[tuple[str, str, str]]] = {}
+    for name, sentence in warnings:
+        counted = re.match(r"([\d,]+ rows?) contains? ", sentence)
+        rest = sentence[counted.end() :] if counted else sentence
+        alike.setdefault(rest, []).append((name, counted[1] if counted else "", sentence))
+    lines = []
+    for rest, found in alike.items():
+        if found[0][1] and len(found) > 1:
+            lines.append(f"{', '.join(f'{name} ({rows})' for name, rows, _ in found)}: these rows contain {rest}")
+        else:
+            lines.append(f"{', '.join(name for name, _, _ in found)}: {found[0][2]}")
+    return [f"warning: {line}" for line in lines]
 
 
 def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as_json: bool) -> None:

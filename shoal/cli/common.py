@@ -401,8 +401,3 @@ def source_of(tables: list[str], glob: bool) -> Any:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
     found = [path if path in elsewhere else Path(path) for path in tables]
     return found[0] if len(found) == 1 else found
-
-
-def short(value: Any) -> str:
-    """A number for people."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -24,6 +24,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import InputError, PolicyError
+from shoal.model.cards import floored, number, times
 from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
 from shoal.paths import DRAWING, PAGE, TABLE
 
@@ -212,12 +213,12 @@ def _finish(
         **({"picture": str(files.picture)} if files.picture else {}),
         **reported(made, files.report, **decision._asdict()),
     }
-    proved = "the least possible" if proof.optimal else f"no answer costs less than {proof.lower_bound:,}"
+    proved = "the least possible" if proof.optimal else f"no answer costs less than {floored(proof.lower_bound)}"
     if proof.ratio is not None and not proof.optimal:
-        proved += f", so at most {float(proof.ratio):.6g} times the least"
+        proved += f", so at most {times(float(proof.ratio))}"
     lines = [
         f"{facts['rows']:,} {what}, {sum(loads):,} records, {len(loads):,} groups of {min(loads):,} to {max(loads):,}",
-        f"cost {proof.cost:,} {proof.unit}: {proved}",
+        f"cost {number(proof.cost)} {proof.unit}: {proved}",
         f"because {plain(proof.bound)}",
         *as_text(loads, k),
     ]

@@ -57,6 +57,11 @@ class TileSearch(NamedTuple):
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
 
 
+EXACT = (
+    "{} has the exact places: if they are those of people, keep it and publish what --table, --tiles, or --map writes"
+)
+
+
 class TileFiles(NamedTuple):
     """What to write, where asked for, and in what order."""
 
@@ -169,8 +174,9 @@ def tiles(
         *_hint(places, coordinates),
         f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
     ]
-    warned = [f"warning: {text}" for text in made.warnings]
-    payload |= {"warnings": list(made.warnings)} if warned else {}
+    warnings = [*made.warnings, *([] if files.output is None else [EXACT.format(files.output.name)])]
+    warned = [f"warning: {text}" for text in warnings]
+    payload |= {"warnings": warnings} if warned else {}
     answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)
 
 

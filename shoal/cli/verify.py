@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, listed, pairs, progress, reported, short
+from shoal.cli.common import answer, exploration, listed, pairs, progress, reported
 from shoal.cli.options import (
     DECIDED_BY,
     EXPLORED,
@@ -26,6 +26,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import PolicyError
+from shoal.model.cards import number
 from shoal.paths import PAGE, TABLE, internal_path, named_after
 
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
@@ -303,7 +304,7 @@ def _say_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
     lines = [
         f"part {facts['parts']}: {part.rows:,} rows in {part.groups:,} groups, the smallest of {part.smallest:,}.",
-        "reached: " + ", ".join(f"{name} = {short(value)}" for name, value in part.privacy.items()),
+        "reached: " + ", ".join(f"{name} = {number(value)}" for name, value in part.privacy.items()),
         f"loss: NCP {part.loss['ncp']:.4f}" if part.loss["ncp"] is not None else "loss: as the hierarchies say",
         f"made up: {part.made_up:,} rows; waiting: {part.waiting:,} rows; held back: {part.held_back:,} rows",
         f"release  {folder / part_name(facts['parts']) / RELEASE}",

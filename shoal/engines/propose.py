@@ -169,7 +169,7 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
         return replace(column, measured=True, ordered=True, reason=f"{column.reason}; its bands of numbers are ordered")
     if (column.distinct > FEW and not named_words(column.name) & CODES) or not _holds_numbers(coded):
         return replace(column, measured=True, ordered=True)
-    note = "ranges take these few numbers as amounts; if they are codes, replace them with labels"
+    note = "few different numbers, which ranges treat as amounts; if they are codes, replace them with labels"
     return replace(column, ordered=True, warnings=(*column.warnings, note))
 
 

@@ -468,5 +468,6 @@ def promised(stated: Certificate | PublicCertificate) -> list[Finding]:
     if promise.factor == 1 and not promise.additive and not proved:
         return [Finding("guarantee", False, "its theorem makes the answer optimal, its cost and lower bound do not")]
     more = f" plus {promise.additive:g}" if promise.additive else ""
-    text = f"{promise.factor:g} times the least{more}: {promise.theorem}"
+    bare = promise.factor == 1 and not promise.additive
+    text = promise.theorem if bare else f"{promise.factor:g} times the least{more}: {promise.theorem}"
     return [Finding("guarantee", True, text, STATED)]

@@ -12,6 +12,8 @@ from decimal import ROUND_FLOOR, Context
 from html import escape
 from typing import Any
 
+PLAIN = 1e15  # floats from here on are shown with an exponent: not every whole number has one of its own
+
 
 def card(title: str, lines: Iterable[str]) -> str:
     """A heading and lines; "name: rest" becomes a row of two cells."""
@@ -39,14 +41,16 @@ def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def number(value: Any) -> str:
-    """A value for people: thousands apart, four digits of what is measured."""
+    """A value for people: thousands apart, four digits of what is measured, and whole numbers from 1,000 on."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1000 <= abs(value) < PLAIN else f"{value:.4g}"
+    return str(value)
 
 
 def json_value(value: Any) -> Any:
@@ -58,6 +62,8 @@ def floored(value: float) -> str:
     """A lower bound for people: as ``number``, and never above what is proved."""
     if isinstance(value, int):
         return f"{value:,}"
+    if 1000 <= value < PLAIN:
+        return f"{math.floor(value):,}"
     return f"{float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(value)):,.4g}"
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
-from shoal.model.cards import certificate_card, certificate_lines, in_one_line
+from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS
 
@@ -157,7 +157,7 @@ class PublicCertificate:
 
     def __repr__(self) -> str:
         least = {None: "no ratio is published", MORE: f"a ratio above {LADDER[-1]:g} is proved", 1.0: "proved least"}
-        shown = "" if self.cost is None else f"{self.cost:.6g} {self.unit}, "
+        shown = "" if self.cost is None else f"{number(self.cost)} {self.unit}, "
         return f"Certificate: {shown}{least.get(self.ratio_at_most, f'at most {self.ratio_at_most} times the least')}"
 
 
@@ -398,7 +398,7 @@ def source_of(column: str, source: str, folder: Path) -> str:
 
 
 NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")  # methods whose answer costs at most the three-phase one
-PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less: proved for this table")
+PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less, proved for this table")
 SOURCE = "Xiao, Yi, Tao 2010, Theorem 5.19"
 WITHOUT = [name for name, entry in SETTINGS.items() if not entry.promised]  # settings beside which nothing is promised
 

@@ -142,13 +142,13 @@ UNITS = {
 def shown(value: float, unit: str, least: bool = False) -> str:
     """A cost with its unit, in the reader's words.  least: it is a lower bound, and rounded down"""
     counted = isinstance(value, int)
-    number = floored(value) if least else f"{value:,}" if counted else f"{value:,.4g}"
+    said = floored(value) if least else number(value)
     if unit.startswith("points x "):
-        return f"{number} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
+        return f"{said} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
     named = UNITS.get(unit, unit)
     if value == 1 and named.split(" ")[0] == "units":
         named = "unit" + named.removeprefix("units")
-    return f"a {named} of {number}" if unit in UNITS and not counted else f"{number} {named}"
+    return f"a {named} of {said}" if unit in UNITS and not counted else f"{said} {named}"
 
 
 def share(part_of: float, whole_of: float) -> str:

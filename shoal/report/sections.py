@@ -330,7 +330,7 @@ def warnings(figures: Mapping[str, Any]) -> list[str]:
     """Sentences about what the release gives away in spite of its promises, the worst first.
 
     Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table; sets
-    that list the value of each person.
+    that list the value of each person; ranges that end at one row's value.
     """
     release, audit = figures["release"], figures["audit"]
     rows = release["rows"]
@@ -346,12 +346,19 @@ def warnings(figures: Mapping[str, Any]) -> list[str]:
         )
         found.append((1 + part, text))
     found += [(most, text) for most, text in (*_shared(audit["sensitive"]), *_far(audit["sensitive"]))]
-    if own := _own(figures):
+    if own := _often(figures, "listed"):
         text = (
             f"In {share(max(own.values()), 1)} of the groups, the set of {_or(list(own))} names as many values as the "
             "group has rows. So each is the value of one row, and anyone who knows it knows that this person is here."
         )
         found.append((-1.0, text))
+    if ends := _often(figures, "sole_ends"):
+        text = (
+            f"In {share(max(ends.values()), 1)} of the groups, the range of {_or(list(ends))} ends at a value that no "
+            "other group shows. Such a value is very likely that of one row, and anyone who knows it knows that this "
+            "person is here. For numbers and dates, range_step (--range-step) rounds the ends."
+        )
+        found.append((-2.0, text))
     return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
 
 
@@ -381,9 +388,12 @@ def _far(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
         )
 
 
-def _own(figures: Mapping[str, Any]) -> dict[str, float]:
-    """Columns whose sets list the value of each person in more than half of the groups, with their share of these."""
-    held = figures.get("listed", {})
+def _often(figures: Mapping[str, Any], what: str) -> dict[str, float]:
+    """Columns that tell values of single rows in more than half of the groups, with their share of these.
+
+    what  listed: as members of sets; sole_ends: as ends of ranges
+    """
+    held = figures.get(what, {})
     return {name: held[name] for name in sorted(held, key=lambda n: -held[n]) if held[name] > COMMON}
 
 
@@ -421,11 +431,13 @@ def verdict(figures: Mapping[str, Any]) -> str:
         reasons.append("no sensitive column was named")
     if singled:
         reasons.append(f"columns kept unchanged single out {share(singled, 1)} of the rows")
-    if own := _own(figures):
+    if own := _often(figures, "listed"):
         reasons.append(f"most groups list each person's {next(iter(own))}")
+    if ends := _often(figures, "sole_ends"):
+        reasons.append(f"most groups show a value of {next(iter(ends))} that is very likely one person's")
     word = risk_word(risk)
     if singled > SINGLED or most >= ALL_BUT:
         word = "weak"
-    elif word == "strong" and (singled or own or most > COMMON or far >= ALL_BUT):
+    elif word == "strong" and (singled or own or ends or most > COMMON or far >= ALL_BUT):
         word = "fair"
     return f"Verdict: {word}. T{'; '.join(reasons)[1:]}."

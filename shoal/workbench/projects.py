@@ -310,10 +310,11 @@ def placing(table: str, x: str, y: str, way: str, k: int, degrees: bool, reading
     stem = f"{Path(table).stem}.{way}"
     if way == "tiles":
         words = ["tiles", table, "--x", x, "--y", y, "--k", str(k)]
-        words += ["--coordinates", "geographic" if degrees else "projected"]
+        words += ["--coordinates", "geographic" if degrees else "projected", "--tiles"]  # -o has the exact places
     else:
-        words = ["gather", table, "--longitude", x, "--latitude", y, *([] if degrees else ["--plane"]), "--r", str(k)]
-    words += ["-o", f"{stem}.csv", "--map", f"{stem}.html"]
+        words = ["gather", table, "--longitude", x, "--latitude", y, *([] if degrees else ["--plane"])]
+        words += ["--r", str(k), "-o"]
+    words += [f"{stem}.csv", "--map", f"{stem}.html"]
     for name, value in reading.items():
         words += [f"--{name}", str(value)]
     return shlex.join(["shoal", *words])

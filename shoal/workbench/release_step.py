@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shutil
@@ -184,13 +185,15 @@ def lines(facts: dict[str, Any]) -> list[str]:
     """The figures of a release in plain words."""
     loss, certificate = facts["loss"], facts["certificate"]
     reached = ", ".join(f"{name} = {value:.4g}" for name, value in facts["privacy"].items())
-    cost = f"{certificate['cost']:.6g} {certificate['unit']}"
+    paid = certificate["cost"]
+    cost = (f"{paid:,}" if isinstance(paid, int) else f"{paid:.4g}") + f" {certificate['unit']}"
     if certificate["optimal"]:
         proof = f"Cost: {cost}, proved optimal."
     elif certificate["ratio"] is None:
         proof = f"Cost: {cost}; no lower bound above 0 is known."
     else:
-        proof = f"Cost: {cost}, at most {certificate['ratio']:.4g} times the least possible."
+        ratio = math.ceil(certificate["ratio"] * 1000) / 1000  # rounded up, so that it stays true
+        proof = f"Cost: {cost}, at most {ratio:.7g} times the least possible."
     return [
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
         f"Reached: {reached}.",

@@ -152,7 +152,7 @@ def test_a_share_is_proposed_with_room_and_one_warning_stands_for_all_its_column
     frame.write_csv(tmp_path / "p.csv")
     said = run("init", "p.csv", cwd=tmp_path).said
     assert said.count("if they are codes") == 1
-    assert "warning: children, educ: ranges take these few numbers as amounts" in said
+    assert "warning: children, educ: few different numbers, which ranges treat as amounts" in said
     assert 'publish ranges: ranges of "age", "children", "educ" such as [30, 34] keep' in said
     written = (tmp_path / "p.policy.toml").read_text()
     assert 'model = "AlphaKAnonymity", alpha = 0.8, k = 5' in written
@@ -182,8 +182,24 @@ def test_dates_are_no_codes_and_persons_and_homes_are_told_by_name(tmp_path):
     assert "age: 1 missing value, counted as one more value" in said
     codes = [line for line in said.splitlines() if "if they are codes" in line]
     assert codes == [
-        "warning: age: ranges take these few numbers as amounts; if they are codes, replace them with labels"
+        "warning: age: few different numbers, which ranges treat as amounts; if they are codes, "
+        "replace them with labels"
     ]
     assert 'if it identifies persons, person = "individual" makes k count persons' in said
     assert 'if it identifies homes, household = "address" makes k count homes' in said
+    assert "\nperson  individual: k counts persons, not rows" in said
     assert '\nperson = "individual"' in (tmp_path / "p.policy.toml").read_text()
+
+
+def test_columns_with_one_warning_share_a_line_though_their_counts_differ(tmp_path):
+    frame = pl.DataFrame(
+        {"zip": ["?"] * 3 + ["01234"] * 17, "age": ["-"] + ["34"] * 10 + ["35"] * 9, "sex": ["f", "m"] * 10}
+    )
+    frame.write_csv(tmp_path / "p.csv")
+    said = run("init", "p.csv", cwd=tmp_path).said.splitlines()
+    assert [line.split(" that often")[0] for line in said if "often means" in line] == [
+        "warning: zip (3 rows), age (1 row): these rows contain a text"
+    ]
+    frame.drop("age").write_csv(tmp_path / "q.csv")
+    said = run("init", "q.csv", cwd=tmp_path).said
+    assert "warning: zip: 3 rows contain a text that often means a missing value" in said

@@ -287,3 +287,14 @@ def test_a_map_of_anything_else_is_refused(tmp_path):
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
     done = run(tmp_path / "p.csv", "--k", 2, "-o", tmp_path / "o.csv")
     assert (done.returncode, "--x and --y are missing" in done.stderr) == (2, True)
+
+
+def test_a_file_of_exact_places_is_warned_of(everything, points, tmp_path):
+    said = everything[1]
+    assert [w for w in said["warnings"] if w.startswith("crosswalk.csv has the exact places")]
+    done = run(
+        points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / "t.csv", "--tiles", tmp_path / "t.geojson",
+        "--identifiers", "name", "--effort", "fast",
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "exact places" not in done.said

@@ -1,11 +1,16 @@
 """Answers show themselves as a few lines and as a card, in words, without a record."""
 
+import re
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import shoal
-from shoal.model.cards import proof_lines
+from shoal.model.cards import floored, number, proof_lines
 from shoal.model.certificate import Certificate, Guarantee
 
 POINTS = np.random.default_rng(1).uniform(0, 1, (60, 2)).round(6)
@@ -60,3 +65,19 @@ def test_a_bound_shown_is_rounded_down():
     found = Certificate(cost=1.0, lower_bound=0.12696, unit="units", guarantee=promise, bound="argument")
     assert "no answer below 0.1269" in proof_lines(found)[1]
     assert "at most 7.877 times the least" in proof_lines(found)[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(9704, "9,704"), (9704.6, "9,705"), (999.96, "1000"), (0.21784, "0.2178"), (1e15, "1e+15")]
+)
+def test_a_number_for_people_has_its_thousands_apart(value: float, shown: str) -> None:
+    assert number(value) == shown
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.integers(0, 10**18), st.floats(1e-300, 1e300)))
+def test_a_bound_is_shown_with_its_thousands_apart_and_never_above_itself(value: float) -> None:
+    shown = floored(value)
+    assert 0.999 * Fraction(value) <= Fraction(shown.replace(",", "")) <= value
+    if 1000 <= value < 10**15:
+        assert re.fullmatch(r"\d{1,3}(,\d{3})+", shown)

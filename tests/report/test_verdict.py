@@ -2,13 +2,19 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shoal
+from shoal.model.notation import range_text
 from shoal.model.policy import Policy
+from shoal.publishing.tables.figures import sole_ends
 from shoal.report.parts import as_sentence, promise, proved
 from shoal.report.sections import asked, attacks, stated, unchanged_columns, verdict, warnings
 from tests.commands import run
@@ -153,6 +159,47 @@ def test_sets_that_name_fewer_values_than_rows_are_no_list(tmp_path: Path) -> No
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "names as many values" not in text
     assert "Verdict: strong" in text
+
+
+def located(rows: int) -> pl.DataFrame:
+    at = np.random.default_rng(4).uniform(0, 1, (rows, 2)).round(6)
+    return pl.DataFrame({"lng": at[:, 0], "lat": at[:, 1], "ill": ["a", "b", "c", "d"] * (rows // 4)})
+
+
+@pytest.mark.parametrize("internal", [False, True])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_ranges_that_end_at_one_place_are_said_and_are_not_strong(
+    tmp_path: Path, internal: bool, rounded: bool
+) -> None:
+    steps: dict[str, float | str] = {"lng": 0.1, "lat": 0.1} if rounded else {}
+    release = shoal.anonymize(
+        located(200), quasi_identifiers=["lng", "lat"], sensitive=["ill"], k=5, l=2, publish="ranges", range_step=steps,
+        effort="fast",
+    )  # fmt: skip
+    release.write(tmp_path / "r.csv")
+    pages = [release.report(tmp_path / "r.html", internal=internal)]
+    pages += [shoal.written(tmp_path / "r.csv").report(tmp_path / "later.html")]
+    for page in pages:
+        text = page.read_text(encoding="utf-8").split("<script")[0]
+        assert ("Verdict: strong" in text) == rounded
+        assert ("ends at a value that no other group shows" in text) == (not rounded)
+        assert ("that is very likely one person&#39;s" in text) == (not rounded)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=8), st.data())
+def test_sole_ends_are_those_of_a_count_by_hand(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    ranges = [(min(pair), max(pair)) for pair in pairs]
+    texts = [str(low) if low == high else range_text(str(low), str(high)) for low, high in ranges]
+    sizes = [data.draw(st.integers(1, 3)) for _ in ranges]
+    group = [g for g, size in enumerate(sizes) for _ in range(size)]
+    frame = pl.DataFrame({"*": [texts[g] for g in group], "group": [str(g) for g in group]})
+    policy = SimpleNamespace(publish="ranges", grouped=("*", "group"))
+    alone = [
+        low < high and any(sum(end in other for other in ranges) == 1 for end in (low, high)) for low, high in ranges
+    ]
+    expected = {"*": sum(alone) / len(ranges)} if any(alone) else {}
+    assert sole_ends(frame, policy, ()) == expected
+    assert sole_ends(frame, policy, ["*"]) == {}
 
 
 def test_columns_kept_unchanged_stand_with_whether_they_were_named() -> None:

@@ -393,14 +393,25 @@ def cheapest_boxes(task: Task) -> np.ndarray:
 @settings(deadline=None, max_examples=80)
 @given(task=tasks(most=8, sensitive=(1, 2)), near=strategies.integers(1, 8), nodes=strategies.integers(1, 40))
 def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, nodes):
-    expected = cheapest_boxes(task)
     plain, found, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 3, None)
+    expected = np.maximum(cheapest_boxes(task), plain)  # prices of near rows can be above: they stay
     np.testing.assert_allclose(found, expected, atol=1e-9)
     _, cut, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (near, nodes), 0, None)
     assert (cut <= expected + 1e-9).all()
     assert (cut >= 0).all()
     np.testing.assert_allclose(plain, boxes.neighbors(task, None), atol=1e-12)
     assert (found >= plain - 1e-9).all()
+
+
+def test_prices_of_near_rows_stay_where_they_are_above_those_of_boxes():
+    """Three rows alike have no three of different values, which their box alone does not tell; all four are a group."""
+    rows, values = np.array([[0, 0], [0, 0], [0, 0], [0, 1]]), np.array([[0, 0], [2, 0], [2, 0], [0, 0]])
+    table = Histogram.from_rows(rows, values)
+    task = Task(table, Requirement(3, (2, 1), (1, 1)), Recoding(tuple(Levels.stars(s) for s in table.quasi_sizes)))
+    plain, found, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 3, None)
+    assert (found == plain).all()
+    assert (plain > cheapest_boxes(task)).any()
+    assert table.count @ found == least_loss(table, task.requirement, task.recoding) == 4
 
 
 def test_rows_that_share_a_new_value_share_its_price():

@@ -330,9 +330,7 @@ def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies
     unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(said.unit)
     paid = spans[unit] if unit else ncp(columns, said.weights, rows)
     if said.loss is None or said.changed is None or said.cost is None:
-        text = (
-            f"{_shown(spans['stars'])} stars, NCP {_shown(spans['ncp'])}; the certificate states none of the original"
-        )
+        text = f"{_shown(spans['stars'])} stars, NCP {_shown(spans['ncp'])}; the record, not given, states both"
         return [Finding("loss", True, text), Finding("cost", True, f"{_shown(paid)} {said.unit}")]
     cells = [(stated.get(c.name, 0), f(c)) for c in columns for stated, f in
              ((said.stars, stars), (said.changed, changed))]  # fmt: skip

@@ -8,7 +8,8 @@ much the groups lost, and who is at risk at which threshold.  Beside them stands
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -23,7 +24,7 @@ from shoal.engines.table import Counted
 from shoal.engines.unassigned import notes
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
-from shoal.model.notation import Members, SetOf, of_days, of_numbers, parse, places
+from shoal.model.notation import Members, RangeOf, SetOf, of_days, of_numbers, parse, places
 from shoal.publishing.decode import Decoded, DecodedColumn
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies
@@ -480,6 +481,9 @@ def figures(release: Any) -> dict[str, Any]:
         "pairs": pairs(release, decoded, columns, least, step),
         "shown": shown_rows(release, decoded.table, least),
         "listed": listed(decoded.table, release.policy),
+        "sole_ends": sole_ends(
+            decoded.table, release.policy, {**release.policy.range_step, **release.policy.hierarchies}
+        ),
     }
 
 
@@ -551,21 +555,50 @@ def listed(frame: pl.DataFrame, policy: Any) -> dict[str, float]:
 
     Of the published rows alone, so that anyone who has them can count the same.  O(rows).
     """
+    found = {}
+    for name, texts, rows in _texts_of_groups(frame, policy):
+        kinds = texts.unique()
+        read = [parse(text) for text in kinds.to_list()]
+        members = pl.Series([len(value.values) if isinstance(value, SetOf) else 0 for value in read], dtype=pl.UInt32)
+        own = texts.replace_strict(kinds, members, return_dtype=pl.UInt32) == rows
+        found[name] = float((own & (rows > 1)).sum()) / len(texts)
+    return {name: part for name, part in found.items() if part}
+
+
+def sole_ends(frame: pl.DataFrame, policy: Any, rounded: Collection[str]) -> dict[str, float]:
+    """Per column the share of the groups whose range ends at a value that no other group shows.
+
+    Such an end is very likely the value of one row, as coordinates and exact amounts are.  Of the published rows alone,
+    so that anyone who has them can count the same.  rounded: columns whose ranges end at round values.  O(rows).
+    """
+    found = {}
+    for name, texts, _ in _texts_of_groups(frame, policy):
+        if name in rounded:
+            continue
+        ranges, shown = [], Counter[str | None]()
+        for text, groups in texts.value_counts().iter_rows():
+            value = parse(text)
+            if isinstance(value, RangeOf):
+                ranges.append(value)
+                shown.update({value.low: groups, value.high: groups})
+            elif not isinstance(value, SetOf):
+                shown[value] += groups
+        alone = sum(shown[value.low] == 1 or shown[value.high] == 1 for value in ranges)
+        found[name] = alone / len(texts)
+    return {name: part for name, part in found.items() if part}
+
+
+def _texts_of_groups(frame: pl.DataFrame, policy: Any) -> Iterator[tuple[str, pl.Series, pl.Series]]:
+    """Per column of ranges and sets its name, and its text and the rows of each group."""
     if policy.publish != "ranges" or not frame.height:
-        return {}
+        return
     names = list(policy.grouped)
     short = [f"c{i}" for i in range(len(names))]  # "*" would stand for all columns
     held = pl.DataFrame([frame[n].alias(c) for n, c in zip(names, short, strict=True)])
-    groups, found = held.group_by(short).len("rows"), {}
+    groups = held.group_by(short).len("rows")
     for name, column in zip(names, short, strict=True):
-        if groups[column].dtype != pl.String:
-            continue
-        texts = groups[column].unique()
-        read = [parse(text) for text in texts.to_list()]
-        members = pl.Series([len(value.values) if isinstance(value, SetOf) else 0 for value in read], dtype=pl.UInt32)
-        own = groups[column].replace_strict(texts, members, return_dtype=pl.UInt32) == groups["rows"]
-        found[name] = float((own & (groups["rows"] > 1)).sum()) / groups.height
-    return {name: part for name, part in found.items() if part}
+        if groups[column].dtype == pl.String:
+            yield name, groups[column], groups["rows"]
 
 
 def _text(value: Any, release: Any, column: str) -> str:

@@ -192,7 +192,7 @@ def own_findings(
         # weights that were carried stand row by row, outside the tuples counted
         audit = outer(read_rows(path, record.separator) if policy.weighed else held.rows(), audit)
     findings = [*_same_file(path, record), *shown]
-    findings.append(Finding("rows", audit.rows == record.rows, f"{audit.rows} rows, {record.rows} certified"))
+    findings.append(Finding("rows", audit.rows == record.rows, f"{audit.rows:,} rows, {record.rows:,} certified"))
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
         wanted = ", ".join(f"{name} = {value}" for name, value in check.asked.items())
@@ -273,8 +273,9 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
     wrong = next((p for p in pairs if not _same(p[0], p[1])), None)
     if wrong is not None:
         return [*findings, Finding("loss", False, f"{wrong[2]}: {wrong[1]} counted, {wrong[0]} certified")]
-    shown = ", ".join(f"{value:.6g} {name}" for _, value, name in pairs[:-1] if value is not None)
-    return [*findings, Finding("loss", True, f"{shown or 'nothing that the file shows'}, as certified")]
+    words = {"stars": "{:,.0f} stars", "suppressed_tuples": "{:,.0f} rows changed", "ncp": "NCP {:.6g}"}
+    shown = ", ".join(words[name].format(value) for _, value, name in pairs[:-1] if value is not None)
+    return [*findings, Finding("loss", True, f"{shown or 'nothing'} by what the file shows, as certified")]
 
 
 def _same(stated: Any, found: float | None) -> bool:
@@ -361,7 +362,7 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
     except VerificationError as error:
         audit = judge_held(held, wanted._replace(star=None, orders={}), "")
         return audit, [Finding("stars", False, str(error)), *found]
-    return audit, [Finding("stars", True, f"{sum(said.stars.values())} starred cells, as certified"), *found]
+    return audit, [Finding("stars", True, f"{sum(said.stars.values()):,} starred cells, as certified"), *found]
 
 
 def _ordered(column: pl.Series, levels: list[str]) -> bool:
@@ -384,14 +385,14 @@ def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
     policy = record.policy
     left = [name for name in policy.identifiers if name in held.columns]
     others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
-    asked = "that this was the request, with these columns, rests on the certificate"
-    listed = ", ".join(map(repr, others)) or "none"
+    kept = f"published without a promise: {', '.join(map(repr, others))}" if others else "every column has a promise"
+    asked = "only the certificate tells that this was the request"
     stray = sorted({*others} - record.carried - {*policy.identifiers})
     named = f"column {stray[0]!r} is there, and the certificate does not name it" if stray else "as certified"
     return [
         Finding("columns named", not stray, named),
         Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),
-        Finding("request", True, f"columns without a promise: {listed}; {asked}", STATED),
+        Finding("request", True, f"{kept}; {asked}", STATED),
     ]
 
 
