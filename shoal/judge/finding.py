@@ -271,6 +271,14 @@ def noted(text: str, notation: str | None) -> datetime.datetime | None:
         return None
 
 
+def place(text: str, notation: str) -> float | None:
+    """The number, or the day since the year 1, that a text in a notation is; None for another text."""
+    if notation[0] != "%":
+        return as_number(text, notation)
+    day = noted(text, notation)
+    return None if day is None else float(day.toordinal())
+
+
 def parsed(raw: str) -> str | SetOf | RangeOf | None:
     """A text of a column of sets or ranges; None where it is none that such a column has."""
     try:
