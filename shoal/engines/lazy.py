@@ -578,7 +578,7 @@ def _refuse_alike(native: Any) -> None:
             )
         if around[1:] == "," or around in ('""', "``"):
             raise InputError(
-                f"column {name!r} ends with a comma or stands in quotes, which DuckDB drops where it groups; rename it"
+                f"column {name!r} ends with a comma or is in quotes, which DuckDB drops where it groups; rename it"
             )
         if around == "^$":
             raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
