@@ -245,7 +245,7 @@ def singled_elsewhere(
         many = {n for n in columns if hashed is not None and _is_many(head[n])}
         sets = [[name] for name in columns] + ([every] if last == len(columns) and not many else [])
         asked = [query(i, names) for i, names in enumerate(sets) if not many.intersection(names)]
-        found = {}
+        found: dict[int, tuple[int, int, int]] = {}
         for start in range(0, len(asked), _AT_ONCE):
             found |= numbers(nw.concat(asked[start : start + _AT_ONCE]))
         for i, name in enumerate(columns):

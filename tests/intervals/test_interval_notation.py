@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
 from tests.commands import run
 
@@ -102,4 +102,5 @@ def test_another_notation_in_a_certificate_is_seen(tmp_path: Path) -> None:
     for odd in ("", 7, "%d", ["%d.%m.%y"]):
         held["parameters"]["notation"] = odd
         path.write_text(json.dumps({**held, "seal": seal(held)}))
-        assert not shoal.verify(tmp_path / "out.csv").holds
+        with pytest.raises(VerificationError, match="a notation of the values that is none"):
+            shoal.verify(tmp_path / "out.csv")
