@@ -18,8 +18,8 @@ from shoal.cli.options import FORCE, JSON_, Order, OutputFiles, Text, asks, flag
 from shoal.paths import POLICY, TABLE
 
 LEARNED = (
-    "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "max_suppressed",
-    "effort", "seed",
+    "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "dates",
+    "decimal", "max_suppressed", "effort", "seed",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, certificate_place, papers, put, reported, seconds, working
+from shoal.cli.common import answer, certificate_place, pairs, papers, put, reported, seconds, working
 from shoal.cli.options import (
     FORCE,
     JSON_,
@@ -26,6 +26,7 @@ from shoal.cli.options import (
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import floored, number, times
 from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
+from shoal.model.notation import of_days
 from shoal.paths import DRAWING, PAGE, TABLE
 
 if TYPE_CHECKING:
@@ -114,11 +115,23 @@ def labels(
     _finish(made, "labels", more, files, kept, decision, (values, counts, tree), clock, as_json)
 
 
+class ValueNotation(NamedTuple):
+    """How the values of intervals are written."""
+
+    date: list[str] = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
+    decimal: list[str] = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
+
+    def read(self) -> dict[str, dict[str, str]]:
+        """The arguments of ``shoal.release``."""
+        return {"dates": pairs(self.date, "--date"), "decimal": pairs(self.decimal, "--decimal")}
+
+
 @app.command()
 @with_options
 def intervals(
     table: Path = INPUT,
     value: str = flag(..., "--value", "Column of ordered values: numbers, dates (year-month-day) or text."),
+    noted: ValueNotation = ValueNotation(),
     asked: dict[str, Any] = conditions(INTERVAL_CONDITIONS, "k"),
     names: Path | None = NAMES,
     effort: str = flag("balanced", "--effort", "Accepted as in other commands; the cut is optimal with any value."),
@@ -130,23 +143,29 @@ def intervals(
 ) -> None:
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal
-    from shoal.publishing.crosswalks.grouped import in_order
+    from shoal.engines.features import noted_as
+    from shoal.publishing.crosswalks.grouped import in_order, notation_of
 
     clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))
     frame = files.reads(table, names, text, kept)
-    values, counts, ordered = in_order(frame, value, asked.get("count"))
+    notations: dict[str, Any] = noted.read()
+    values, counts, ordered = in_order(frame, value, asked.get("count"), notation_of(value, **notations))
     clock.append(time.perf_counter())
     with working(f"cutting {len(values):,} values"):
         found = shoal.intervals.cut(ordered, counts, **keywords(INTERVAL_CONDITIONS, asked), effort=effort)
     clock.append(time.perf_counter())
     made = shoal.release(
-        found, frame, read=(table, names), value=value, count=asked.get("count"), names=_lines_of(names)
+        found, frame, read=(table, names), value=value, count=asked.get("count"), names=_lines_of(names), **notations
     )
     payload = {"k_anonymous": True, "method": made.method, "objective": found.objective}
     if len(ordered) and isinstance(ordered[0], str):
+        likely = noted_as(frame[value])
+        way = "shoal labels groups values without an order"
+        if likely is not None:
+            way = f"{'--date' if of_days(likely) else '--decimal'} {value}={likely} orders them as what they are"
         payload["warnings"] = [
             f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
-            "characters; shoal labels groups values without an order"
+            f"characters; {way}"
         ]
 
     def tree(ks: list[int]) -> Iterable[list[str]]:

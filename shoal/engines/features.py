@@ -110,12 +110,7 @@ class Features:
         """Columns of words that one notation reads as dates or numbers, and the notation."""
         for made in self.metric.features:
             plain = isinstance(made, Category) and made.name not in (*asked.categories, *asked.hierarchies)
-            if not plain or frame[made.name].dtype != pl.String:
-                continue
-            some = sample(frame[made.name])
-            dates, _ = local_dates(frame[made.name], some)
-            decimal, _ = decimal_mark(frame[made.name], some)
-            if found := dates or decimal:
+            if plain and (found := noted_as(frame[made.name])):
                 yield made.name, found
 
     @classmethod
@@ -244,6 +239,14 @@ def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
         raise PolicyError(f"column {name!r} spans more than numbers can tell; rescale it")
     unit = asked.units.get(name, "")
     return Number(name, scale=span or 1.0, weight=weight, unit=unit, date=date), found, (name,), [], {}
+
+
+def noted_as(values: pl.Series) -> str | None:
+    """The one notation that reads all texts of a column as dates or numbers."""
+    if values.dtype != pl.String:
+        return None
+    some = sample(values)
+    return local_dates(values, some)[0] or decimal_mark(values, some)[0]
 
 
 def codes_of(frame: pl.DataFrame, names: Sequence[str]) -> np.ndarray:

@@ -90,7 +90,10 @@ class Geography:
             except (TypeError, ValueError):
                 found[i] = np.nan
             if not np.isfinite(found[i]):
-                raise InputError(f"column {name!r} of area {self.ids[i]!r} is not a number; fill it in")
+                raise InputError(
+                    f"column {name!r} of area {self.ids[i]!r} is not a number; fill it in, and write "
+                    "decimal points for commas"
+                )
         return found
 
     def centers(self) -> np.ndarray | None:

@@ -9,6 +9,7 @@ at: nothing is stored, and nothing is registered with the user's connection or s
 from __future__ import annotations
 
 import secrets
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -556,19 +557,31 @@ class NumberedRows(NamedTuple):
             yield pl.DataFrame([values[own[n]].gather(at).alias(n) if n in own else rows[n] for n in names])
 
 
+_INVISIBLE = ("Zs", "Zl", "Zp", "Cc", "Cf")  # Unicode's categories of spaces and of characters without a shape
+
+
 def _refuse_alike(native: Any) -> None:
     """InputError for names that differ by case alone: these engines would read one of the two columns twice.
 
-    A column named ``*`` would stand for all of them, and DuckDB drops spaces around a name where it groups.
+    A column named ``*`` would stand for all of them.  DuckDB drops what it takes for no part of a name where it groups:
+    spaces and invisible characters around it, a comma after it, and quotes.  ``^a$`` is a pattern to Polars.
     """
     seen: set[str] = set()
     for name in map(str, native.columns):
         if name == "*":
             raise InputError("the table names a column '*', which means every column in DuckDB and Spark; rename it")
-        if name != name.strip():
+        around = name[:1] + name[-1:]
+        if any(unicodedata.category(c) in _INVISIBLE for c in around):
             raise InputError(
-                f"column {name!r} begins or ends with a space, which DuckDB drops where it groups; rename it"
+                f"column {name!r} begins or ends with a space or an invisible character, which DuckDB drops where "
+                "it groups; rename it"
             )
+        if around[1:] == "," or around in ('""', "``"):
+            raise InputError(
+                f"column {name!r} ends with a comma or is in quotes, which DuckDB drops where it groups; rename it"
+            )
+        if around == "^$":
+            raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")
         if name.casefold() in seen:
             raise InputError(f"the table names the column {name!r} more than once, or only its case differs; rename it")
         seen.add(name.casefold())

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.05  # of the rows that a column without a role may single out
 _SAMPLE = 5_000
+_AT_ONCE = 50  # counts in one query: of many more DuckDB refuses the plan, which is as deep as they are many
 _MANY = 4  # a column of which a quarter of the sample differs has too many values to be grouped quickly
 _PROTECT = "in ⟨quasi_identifiers=[...]⟩ or ⟨sensitive=[...]⟩ to protect it, "
 
@@ -244,7 +245,9 @@ def singled_elsewhere(
         many = {n for n in columns if hashed is not None and _is_many(head[n])}
         sets = [[name] for name in columns] + ([every] if last == len(columns) and not many else [])
         asked = [query(i, names) for i, names in enumerate(sets) if not many.intersection(names)]
-        found = numbers(nw.concat(asked)) if asked else {}
+        found: dict[int, tuple[int, int, int]] = {}
+        for start in range(0, len(asked), _AT_ONCE):
+            found |= numbers(nw.concat(asked[start : start + _AT_ONCE]))
         for i, name in enumerate(columns):
             if name in many:
                 found |= counted(i, [name])

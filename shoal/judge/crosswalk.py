@@ -25,8 +25,9 @@ import polars as pl
 
 from shoal.errors import VerificationError
 from shoal.judge.file import canonical
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, unmarked
 from shoal.model.certificate import FOLLOWING, Certificate, PublicCertificate
+from shoal.model.notation import MARKS, is_notation
 
 __all__ = ["CONSISTENT", "StatedCrosswalk", "group_sizes", "judge_groups", "one_row_each", "spelled", "tally", "whole"]
 
@@ -210,7 +211,7 @@ def judge_groups(
     found.append(Finding("records", total == records, f"{total} records in all groups, {records} certified"))
     keys = None
     if kind == "intervals":
-        keys, reading = _in_order(values)
+        keys, reading = _in_order(values, asked.get("notation"))
         order = sorted(range(len(keys)), key=keys.__getitem__)
         runs = 1 + sum(group[a] != group[b] for a, b in itertools.pairwise(order))
         found.append(
@@ -255,8 +256,11 @@ def _counted(
     return [cover, Finding("counts", not wrong, said, RECOMPUTED)]
 
 
-def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
-    """Texts as numbers, days or moments where all of them are, else as they stand; and which it was."""
+def _in_order(values: Sequence[str | None], notation: str | None = None) -> tuple[list[Any], str]:
+    """Texts as numbers, days or moments where all of them are, else as they stand; and which it was.
+
+    notation  of texts that are dates or numbers
+    """
     if any(v is None for v in values):
         raise VerificationError("a missing value is among ordered ones, where it has no place")
     texts = [str(v) for v in values]
@@ -265,6 +269,12 @@ def _in_order(values: Sequence[str | None]) -> tuple[list[Any], str]:
         ("days", lambda v: datetime.date.fromisoformat(v.strip()).toordinal()),
         ("moments", datetime.datetime.fromisoformat),
     ]
+    if notation is not None and not (isinstance(notation, str) and (notation in MARKS or is_notation(notation))):
+        raise VerificationError("the certificate file states a notation of the values that is none")
+    if notation is not None and notation not in MARKS:
+        readers = [("days", lambda v: datetime.datetime.strptime(v, notation).toordinal())]
+    elif notation is not None:
+        readers = [("numbers", lambda v: Fraction(unmarked(v, notation)))]
     for name, read in readers:
         try:
             return [read(v) for v in texts], name

@@ -224,7 +224,7 @@ def _moment(column: pl.Series, day: bool) -> pl.Series:
     """Dates and times as text in one form: a blank before the time, no zeros at the end; a day without a time."""
     if isinstance(column.dtype, pl.Duration):
         return column.dt.to_string("iso")
-    if isinstance(column.dtype, pl.Datetime):
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_unit != "ns":  # a cast would drop nanoseconds
         column = column.cast(pl.Datetime("us", column.dtype.time_zone))
     # a cast would drop what is less than a second of a time of day
     text = column.dt.to_string("%H:%M:%S%.f") if column.dtype == pl.Time else column.cast(pl.String)
@@ -269,6 +269,14 @@ def noted(text: str, notation: str | None) -> datetime.datetime | None:
         return datetime.datetime.fromisoformat(text) if notation is None else datetime.datetime.strptime(text, notation)
     except ValueError:
         return None
+
+
+def place(text: str, notation: str) -> float | None:
+    """The number, or the day since the year 1, that a text in a notation is; None for another text."""
+    if notation[0] != "%":
+        return as_number(text, notation)
+    day = noted(text, notation)
+    return None if day is None else float(day.toordinal())
 
 
 def parsed(raw: str) -> str | SetOf | RangeOf | None:

@@ -228,7 +228,8 @@ def _together(place: Path, about: Mapping[str, Any], models: Sequence[Any], numb
         cells = held.cells.with_columns(pl.all().cast(pl.String))
         frames.append(cells.with_columns(pl.Series("shoal rows", held.counts)))
     every = pl.concat(frames).group_by([*quasi, *sensitive]).agg(pl.col("shoal rows").sum())
-    audit = judge(every.select([*quasi, *sensitive]), quasi, sensitive, models, counts=every["shoal rows"].to_numpy())
+    how: dict[str, Any] = {"counts": every["shoal rows"].to_numpy(), "notations": named_notations(asked)}
+    audit = judge(every.select([*quasi, *sensitive]), quasi, sensitive, models, **how)
     failed = [c for c in audit.checks if not c.passes]
     text = f"{audit.rows} rows of {number} parts in {audit.classes} classes, the smallest of {audit.smallest_class}"
     return Finding("all parts together", not failed, f"{failed[0].model} is not met" if failed else text)

@@ -68,7 +68,10 @@ def date_of(value: str, column: str) -> tuple[int, ...]:
             return parts
     except ValueError:
         pass
-    raise PolicyError(f"column {column!r} has a value that is not a date; write dates as 2024-03-05, or leave it empty")
+    raise PolicyError(
+        f"column {column!r} has a value that is not a date; write dates as 2024-03-05, name their notation "
+        f"(⟨dates[{column!r}] = '%d.%m.%Y'⟩), or leave it empty"
+    )
 
 
 def period(value: str, parts: tuple[int, ...], name: str) -> str:
@@ -519,8 +522,8 @@ class Hierarchy:
                 numbers.append(exact(v))
             except PolicyError:
                 raise PolicyError(
-                    f"column {column!r} has a value that is not a number; repair it or leave it empty, "
-                    "or give the column another hierarchy than intervals"
+                    f"column {column!r} has a value that is not a number; repair it or leave it empty, name the "
+                    f"decimal mark (⟨decimal[{column!r}] = ','⟩), or give the column another hierarchy than intervals"
                 ) from None
         whole = all(x.denominator == 1 for x in numbers)
         return [[self._interval(x, step, whole) for x in numbers] for step in self.steps]

@@ -291,8 +291,11 @@ class Policy:
                     f"⟨{what}={given!r}⟩: give a mapping from column to value, {{{self.grouped[0]!r}: ...}}"
                 )
             for name in given:
-                if name not in self.grouped and not (what == "hierarchies" and name in self.sensitive):
-                    raise PolicyError.unknown(f"quasi-identifier (⟨{what}⟩)", name, self.grouped)
+                of_both = what in ("hierarchies", "dates", "decimal")
+                if name not in self.grouped and not (of_both and name in self.sensitive):
+                    kinds = "quasi-identifier or sensitive column" if of_both else "quasi-identifier"
+                    named = [*self.grouped, *self.sensitive] if of_both else self.grouped
+                    raise PolicyError.unknown(f"{kinds} (⟨{what}⟩)", name, named)
             object.__setattr__(self, what, FrozenMapping(given))
         refuse_hierarchies(self)
         refuse_regions(self)

@@ -305,6 +305,26 @@ class Measured(TypedDict, total=False):
     max_average_risk: Annotated[
         float | None, Setting("Request", "Highest mean over the rows of 1 / (size of the row's group).", shown=True)
     ]
+    dates: Annotated[
+        Mapping[str, str],
+        Setting(
+            "Columns", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y. Repeatable.",
+            "For texts that are dates: %d is the day, %m the month, %Y the year; %y is a year of two digits, from 1969 "
+            "to 2068. They are then ordered as dates, and ranges of them are published in the same notation. Dates as "
+            "in 2024-12-31 need no notation.",
+            default={}, flag="--date", stated="asked", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    decimal: Annotated[
+        Mapping[str, str],
+        Setting(
+            "Columns", "column=decimal mark of its numbers, a comma or a point. Repeatable.",
+            "For texts that are numbers: a comma reads 1.234,5, and a point reads 1,234.5; thousands may also be "
+            "separated by a blank or an apostrophe. They are then ordered as numbers, and ranges of them are published "
+            "in the same notation. Numbers as in 1234.5 need no mark.",
+            default={}, stated="asked", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
 
 
 class OtherSettings(Measured, OtherModels, Preset, total=False):
@@ -365,26 +385,6 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         Setting(
             "Release", "column=step (dates: days, month, or year) at which ranges end. Repeatable.",
             "Ranges are widened outward to multiples of the step.", default={}, promised=True,
-        ),
-    ]  # fmt: skip
-    dates: Annotated[
-        Mapping[str, str],
-        Setting(
-            "Columns", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y. Repeatable.",
-            "For texts that are dates: %d is the day, %m the month, %Y the year; %y is a year of two digits, from 1969 "
-            "to 2068. They are then ordered as dates, and ranges of them are published in the same notation. Dates as "
-            "in 2024-12-31 need no notation.",
-            default={}, flag="--date", stated="asked", shown=True, promised=True,
-        ),
-    ]  # fmt: skip
-    decimal: Annotated[
-        Mapping[str, str],
-        Setting(
-            "Columns", "column=decimal mark of its numbers, a comma or a point. Repeatable.",
-            "For texts that are numbers: a comma reads 1.234,5, and a point reads 1,234.5; thousands may also be "
-            "separated by a blank or an apostrophe. They are then ordered as numbers, and ranges of them are published "
-            "in the same notation. Numbers as in 1234.5 need no mark.",
-            default={}, stated="asked", shown=True, promised=True,
         ),
     ]  # fmt: skip
     global_recoding: Annotated[

@@ -55,7 +55,7 @@ from shoal.model.privacy.population import counts_rows
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Population, refuse_infeasible, uncovered
 from shoal.publishing.recodings import Labels, column_texts
-from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.tables.limits import scales_of
 
 
 def models_of(policy: Policy) -> Sequence[Model]:
@@ -144,8 +144,8 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, tuple[dict[str, int], tupl
     checks: tuple[Check, ...] = ()
     if any(m not in policy.of_rows or m.speaks == "tuples" for m in policy.privacy):
         cells, counts = table.counts([*policy.grouped, *policy.sensitive, *policy.units])
-        models, trees = [m for m in policy.privacy if m.speaks != "rows"], trees_of(policy)
-        audit = judge(cells, policy.grouped, policy.sensitive, models, persons=policy.units, counts=counts, trees=trees)
+        models, how = [m for m in policy.privacy if m.speaks != "rows"], scales_of(policy)
+        audit = judge(cells, policy.grouped, policy.sensitive, models, persons=policy.units, counts=counts, **how)
         checks = tuple(c for c in audit.checks if "counted" in c.asked)
     return table.without(policy.units), (found, checks), None
 
@@ -198,7 +198,7 @@ def judged_by_part(placed: Any, counted: Counted, policy: Policy) -> tuple[Any, 
     names = [*policy.grouped, FLAG]
     cells, counts = table.counts([*names, *policy.sensitive, *policy.units])
     audit = judge(
-        cells, names, policy.sensitive, policy.privacy, persons=policy.units, counts=counts, trees=trees_of(policy)
+        cells, names, policy.sensitive, policy.privacy, persons=policy.units, counts=counts, **scales_of(policy)
     )
     for found in audit.checks:
         if not found.passes:

@@ -27,7 +27,7 @@ from shoal.model.arguments import known
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
-from shoal.model.notation import place, ruler_of, span
+from shoal.model.notation import place, reader_of, ruler_of, span
 from shoal.model.policy import GENERATED, Policy
 from shoal.paths import POLICY, TABLE
 from shoal.pipeline import FixedLevels, anonymize, prepare
@@ -36,13 +36,14 @@ from shoal.publishing.tables.audited import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
 
 FORMAT = 1
+_BY_COLUMN = ("max_level", "dates", "decimal")
 _ASKED = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "max_suppressed", "effort", "seed")
 
 
 class SavedRecoder(NamedTuple):
     """What a file holds of a recoder.
 
-    asked        the arguments but for hierarchies and highest levels;
+    asked        the arguments but for hierarchies
     hierarchies  per column, as ``Hierarchy.of`` takes them
     levels       found for every quasi-identifier;  columns: those that come out
     forms        per quasi-identifier the levels of its hierarchy and how it writes a whole number
@@ -50,7 +51,6 @@ class SavedRecoder(NamedTuple):
 
     asked: Mapping[str, Any]
     hierarchies: Mapping[str, Any]
-    max_level: Mapping[str, int]
     levels: Mapping[str, int]
     columns: Sequence[str]
     forms: Mapping[str, tuple[int, str]]
@@ -73,7 +73,7 @@ def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
     top = {"recoder": FORMAT, **{n: kept.asked[n] for n in _ASKED}, "columns": list(kept.columns)}
     tables = {
         "levels": kept.levels,
-        "max_level": kept.max_level,
+        **{name: kept.asked[name] for name in _BY_COLUMN},
         "hierarchies": trees,
         "forms": {name: {"levels": height, "whole": shown} for name, (height, shown) in kept.forms.items()},
     }
@@ -103,9 +103,10 @@ def read_saved(path: Path) -> SavedRecoder:
         raise PolicyError(f"{path.name!r} is not TOML, so it is no recoder; Recoder.save writes one") from None
     if held.get("recoder") != FORMAT:
         raise PolicyError(f"{path.name!r} is no recoder of format {FORMAT}; Recoder.save writes one")
-    odd = set(held) - {*_ASKED, "recoder", "columns", "levels", "max_level", "hierarchies", "forms"}
+    named = [*_ASKED, *_BY_COLUMN, "columns", "levels", "hierarchies"]
+    odd = set(held) - {*named, "recoder", "forms"}
     if odd:
-        raise PolicyError.unknown("setting of a recoder", min(odd), [*_ASKED, "columns", "levels", "hierarchies"])
+        raise PolicyError.unknown("setting of a recoder", min(odd), named)
     trees = {name: _tree(source, path.parent) for name, source in _table(held, "hierarchies", path).items()}
     levels, forms = _table(held, "levels", path), {}
     for name, form in _table(held, "forms", path).items():
@@ -114,9 +115,10 @@ def read_saved(path: Path) -> SavedRecoder:
             raise PolicyError(f"{path.name!r} has no level of {name!r} that its hierarchy has")
         forms[name] = (form["levels"], str(form.get("whole", "")))
     asked = {name: held[name] for name in _ASKED if name in held}
+    asked |= {name: _table(held, name, path) or None for name in _BY_COLUMN}
     if set(levels) != set(forms) or set(levels) != set(asked.get("quasi_identifiers", ())):
         raise PolicyError(f"{path.name!r} has other levels than quasi-identifiers")
-    return SavedRecoder(asked, trees, _table(held, "max_level", path), levels, held.get("columns", ()), forms)
+    return SavedRecoder(asked, trees, levels, held.get("columns", ()), forms)
 
 
 def _table(held: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
@@ -172,10 +174,12 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def placed(frame: pl.DataFrame, name: str, tree: Hierarchy, level: int) -> tuple[pl.DataFrame, int, int]:
+def placed(
+    frame: pl.DataFrame, name: str, tree: Hierarchy, level: int, notation: str | None = None
+) -> tuple[pl.DataFrame, int, int]:
     """The table with every unlisted value of a column replaced by a listed one of the class it is published as.
 
-    tree   a hierarchy of rows;  level: at which the column is published
+    tree   a hierarchy of rows;  level: at which the column is published;  notation: of the column's dates or numbers
     A value without such a class becomes a missing one.  So does every unlisted value at level 0, where the listed one
     would be false, and at the top, where all are starred.
     Returns the table, the rows placed and the rows without a class.  O(n + new values listed).
@@ -186,7 +190,7 @@ def placed(frame: pl.DataFrame, name: str, tree: Hierarchy, level: int) -> tuple
     if not new:
         return frame, 0, 0
     plain = level in (0, len(tree.rows[0]))  # published as it is, or starred
-    known = {v: None if plain else near(v, tree) for v in new}
+    known = {v: None if plain else near(v, tree, notation) for v in new}
     lost = [v for v, found in known.items() if found is None]
     rows, without = int(texts.is_in(new).sum()), int(texts.is_in(lost).sum()) if lost else 0
     if plain:
@@ -197,19 +201,19 @@ def placed(frame: pl.DataFrame, name: str, tree: Hierarchy, level: int) -> tuple
     return frame.with_columns(out.alias(name)), rows - without, without
 
 
-def near(value: str, tree: Hierarchy) -> str | None:
+def near(value: str, tree: Hierarchy, notation: str | None = None) -> str | None:
     """A listed value of the class that an unlisted one belongs to; None where there is none.
 
     A class whose text is a range that holds it, the finest first; else the nearest number or date; else a value written
     alike but for blanks and case.
     """
-    ruler = ruler_of(row[0] for row in tree.rows)
-    at = place(value, "number")
+    ruler, read = notation or ruler_of(row[0] for row in tree.rows), reader_of(notation)
+    at = place(plain := value if read is None else read(value) or value, "number")
     if at is not None:
         for level in range(1, len(tree.rows[0])):
             for row in tree.rows:
                 found = span(row[level])
-                if found is not None and value in found:
+                if found is not None and plain in found:
                     return row[0]
     here = place(value, ruler)
     if here is not None and np.isfinite(here):
@@ -225,7 +229,8 @@ STAR = "*"
 class Recoder:
     """One level of a hierarchy for each quasi-identifier, which ``fit`` finds and ``apply`` or ``transform`` applies.
 
-    quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, max_suppressed, effort, seed
+    quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, dates, decimal,
+    max_suppressed, effort, seed
         as in ``shoal.anonymize``. A column without a hierarchy is kept or starred completely. Every table that you
         transform must have the sensitive columns; if it has none, leave them out
 
@@ -270,6 +275,8 @@ class Recoder:
         l: int | None = None,
         hierarchies: Mapping[str, Any] | None = None,
         max_level: Mapping[str, int] | None = None,
+        dates: Mapping[str, str] | None = None,
+        decimal: Mapping[str, str] | None = None,
         max_suppressed: float = 0.0,
         effort: str | float = "balanced",
         seed: int | None = None,
@@ -282,6 +289,8 @@ class Recoder:
         self.l = l
         self.hierarchies = hierarchies
         self.max_level = max_level
+        self.dates = dates
+        self.decimal = decimal
         self.max_suppressed = max_suppressed
         self.effort = effort
         self.seed = seed
@@ -430,14 +439,14 @@ class Recoder:
             **dict(self.hierarchies or {}),
             **{n: t for n, t in self._trees.items() if n in (self.hierarchies or {})},
         }
-        kept = SavedRecoder(self.get_params(), trees, self.max_level or {}, self.levels_, self.columns_, self._kinds)
+        kept = SavedRecoder(self.get_params(), trees, self.levels_, self.columns_, self._kinds)
         return write_saved(kept, Path(path), overwrite=overwrite)
 
     @classmethod
     def read(cls, path: str | Path) -> Recoder:
         """A recoder that ``save`` wrote.  Raises PolicyError for any other file."""
         kept = read_saved(Path(path))
-        made = cls(**kept.asked, hierarchies=kept.hierarchies or None, max_level=kept.max_level or None)
+        made = cls(**kept.asked, hierarchies=kept.hierarchies or None)
         asked = made._policy()
         made._trees = {n: Hierarchy.of(asked.hierarchies.get(n, "stars")) for n in asked.quasi_identifiers}
         made.levels_, made._kinds = dict(kept.levels), dict(kept.forms)
@@ -450,7 +459,7 @@ class Recoder:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments by name, as scikit-learn asks for them."""
-        names = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "hierarchies", "max_level")
+        names = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "hierarchies", *_BY_COLUMN)
         return {name: getattr(self, name) for name in (*names, "max_suppressed", "effort", "seed")}
 
     def set_params(self, **settings: Any) -> Recoder:
@@ -483,7 +492,8 @@ class Recoder:
         asked: dict[str, Any] = {
             "quasi_identifiers": list(self.quasi_identifiers), "sensitive": list(self.sensitive),
             "identifiers": list(self.identifiers), "insensitive": list(self.insensitive), "k": self.k, "l": self.l,
-            "hierarchies": dict(self.hierarchies or {}), "max_level": dict(self.max_level or {}),
+            "hierarchies": dict(self.hierarchies or {}),
+            **{name: dict(getattr(self, name) or {}) for name in _BY_COLUMN},
             "max_suppressed": self.max_suppressed, "effort": self.effort, "seed": self.seed,
         }  # fmt: skip
         asked = {name: value for name, value in asked.items() if value is not None}
@@ -505,9 +515,13 @@ class Recoder:
         probe = "0" if tree.kind == "intervals" else None
         if probe is not None and probe not in values:
             values = [*values, probe]
-        found = tree.resolve(values, name)
+        found = tree.resolve(values, name, reader_of(self._notation(name)))
         level = min(1, found.node.shape[0] - 1)
         return found.node.shape[0], "" if probe is None else found.labels[level][found.node[level][values.index(probe)]]
+
+    def _notation(self, name: str) -> str | None:
+        """The notation of a column's dates or numbers."""
+        return {**(self.dates or {}), **(self.decimal or {})}.get(name)
 
     def _known(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str], list[str]]:
         """The table with every value that its hierarchy lacks as one of its class; columns to be starred; sentences."""
@@ -519,7 +533,7 @@ class Recoder:
             tree = self._trees[name]
             if tree.kind == "rows":
                 top = level == len(tree.rows[0])
-                frame, moved, lost = placed(frame, name, tree, level)
+                frame, moved, lost = placed(frame, name, tree, level, self._notation(name))
                 if moved:
                     notes.append(f"{moved:,} rows of {name!r} hold values that the hierarchy lacks: nearest class")
                 if lost:

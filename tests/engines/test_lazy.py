@@ -362,6 +362,39 @@ def test_names_that_differ_by_case_alone_are_refused() -> None:
             shoal.anonymize(made, quasi_identifiers=["a"], identifiers=["name"], k=1, effort="fast")
 
 
+@pytest.mark.parametrize("name", [" a", "a\t", "a\u200b", "\ufeffa", "\u2003a", "a,", '"a"', "`a`", "^a$"])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "insensitive"])
+def test_names_that_duckdb_reads_as_others_are_refused(name: str, role: str) -> None:
+    table = duckdb.from_arrow(pl.DataFrame({name: [1, 1, 2, 2], "a": [1, 2, 3, 4], "z": [1, 1, 1, 1]}).to_arrow())
+    with pytest.raises(InputError, match="rename it"):
+        shoal.anonymize(table, k=2, **({"quasi_identifiers": ["z"], "identifiers": ["a"]} | {role: [name]}))
+
+
+@pytest.mark.parametrize(
+    "name", ['a"b', "a'b", "a`b", "select", "x" * 300, "a\nb", "a;b", ",a", "ü→", "{a}", "^a", "[a]"]
+)
+def test_odd_names_are_counted_as_in_memory(name: str) -> None:
+    frame = pl.DataFrame({name: [1, 1, 2, 2, 3, 4], "z": [1, 1, 2, 2, 2, 2]})
+    asked: dict[str, Any] = {
+        "quasi_identifiers": [name, "z"],
+        "k": 2,
+        "effort": "fast",
+        "secret": b"sixteen bytes or more",
+    }
+    made = shoal.anonymize(duckdb.from_arrow(frame.to_arrow()), **asked)
+    assert made.table.columns == frame.columns
+    assert sorted(made.table.fetchall(), key=str) == sorted(shoal.anonymize(frame, **asked).table.rows(), key=str)
+
+
+def test_more_columns_than_one_query_counts(tmp_path: Path) -> None:
+    """DuckDB refuses a union of some hundred queries, so columns are counted in several."""
+    frame = pl.DataFrame({"z": [1] * 6, **{f"w{i}": [i, i, i, 7, 7, 7] for i in range(400)}})
+    asked: dict[str, Any] = {"quasi_identifiers": ["z"], "k": 2, "effort": "fast"}
+    made = shoal.anonymize(duckdb.from_arrow(frame.to_arrow()), **asked)
+    assert made.facts.carried == shoal.anonymize(frame, **asked).facts.carried
+    assert made.table.pl().sort("w1").select(frame.columns).equals(frame.sort("w1"))
+
+
 def test_names_that_no_engine_can_be_asked_for_are_refused() -> None:
     """A dot would be read as that of a field, so rows be grouped by another column; nameless columns are none."""
     table = duckdb.sql("select {'y': i % 3} as x, i % 2 as \"x.y\", i % 2 as z from range(12) t(i)")

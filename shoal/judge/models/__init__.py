@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.judge.file import codes
-from shoal.judge.finding import pair, shown
+from shoal.judge.finding import pair, place, shown
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import NUMBER, in_order
 
@@ -89,14 +89,14 @@ class ClassCounts:
 
     def __init__(
         self, group: np.ndarray, series: pl.Series, sizes: np.ndarray, held: np.ndarray | None, tree: Hierarchy | None,
-        whole: np.ndarray | None = None,
+        whole: np.ndarray | None = None, notation: str | None = None,
     ) -> None:  # fmt: skip
         self.whole = whole
         raw = codes(series)
         first = np.full(int(raw.max()) + 2 if raw.size else 1, -1, np.int64)
         first[raw[::-1]] = np.arange(raw.size - 1, -1, -1)
         seen = np.flatnonzero(first >= 0)
-        order = _natural_order(series.gather(first[seen]))
+        order = _natural_order(series.gather(first[seen]), notation)
         rank = np.zeros(first.size, np.int64)
         rank[seen[order]] = np.arange(seen.size)
         self.values = int(seen.size)
@@ -128,7 +128,7 @@ class ClassCounts:
         return np.bincount(self.value, weights=self.count, minlength=self.values) / self.sizes.sum()  # type: ignore[no-any-return]
 
 
-def _natural_order(values: pl.Series) -> np.ndarray:
+def _natural_order(values: pl.Series, notation: str | None = None) -> np.ndarray:
     """Order of distinct values: an enumeration's own; by number or band where all are one, else by text.
 
     Last an empty text, which is a missing value in files of text, and then the missing one.
@@ -140,7 +140,9 @@ def _natural_order(values: pl.Series) -> np.ndarray:
         values = values.cast(pl.String)
     if values.dtype == pl.String:
         values = values.set(values == "", None)
-    if values.dtype == pl.String and values.str.contains(NUMBER).all():  # missing ones left aside
+    if values.dtype == pl.String and notation is not None:
+        values = pl.Series([None if t is None else place(t, notation) for t in values.to_list()], dtype=pl.Float64)
+    elif values.dtype == pl.String and values.str.contains(NUMBER).all():  # missing ones left aside
         numbers = values.cast(pl.Float64, strict=False)
         if numbers.drop_nulls().n_unique() == values.count():
             values = numbers

@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, as_number, noted
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, place
 from shoal.judge.originals.matching import flows
 from shoal.model.hierarchy import Hierarchy
 
@@ -69,7 +69,7 @@ def numbers_of(frame: pl.DataFrame, name: str, notation: str | None = None) -> n
     if notation is not None:
         texts = column.cast(pl.String)
         once = texts.unique().drop_nulls()
-        lies = pl.Series([_at(text, notation) for text in once.to_list()], dtype=pl.Float64)
+        lies = pl.Series([place(text, notation) for text in once.to_list()], dtype=pl.Float64)
         found = texts.replace_strict(once, lies, default=None, return_dtype=pl.Float64)
     elif column.dtype in (pl.Date, pl.Datetime):
         found = column.cast(pl.Date).cast(pl.Int32).cast(pl.Float64) + 719163.0
@@ -81,13 +81,6 @@ def numbers_of(frame: pl.DataFrame, name: str, notation: str | None = None) -> n
     if found.null_count() or not bool(found.is_finite().all()):
         raise VerificationError(f"column {name!r} holds something that is no number")
     return found.to_numpy()
-
-
-def _at(text: str, notation: str) -> float | None:
-    if notation[0] != "%":
-        return as_number(text, notation)
-    day = noted(text, notation)
-    return None if day is None else float(day.toordinal())
 
 
 def raw(feature: Feature, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -498,6 +498,7 @@ class ReleaseRequirement(NamedTuple):
     expected  every tuple of quasi-identifiers and sensitive values with its rows; None: not checked
     orders    of sensitive columns with an order of their own, the values from lowest to highest
     trees     of sensitive columns their hierarchies, where they have some
+    notations of those that are dates or numbers in a notation
     """
 
     quasi: Sequence[str]
@@ -508,6 +509,7 @@ class ReleaseRequirement(NamedTuple):
     expected: Counts | None = None
     orders: Mapping[str, Sequence[str]] = {}
     trees: Mapping[str, Hierarchy] = {}
+    notations: Mapping[str, str] = {}
     graphs: Mapping[str, Hierarchy] = {}
 
 
@@ -547,4 +549,5 @@ def _judged(held: ReleaseContents, asked: ReleaseRequirement) -> Audit:
     cells = held.cells
     for name, levels in asked.orders.items():
         cells = cells.with_columns(cells[name].cast(pl.String).cast(pl.Enum(levels)))
-    return judge(cells, asked.quasi, asked.sensitive, asked.models, counts=held.counts, trees=asked.trees)
+    how: dict[str, Any] = {"counts": held.counts, "trees": asked.trees, "notations": asked.notations}
+    return judge(cells, asked.quasi, asked.sensitive, asked.models, **how)

@@ -47,7 +47,13 @@ def fewest(tuples: pl.DataFrame, quasi: Sequence[str], person: str) -> int | Non
 
 
 def by_persons(
-    tuples: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str], person: str, model: Model, tree: Any
+    tuples: pl.DataFrame,
+    quasi: Sequence[str],
+    columns: Sequence[str],
+    person: str,
+    model: Model,
+    tree: Any = None,
+    notation: str | None = None,
 ) -> tuple[float | None, bool]:
     """The level that a model reaches in some sensitive columns when each person counts once for each of its values.
 
@@ -68,11 +74,11 @@ def by_persons(
     if model.short in ("l", "alpha"):
         members = group[np.unique(number([group, who], held.height), return_index=True)[1]]
     ever = np.unique(number([who, codes(held[name])], held.height), return_index=True)[1]
-    whole = ClassCounts(np.zeros(ever.size, np.int64), held[name].gather(ever), np.array([ever.size]), None, None)
+    none, all_of_them = np.zeros(ever.size, np.int64), np.array([ever.size])
+    whole = ClassCounts(none, held[name].gather(ever), all_of_them, None, None, notation=notation).table
     # a person of several classes is one of the table
-    return found(
-        model, ClassCounts(group[once], held[name].gather(once), np.bincount(members), None, tree, whole.table)
-    )  # type: ignore[no-any-return]
+    own = ClassCounts(group[once], held[name].gather(once), np.bincount(members), None, tree, whole, notation)
+    return found(model, own)  # type: ignore[no-any-return]
 
 
 def judge(
@@ -84,6 +90,7 @@ def judge(
     persons: Sequence[str] = (),
     counts: np.ndarray | None = None,
     trees: Mapping[str, Hierarchy] | None = None,
+    notations: Mapping[str, str] | None = None,
 ) -> Audit:
     """Audit a table.
 
@@ -94,6 +101,7 @@ def judge(
                rows of a value on the persons who have it
     counts     int64[lines]  how many rows each line of ``frame`` stands for; None: each is a row
     trees      per sensitive column the hierarchy by which its values are far apart, where it has one
+    notations  per sensitive column of texts that are dates or numbers in a notation, which then have their order
 
     Raises PolicyError for a column that is not there, for a value that its hierarchy lacks.  O(n log n) for n lines.
     """
@@ -105,12 +113,17 @@ def judge(
     n = lines if held is None else int(held.sum())
     group = number([codes(frame[c]) for c in quasi], lines)
     sizes = number_of_rows(group, held) if n else np.zeros(0, np.int64)
-    columns = {name: ClassCounts(group, frame[name], sizes, held, (trees or {}).get(name)) for name in sensitive}
+    tree, notation = (trees or {}).get, (notations or {}).get
+    columns = {
+        name: ClassCounts(group, frame[name], sizes, held, tree(name), notation=notation(name)) for name in sensitive
+    }
     asked = [m for m in asked if m.speaks != "population"]  # judged beside a population
     of_rows = [m for m in asked if not (persons and counts_rows(m))]
     checks = tuple(c for m in of_rows for c in _checks(m, sizes, columns, group, frame))
     people = {name: fewest(frame, quasi, name) for name in persons}
-    checks += tuple(c for m in asked for name in persons for c in _of_persons(m, frame, quasi, sensitive, name, trees))
+    checks += tuple(
+        c for m in asked for name in persons for c in _of_persons(m, frame, quasi, sensitive, name, trees, notations)
+    )
     checks += tuple(
         Check(model=m.name, short=m.short, asked={"k": m.k}, column=name, level=f, passes=not n or (f or 0) >= m.k)
         for name, f in people.items()
@@ -189,7 +202,7 @@ def _checks(
 
 def _of_persons(
     model: Model, frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], person: str,
-    trees: Mapping[str, Hierarchy] | None,
+    trees: Mapping[str, Hierarchy] | None, notations: Mapping[str, str] | None,
 ) -> list[Check]:  # fmt: skip
     """The checks of a model whose level is another where each person counts once for each value."""
     tuples = model.speaks == "tuples"
@@ -199,7 +212,8 @@ def _of_persons(
     asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}  # type: ignore[arg-type]
     found = []
     for columns in [named] if tuples else [(name,) for name in named]:
-        level, holds = by_persons(frame, quasi, columns, person, model, (trees or {}).get(columns[0]))
+        tree, notation = (trees or {}).get(columns[0]), (notations or {}).get(columns[0])
+        level, holds = by_persons(frame, quasi, columns, person, model, tree, notation)
         name = None if tuples else columns[0]
         found.append(Check(model=model.name, short=model.short, asked={**asked, "counted": person}, column=name,
                            level=level, passes=holds))  # fmt: skip

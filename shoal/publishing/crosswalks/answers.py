@@ -66,12 +66,12 @@ def release(
             ``shoal.tiles.split``, ``shoal.gathering.gather``, or ``shoal.gathering.cellular``
     data    the data of the answer: a path, or a pandas, Polars, PyArrow, DuckDB, or Spark frame
     how     labels: label=column, count=column of records (without it, each row is one record), naming="ends",
-            "largest", or "numbers", or your own names=[...]; intervals: value=column, count=, names=; regions:
-            weight=column or columns, edges=pairs of row numbers (a Geography has its own), id=column, and the columns
-            of the request: boundary=, fixed=, apart=, sensitive=, l=, ...; tiles: x=column, y=column, weight=column;
-            clusters: columns=[...] in the order of the features, place=(latitude, longitude), coordinates={column:
-            file}, hierarchies={column: file}, dates={column: notation}, decimal={column: mark}, sensitive=[...],
-            center="record", "mean", or "medoid"; for the assignments keep_order=, secret=
+            "largest", or "numbers", or your own names=[...]; intervals: value=column, count=, names=,
+            dates={column: notation}, decimal={column: mark}; regions: weight=column or columns, edges=pairs of row
+            numbers (a Geography has its own), id=column, and the columns of the request: boundary=, fixed=, apart=,
+            sensitive=, l=, ...; tiles: x=column, y=column, weight=column; clusters: columns=[...] in the order of the
+            features, place=(latitude, longitude), coordinates={column: file}, hierarchies={column: file}, dates=,
+            decimal=, sensitive=[...], center="record", "mean", or "medoid"; for the assignments keep_order=, secret=
     separator, encoding  of data in a CSV; detected if None
     read    files from which the data came, which are never overwritten; if data is a path, it is one of them
 
@@ -185,7 +185,7 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
     from shoal.problems.intervals import cut
 
     asked = record["parameters"]
-    _, counts, ordered = in_order(_frame(sources), asked["column"], asked["count"])
+    _, counts, ordered = in_order(_frame(sources), asked["column"], asked["count"], asked.get("notation"))
     return {"bound": (stated, cut(ordered, counts, **_plain(asked, INTERVAL_CONDITIONS)).certificate)}
 
 

@@ -32,6 +32,7 @@ from shoal.judge.crosswalk import spelled
 from shoal.judge.file import canonical, read_release
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
+from shoal.model.notation import reader_of
 from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, usual_separator
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order, replaced
@@ -148,7 +149,7 @@ def assign(
             held, zeros = _zeros_back(_texts(content["area"]), held)
             groups = _known(_regions(content), held)
         else:
-            groups = _valued(content, held, kind, name)
+            groups = _valued(content, held, kind, name, asked.get("notation"))
         table = _in_place(frame, name, {"regions": "region"}.get(kind, "group_label"), groups)
     k = asked["k"][0] if isinstance(asked["k"], list) else int(asked["k"])
     met: dict[Any, int] = {}
@@ -254,19 +255,23 @@ def _plain(text: str | None, number: bool) -> Any:
     return bare
 
 
-def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str) -> list[Any]:
-    """The label of each value; of intervals also for values between two of one interval."""
+def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str, notation: str | None = None) -> list[Any]:
+    """The label of each value; of intervals also for values between two of one interval.
+
+    notation  of a column of texts that are dates or numbers
+    """
     labels = content["group_label"].cast(pl.String).to_list()
     own = dict(zip(_texts(content["value"]), labels, strict=True))
     found = _known(own, column)
     if kind != "intervals" or content["value"].null_count() or not content.height:
         return found
-    values, _, keys = in_order(content.select(pl.col("value").alias(name)), name)
+    values, _, keys = in_order(content.select(pl.col("value").alias(name)), name, None, notation)
+    read = reader_of(notation)
     old = [_key(k, keys[0]) for k in keys]
     names = [own[v] for v in _texts(pl.Series(values, dtype=content["value"].dtype))]
     between: dict[Any, Any] = {}
     for value in column.unique().to_list():
-        key = _key(value, keys[0])
+        key = _key(read(value) if read is not None and isinstance(value, str) else value, keys[0])
         i = -1 if key is None else bisect.bisect_right(old, key) - 1
         inside = i >= 0 and (old[i] == key or (i + 1 < len(old) and names[i] == names[i + 1]))
         between[value] = names[i] if inside else None

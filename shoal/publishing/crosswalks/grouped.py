@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import closed_to, publish_file
+from shoal.engines.codes import encode
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
@@ -25,6 +26,8 @@ from shoal.engines.unassigned import refuse_pointing, singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import judge_hierarchy
 from shoal.model.conditions import TILE_CONDITIONS
+from shoal.model.notation import reader_of
+from shoal.model.refusals import refuse_notations
 from shoal.paths import DRAWING, MAP, TABLE, TILES
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless
@@ -36,8 +39,13 @@ SHORT = (
 )
 
 
-def in_order(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[list[Any], Any, list[Any]]:
-    """Distinct values in their order, the records of each, and what each stands for (a number, a date or itself)."""
+def in_order(
+    frame: pl.DataFrame, name: str, count: str | None = None, notation: str | None = None
+) -> tuple[list[Any], Any, list[Any]]:
+    """Distinct values in their order, the records of each, and what each stands for (a number, a date or itself).
+
+    notation  of a column of texts that are dates or numbers
+    """
     values, counts = tally(frame, name, count)
     if any(v is None or v != v for v in values):
         raise InputError(f"column {name!r} has missing values, which have no place in an order; fill or drop them")
@@ -45,9 +53,17 @@ def in_order(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[
         raise InputError(
             f"column {name!r} holds durations, whose order no text shows; turn them into numbers, such as hours"
         )
-    ordered = _ordered(values, name)
+    ordered = _ordered(values if notation is None else _plain(frame, name, notation, values), name)
     rank = np.argsort(ordered, kind="stable").tolist()
     return [values[i] for i in rank], [counts[i] for i in rank], [ordered[i] for i in rank]
+
+
+def _plain(frame: pl.DataFrame, name: str, notation: str, values: list[Any]) -> list[str]:
+    """Values in a notation as 2024-12-31 and 1234.5; PolicyError where it does not read every one, each in one way."""
+    encode(column_of(frame, name), notation)
+    read = reader_of(notation)
+    assert read is not None
+    return [str(read(value)) for value in values]
 
 
 def _finite(text: str) -> float:
@@ -83,6 +99,15 @@ def _ordered(values: list[Any], name: str) -> Any:
     return values
 
 
+def notation_of(column: str, dates: Mapping[str, str], decimal: Mapping[str, str]) -> str | None:
+    """The notation of a column; PolicyError for one that is named for another column."""
+    refuse_notations(dates, decimal)
+    for name in (*dates, *decimal):
+        if name != column:
+            raise PolicyError.unknown("column of the intervals", name, [column])
+    return {**dates, **decimal}.get(column)
+
+
 def labels(
     answer: Any,
     frame: pl.DataFrame,
@@ -115,11 +140,14 @@ def intervals(
     value: str,
     count: str | None = None,
     names: Sequence[str] | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: Mapping[str, str] | None = None,
 ) -> Crosswalk:
     """A ``Cut`` of the values in a column."""
     from shoal.problems.intervals import distinct, interval_labels
 
-    values, counts, ordered = in_order(frame, value, count)
+    notation = notation_of(value, dates or {}, decimal or {})
+    values, counts, ordered = in_order(frame, value, count, notation)
     found = distinct(ordered)[0]
     try:
         group = np.searchsorted(answer.lows, found, side="right") - 1
@@ -133,6 +161,7 @@ def intervals(
     content = _content(column_of(frame, value), values, group, shown, answer.loads).sort("group", maintain_order=True)
     k = int(answer.certificate.details["k"])
     asked = {"column": value, "count": count, "k": k, "objective": answer.objective}
+    asked |= {} if notation is None else {"notation": notation}
     bound = int(answer.certificate.lower_bound) if answer.objective == "max" else None
     method = f"dynamic program for {answer.objective}"
     return _made("intervals", answer, method, content, asked, frame, read, f"{value} in intervals of {k:,}", bound)

@@ -25,7 +25,7 @@ from shoal.model.policy import Policy
 from shoal.publishing.documents import sealed
 from shoal.publishing.series_folder import CERTIFICATE, RELEASE
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.tables.limits import scales_of
 from shoal.publishing.verifying.verify import verify
 
 
@@ -87,7 +87,7 @@ def make_part(
     if not held.counts.size:
         raise InputError("nothing is left to publish in this part")
     models = [m for m in policy.of_rows if m.speaks != "population"]
-    audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy))
+    audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, **scales_of(policy))
     failed = [c.model for c in audit.checks if not c.passes]
     if failed:
         raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")

@@ -84,8 +84,8 @@ class ReaderView:
             policy, quasi_identifiers=quasi, sensitive=sensitive, insensitive=(), privacy=models, publish=self.publish,
             hierarchies=kept, weights={n: w for n, w in policy.weights.items() if n in quasi}, max_level={},
             range_step={n: s for n, s in policy.range_step.items() if n in quasi and self.publish == "ranges"},
-            dates={n: d for n, d in policy.dates.items() if n in quasi},
-            decimal={n: d for n, d in policy.decimal.items() if n in quasi},
+            dates={n: d for n, d in policy.dates.items() if n in (*quasi, *sensitive)},
+            decimal={n: d for n, d in policy.decimal.items() if n in (*quasi, *sensitive)},
             global_recoding=False, coarsen=None, max_suppressed=0.0, max_average_risk=None, preset=None,
         )  # fmt: skip
 

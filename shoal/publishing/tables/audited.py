@@ -36,7 +36,7 @@ from shoal.model.settings import Measured, ModelSettings
 from shoal.paths import certificate_path
 from shoal.publishing.opening import opened, read_census
 from shoal.publishing.series_folder import RELEASE, is_series, part_name, part_numbers
-from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.tables.limits import scales_of
 from shoal.publishing.tables.release import Release
 from shoal.watching import watched
 
@@ -229,6 +229,8 @@ def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Po
         privacy=asked.privacy,
         population=asked.population,
         hierarchies={n: h for n, h in trees.items() if n in asked.sensitive},
+        dates={n: d for n, d in asked.dates.items() if n in asked.sensitive},
+        decimal={n: d for n, d in asked.decimal.items() if n in asked.sensitive},
         star=asked.star,
         **{role: name for role, name in beside.items() if name in columns},
     )
@@ -252,14 +254,14 @@ def audit_table(
     outside: Callable[[pl.DataFrame, Audit], Audit] | None,
 ) -> Audit:
     """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
-    trees = trees_of(policy)
+    how = scales_of(policy)
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]
     if not table.in_memory and outside is None:
         cells, counts = table.counts(names)
-        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts, trees)
+        return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts, **how)
     frame = table.polars(names)  # what is counted beside a population is counted by rows
-    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units, trees=trees)
+    audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units, **how)
     return audit if outside is None else outside(frame, audit)
 
 

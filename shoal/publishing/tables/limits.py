@@ -148,6 +148,12 @@ def trees_of(policy: Policy) -> dict[str, Hierarchy]:
     return {name: Hierarchy.of(policy.hierarchies[name]) for name in policy.sensitive if name in policy.hierarchies}
 
 
+def scales_of(policy: Policy) -> dict[str, Any]:
+    """How the values of sensitive columns lie, as keywords of ``shoal.judge.tables.privacy:judge``."""
+    notations = {name: held for name, held in policy.notations.items() if name in policy.sensitive}
+    return {"trees": trees_of(policy), "notations": notations}
+
+
 def on_trees(models: Sequence[Model], policy: Policy, sensitive: Sequence[Coded]) -> list[Model]:
     """The models with the hierarchical distance bound to every column that they speak of.
 

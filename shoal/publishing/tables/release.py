@@ -32,7 +32,7 @@ from shoal.model.task import nothing
 from shoal.paths import PAGE, internal_path, usual_separator
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import Exposed, graphs_of, trees_of
+from shoal.publishing.tables.limits import Exposed, graphs_of, scales_of
 from shoal.watching import watched
 
 
@@ -278,7 +278,7 @@ class Release(Generic[Frame]):
         cells, counts = few.counts(names) if few is not None else (dealt.counts or self._opened().counts)(names)
         with ThreadPoolExecutor(1) as second:
             judged = second.submit(
-                judge, cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, trees=trees_of(policy)
+                judge, cells, policy.grouped, policy.sensitive, policy.of_rows, counts=counts, **scales_of(policy)
             )
             refuse_other(expected.counts(text=() if few is None else names), (cells, counts))
             found = judged.result()

@@ -28,7 +28,7 @@ from shoal.model.policy import BOUNDS
 from shoal.model.refusals import missing_words
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing.documents import Documents, made_now
-from shoal.publishing.tables.limits import trees_of
+from shoal.publishing.tables.limits import scales_of
 from shoal.report.parts import certificate_words
 
 RECORDED = (
@@ -206,7 +206,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
     content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
     models = [m for m in policy.of_rows if m.speaks != "population"]
-    audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, trees=trees_of(policy))
+    audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, **scales_of(policy))
     return json.loads(json.dumps(content, default=str)), audit
 
 

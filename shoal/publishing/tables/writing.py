@@ -45,7 +45,7 @@ from shoal.judge.tables.large import (
 from shoal.paths import TABLE, certificate_path, is_table_name, kind_of, record_path
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.limits import graphs_of, trees_of
+from shoal.publishing.tables.limits import graphs_of, scales_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
@@ -297,8 +297,8 @@ def judge_written(
         stars=shown,
         expected=release._placement.expected.counts(text=text, blank=blank, categories=True),
         orders=release._placement.orders,
-        trees=trees_of(policy),
         graphs=graphs_of(policy),
+        **scales_of(policy),
     )
     audit = judge_held(held, asked, form)
     if release.facts.harbor is not None:

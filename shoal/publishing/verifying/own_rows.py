@@ -356,6 +356,7 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
         stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
         orders={name: levels for name, levels in record.orders.items() if name not in odd},
         trees={name: tree for name, tree in trees.items() if name in policy.sensitive and isinstance(tree, Hierarchy)},
+        notations=policy.notations,
     )
     try:
         audit = judge_held(held, wanted, "")

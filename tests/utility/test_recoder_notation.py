@@ -1,0 +1,78 @@
+"""A recoder reads dates and numbers in their notation: in the table that it fits, in others, and in its file."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import PolicyError
+from shoal.utility.recoder import near
+from tests.commands import run
+from tests.engines.kinds_of_table import handed
+
+NOTED: dict[str, Any] = {"dates": {"born": "%d.%m.%Y"}, "decimal": {"bmi": ",", "costs": "."}}
+TREES = {"born": "dates:year", "bmi": "intervals:5,10"}
+
+
+def table(noted: bool, rows: int = 40) -> pl.DataFrame:
+    days = [(1 + i % 28, 1 + i % 12, 1980 + i % 4) for i in range(rows)]
+    return pl.DataFrame({
+        "born": [f"{d:02}.{m:02}.{y}" if noted else f"{y}-{m:02}-{d:02}" for d, m, y in days],
+        "bmi": [f"{20 + i % 13}{',' if noted else '.'}5" for i in range(rows)],
+        "costs": [f"{1 + i % 5}{',' if noted else ''}000" for i in range(rows)],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "csv", "parquet", "duckdb"])
+def test_it_fits_and_applies_as_to_plain_values(kind: str, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"sensitive": ["costs"], "k": 3, "l": 2, "hierarchies": TREES, "max_suppressed": 0.5}
+    wanted = shoal.Recoder(["born", "bmi"], **asked).fit(table(False))
+    found = shoal.Recoder(["born", "bmi"], **asked, **NOTED).fit(handed(table(True), kind, tmp_path))
+    assert found.levels_ == wanted.levels_
+    assert found.get_params()["decimal"] == NOTED["decimal"]
+    found.save(tmp_path / "recoder.toml")
+    read = shoal.Recoder.read(tmp_path / "recoder.toml")
+    assert {n: v for n, v in read.get_params().items() if n in ("dates", "decimal", "max_level")} == {
+        **NOTED, "max_level": None
+    }  # fmt: skip
+    new = read.apply(handed(table(True, 30), kind, tmp_path))
+    plain = wanted.transform(table(False, 30)).select("born", "bmi")
+    assert sorted(read.transform(table(True, 30)).select("born", "bmi").rows()) == sorted(plain.rows())
+    new.write(tmp_path / "new.csv")
+    assert shoal.verify(tmp_path / "new.csv").holds
+
+
+def test_the_command_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table(True).write_csv("t.csv", separator=";")
+    words = ["--hierarchy", "born=dates:year", "--hierarchy", "bmi=intervals:5,10", "--quasi", "born,bmi"]
+    refused = run("fit", "t.csv", *words, "--k", "3", "-o", "r.toml")
+    assert refused.returncode == 2
+    assert "--date born=" in refused.said
+    told = ["--date", "born=%d.%m.%Y", "--decimal", "bmi=,", "--max-suppressed", "0.2"]
+    done = run("fit", "t.csv", *words, *told, "--k", "3", "-o", "r.toml")
+    assert done.returncode == 0, done.said
+    done = run("apply", "r.toml", "t.csv", "-o", "out.csv")
+    assert done.returncode == 0, done.said
+    assert run("verify", "out.csv", "--original", "t.csv").returncode == 0
+
+
+def test_a_value_that_a_hierarchy_lacks_is_near_by_its_notation() -> None:
+    tree = shoal.Hierarchy.of([("9,5", "low"), ("1.000,5", "high")])
+    assert near("900", tree, ",") == "1.000,5"
+    assert near("20", tree, ",") == "9,5"
+    bands = shoal.Hierarchy.of([("9,5", "[5, 10)"), ("12", "[10, 15)")])
+    assert near("7,25", bands, ",") == "9,5"
+    assert near("14,9", bands, ",") == "12"
+    days = shoal.Hierarchy.of([("31.12.2023", "2023"), ("02.01.2024", "2024")])
+    assert near("30.12.2023", days, "%d.%m.%Y") == "31.12.2023"
+
+
+def test_a_file_with_a_wrong_notation_is_refused(tmp_path: Path) -> None:
+    found = shoal.Recoder(["bmi"], k=3, decimal={"bmi": ","}, max_suppressed=1.0).fit(table(True).select("bmi"))
+    path = found.save(tmp_path / "recoder.toml")
+    path.write_text(path.read_text().replace('bmi = ","', 'bmi = "x"'))
+    with pytest.raises(PolicyError, match="a decimal mark is"):
+        shoal.Recoder.read(path)
