@@ -308,7 +308,7 @@ def _added(
         new = _new_here(read, policy, person, held, progress)
     else:
         new = _new_elsewhere(read, policy, person, held, scratch, looked, progress)
-    return increment.add(new, held.ledger, held.keyed, policy, **wait, without_waiting=without_waiting)
+    return increment.add(new, held.ledger, held.keyed, policy, **wait, without_waiting=without_waiting, scratch=scratch)
 
 
 def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:

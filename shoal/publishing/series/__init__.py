@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.order import ShuffleKey, permutation
+from shoal.engines.store import sliced
 from shoal.engines.unassigned import Unassigned, singled_in_memory
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import ReleaseContents, hash_of
@@ -92,7 +93,7 @@ def make_part(
     if failed:
         raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")
     release = scratch / RELEASE
-    frame.sink_csv(release)
+    _write(frame, release)
     paper: Any = _CertificateContent(policy, audit, _shown_in(frame, carried or Unassigned()))
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
     written = {"sha256": hash_of(release), "bytes": release.stat().st_size}
@@ -104,6 +105,12 @@ def make_part(
         smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),
         made_up=made_up, waiting=waiting, held_back=held_back,
     )  # fmt: skip
+
+
+def _write(frame: pl.LazyFrame, path: Path) -> None:
+    with open(path, "wb") as file:
+        for at, rows in enumerate(sliced(frame)):
+            rows.write_csv(file, include_header=not at)
 
 
 def _shown_in(frame: pl.LazyFrame, carried: Unassigned) -> Unassigned:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from shoal.engines.store import sliced
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import (
@@ -318,11 +320,13 @@ def add(
     wait: int,
     wait_above: float,
     without_waiting: bool,
+    scratch: Path,
 ) -> Added:
     """The next part of new people.
 
     wait, wait_above  a row that would lose more than this share waits, at most so many parts
     without_waiting   whether those who wait may be absent now; they are then never published
+    scratch           a private folder for rows on their way
 
     Raises InputError for somebody who was published before, or who waits and is absent; InfeasibleError where the new
     people alone cannot meet the models.  The search, and O(n log n) beside it.
@@ -342,15 +346,15 @@ def add(
         here = persons.is_in(pl.Series([*waited], dtype=pl.String).implode()).arg_true()
         blocked = [n for n, p in zip(here, persons.gather(here), strict=True) if waited[p] >= wait]
         columns = columns_of(policy, {n: new.values(n) for n in names})
-        published = _marked(published, names, new.number, blocked, columns, wait_above)
-        stay = published.filter(_STAYS).select(new.number).collect()[new.number]
+        waits = _waiting(published, names, new.number, blocked, columns, wait_above)
+        stay = _of(published.select(new.number, *names), waits, "semi").select(new.number).collect()[new.number]
         if stay.len() == persons.len():
             raise InfeasibleError(
                 f"all {stay.len():,} rows would lose more than {wait_above:g} and may still wait, so this part would "
                 "be empty; add more people, or start the series with a larger ⟨wait_above=⟩"
             )
         waiting = {p: waited.get(p, 0) + 1 for p in persons.gather(stay)}
-        published = published.filter(~pl.col(_STAYS)).drop(_STAYS)
+        published = _others(published, waits, scratch) if waiting else published
     lines = _entered(published, persons, new.number, ledger, keyed, names, list(policy.sensitive))
     return Added(published.drop(new.number), ledger.after(lines, waiting=waiting), waiting=len(waiting))
 
@@ -384,7 +388,7 @@ def refuse_twice(persons: pl.Series) -> None:
         )
 
 
-def _marked(
+def _waiting(
     published: pl.LazyFrame,
     names: list[str],
     number: str,
@@ -392,15 +396,29 @@ def _marked(
     columns: Sequence[ReleasedColumn],
     wait_above: float,
 ) -> pl.LazyFrame:
-    """The published rows with a column more, whether they wait.
+    """The published tuples whose rows wait.
 
     Whole classes wait whose rows lose too much and may all wait still, so that the others meet the models as they did.
     """
     barred = published.select(pl.col(number).is_in(pl.Series(blocked, dtype=pl.UInt32).implode()).alias(_STAYS), *names)
     classes = barred.group_by(names).agg(pl.col(_STAYS).any()).collect()
     loses = pl.Series(losses_of(columns, classes.select(names).rows()) > wait_above + 1e-12, dtype=pl.Boolean)
-    waits = classes.with_columns((~pl.col(_STAYS) & loses).alias(_STAYS)).lazy()
-    return published.join(waits, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return classes.filter(~pl.col(_STAYS) & loses).select(names).lazy()
+
+
+def _of(rows: pl.LazyFrame, tuples: pl.LazyFrame, how: Literal["semi", "anti"]) -> pl.LazyFrame:
+    """The rows with some published tuples, or all others, in their order."""
+    names = tuples.collect_schema().names()
+    return rows.join(tuples, on=names, how=how, nulls_equal=True, maintain_order="left")
+
+
+def _others(published: pl.LazyFrame, waits: pl.LazyFrame, scratch: Path) -> pl.LazyFrame:
+    """The rows that do not wait, put aside in files, as a frame that can be looked at slice by slice."""
+    paths = list[Path]()
+    for rows in sliced(published):
+        paths.append(scratch / f"kept-{len(paths)}.parquet")
+        _of(rows.lazy(), waits, "anti").collect().write_parquet(paths[-1], compression="zstd", compression_level=1)
+    return pl.scan_parquet(paths)
 
 
 def _entered(
@@ -425,10 +443,10 @@ def _entered(
         _hashed(cells, quasi, "tuple", keyed).alias("tuple"),
         _hashed(cells, sensitive, "value", keyed).alias("value"),
     ).with_columns(pl.col("value").unique().sort().str.join(" ").over("tuple").alias("possible"))
-    both = out.select(number, *names).join(cells.lazy(), on=names, how="left", nulls_equal=True)
-    held = both.select(number, _CELL).collect(engine="streaming")
     where = np.full(persons.len(), line.height, np.uint32)  # of a person who waits, no cell
-    where[held[number].to_numpy()] = held[_CELL].to_numpy()
+    for rows in sliced(out.select(number, *names)):
+        held = rows.join(cells, on=names, how="left", nulls_equal=True)
+        where[held[number].to_numpy()] = held[_CELL].to_numpy()
     every = pl.LazyFrame([persons.alias("person"), pl.Series(_CELL, where)])
     return every.join(line.lazy(), on=_CELL, how="inner", maintain_order="left").select(*SCHEMA)
 
