@@ -249,3 +249,18 @@ def test_sample_uniques_are_those_of_the_rows_published(tmp_path, monkeypatch, e
             monkeypatch.setattr(module, "sample_uniques", wrong)
     with pytest.raises(shoal.VerificationError, match="singled out"):  # so the judge has a count of its own
         shoal.Series.start(tmp_path / "t", policy(insensitive=["note", "shop"])).add(table, person="id")
+
+
+def test_texts_of_any_script_verify(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy())
+    assert series.status()["people"] == 0
+    told = {"a": "Grippe, größer", "b": "インフルエンザ"}
+    table = people(1).with_columns(ill=pl.col("ill").replace(told), zip="ü" + pl.col("zip"))
+    series.add(table, person="id")
+    assert series.verify().holds
+    assert series.status()["people"] == table.height
+
+
+def test_a_series_in_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(shoal.InputError, match=r"no folder .*gone"):
+        shoal.Series.start(tmp_path / "gone" / "s", policy())

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.judge.series import _leaves, _within
+from shoal.model.notation import Members
 from tests.commands import run
 from tests.series.common import frame, people, policy, seen
 
@@ -161,3 +163,27 @@ def test_whoever_holds_all_views_is_left_with_the_groups_of_the_first_part(tmp_p
         sizes = Counter(table.select(quasi).rows())
         narrow = {f: min(image[f], key=lambda c: c.count("*")) for f in groups}
         assert sizes == Counter({c: sum(groups[f].total() for f in groups if narrow[f] == c) for c in sizes})
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "inside"),
+    [
+        (Members(low=1, high=3), Members(everything=True), True),
+        (Members(everything=True), Members(low=1, high=3), False),
+        (Members(low=1, high=3), Members(low=1, high=3), True),
+        (Members(low=1, high=3), Members(low=2, high=3), False),
+        (Members(low=1, high=2), Members(low=1, high=3, open=True), True),
+        (Members(low=1, high=3), Members(low=1, high=3, open=True), False),
+        (Members(low=1, high=3, open=True), Members(low=1, high=3, open=True), True),
+        (Members(low=1, high=4, open=True), Members(low=1, high=3), False),
+        (Members(low=1, high=4), Members(low=1, high=3), False),
+    ],
+)
+def test_the_judge_knows_which_range_lies_inside_another(small, large, inside):
+    assert _within(small, large) is inside
+
+
+def test_the_judge_knows_the_values_of_a_hierarchy_file():
+    assert _leaves(None) == []
+    (held,) = _leaves([["30", "3*", "*"], ["41", "4*", "*"]])
+    assert held.named == {"30", "41"}
