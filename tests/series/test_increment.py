@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.engines import store
 from shoal.judge.tables import large
 from shoal.publishing.series_folder import Keyed
 from tests.commands import run
@@ -264,3 +265,14 @@ def test_texts_of_any_script_verify(tmp_path):
 def test_a_series_in_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(shoal.InputError, match=r"no folder .*gone"):
         shoal.Series.start(tmp_path / "gone" / "s", policy())
+
+
+def test_slices_are_all_rows_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "BATCH", 3)
+    for rows in (0, 1, 3, 7):
+        table = pl.DataFrame({"x": range(rows)}, schema={"x": pl.Int64})
+        table.write_parquet(tmp_path / "t.parquet")
+        for frame in (table.lazy(), pl.scan_parquet(tmp_path / "t.parquet")):
+            found = [*store.sliced(frame)]
+            assert pl.concat(found).equals(table)
+            assert [part.height for part in found[:-1]] == [3] * (len(found) - 1)
