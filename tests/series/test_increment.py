@@ -272,7 +272,7 @@ def test_slices_are_all_rows_in_their_order(tmp_path, monkeypatch):
     for rows in (0, 1, 3, 7):
         table = pl.DataFrame({"x": range(rows)}, schema={"x": pl.Int64})
         table.write_parquet(tmp_path / "t.parquet")
-        for frame in (table.lazy(), pl.scan_parquet(tmp_path / "t.parquet")):
-            found = [*store.sliced(frame)]
+        for kept in (table.lazy(), pl.scan_parquet(tmp_path / "t.parquet")):
+            found = [*store.sliced(kept)]
             assert pl.concat(found).equals(table)
             assert [part.height for part in found[:-1]] == [3] * (len(found) - 1)
