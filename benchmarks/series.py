@@ -7,6 +7,7 @@ python benchmarks/series.py increment adult stars
 python benchmarks/series.py increment adult ranges
 python benchmarks/series.py month 8000000 12
 python benchmarks/series.py month 8000000 12 duckdb
+python benchmarks/series.py memory 2000000 1GB     a month larger than memory, and a release of the same rows
 python benchmarks/series.py optimum stars 2        small series against the least loss that the promise allows
 python benchmarks/series.py optimum ranges 2
 
@@ -22,6 +23,7 @@ import resource
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -371,6 +373,49 @@ def month(rows: int, parts: int = 12, engine: str | None = None) -> None:
     record(f"Series: adding a month, {rows:,} cases" + (f", {engine}" if engine else ""), asked, found, notes)
 
 
+def memory(rows: int, allowed: str) -> None:
+    """A month of so many cases added by DuckDB within a memory, beside a release of the same rows, each in a process of
+    its own: the most memory of this process, without the pages of files that the system holds for it."""
+    place = Path(tempfile.mkdtemp())
+    cases(rows, 1).write_parquet(place / "1.parquet")
+    shoal.Series.start(place / "s", shoal.Policy(**asked_of_cases()))
+    found = []
+    for what, work in (("release alone", _alone), ("month of a series", _added)):
+        told, peak = _apart(_watched, work, place, place / "1.parquet", "duckdb", allowed)
+        found.append({"what": what, "rows": rows, "seconds": told[0], "processor": told[1], "peak, GiB": peak})
+        print(found[-1], file=sys.stderr, flush=True)
+    shutil.rmtree(place)
+    record(
+        f"Series: memory of a month, {rows:,} cases, {allowed}",
+        f"python benchmarks/series.py memory {rows} {allowed}",
+        found,
+        [
+            "19 columns, of which five are quasi-identifiers; k = 5, l = 2, effort fast; "
+            "DuckDB gets half of the memory.",
+            "Peak: the most memory of the process at any moment, without pages of files mapped into it.",
+        ],
+    )
+
+
+def _watched(work: Any, *args: Any) -> tuple[Any, float]:
+    """What work gives, and the most GiB that this process had meanwhile, without mapped files."""
+    peak, done = [0], threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.01):
+            _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
+            peak[0] = max(peak[0], resident - shared)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        told = work(*args)
+    finally:
+        done.set()
+        watcher.join()
+    return told, peak[0] * resource.getpagesize() / 2**30
+
+
 def asked_of_cases() -> dict[str, Any]:
     """What is asked of a release of cases."""
     others = [c for c in cases(10, 1).columns if c not in (*CASES, "person", "outcome")]
@@ -384,15 +429,14 @@ def _line(what: str, rows: int, told: tuple[float, float, float, float]) -> dict
             "peak, GB": told[3]}  # fmt: skip
 
 
-def _apart(work: Any, *args: Any) -> tuple[float, float, float, float]:
-    """Seconds, processor seconds, loss and peak memory of work in a process of its own."""
+def _apart(work: Any, *args: Any) -> Any:
+    """What work gives in a process of its own: seconds, processor seconds, loss and peak memory."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        told: tuple[float, float, float, float] = pool.apply(work, args)
-    return told
+        return pool.apply(work, args)
 
 
-def _alone(place: Path, path: Path, engine: str | None) -> tuple[float, float, float, float]:
-    settings = asked_of_cases() | {"identifiers": ["person"]} | _reading(engine)
+def _alone(place: Path, path: Path, engine: str | None, memory: str = "4GB") -> tuple[float, float, float, float]:
+    settings = asked_of_cases() | {"identifiers": ["person"]} | _reading(engine, memory)
     small = place / "small.parquet"
     cases(2000, 13).write_parquet(small)
     shoal.anonymize(small, **settings).write(place / "small.csv")
@@ -402,17 +446,17 @@ def _alone(place: Path, path: Path, engine: str | None) -> tuple[float, float, f
     return _told(clock, busy, release.facts.cost["ncp"])
 
 
-def _reading(engine: str | None) -> dict[str, Any]:
-    return {} if engine is None else {"engine": engine, "memory": "4GB"}
+def _reading(engine: str | None, memory: str) -> dict[str, Any]:
+    return {} if engine is None else {"engine": engine, "memory": memory}
 
 
-def _added(place: Path, path: Path, engine: str | None) -> tuple[float, float, float, float]:
+def _added(place: Path, path: Path, engine: str | None, memory: str = "4GB") -> tuple[float, float, float, float]:
     warm = Path(tempfile.mkdtemp()) / "warm"
     cases(2000, 13).write_parquet(warm.with_suffix(".parquet"))
     first = shoal.Series.start(warm, shoal.Policy(**asked_of_cases()))
-    first.add(warm.with_suffix(".parquet"), person="person", **_reading(engine))
+    first.add(warm.with_suffix(".parquet"), person="person", **_reading(engine, memory))
     clock, busy = time.perf_counter(), time.process_time()
-    part = shoal.Series(place / "s").add(path, person="person", **_reading(engine))
+    part = shoal.Series(place / "s").add(path, person="person", **_reading(engine, memory))
     told = _told(clock, busy, part.loss["ncp"] or 0.0)
     shutil.rmtree(warm.parent)
     return told
@@ -433,5 +477,7 @@ if __name__ == "__main__":
         optimum(more[0], int(more[1]))
     elif what == "month":
         month(int(more[0]), int((more[1:] or ["12"])[0]), *more[2:])
+    elif what == "memory":
+        memory(int(more[0]), more[1])
     else:
         raise SystemExit(__doc__)

@@ -13,7 +13,6 @@ import polars as pl
 from shoal.engines.atomic import closed_to
 from shoal.engines.lazy import DistinctValues
 from shoal.engines.open import open_table
-from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
@@ -309,7 +308,7 @@ def _added(
         new = _new_here(read, policy, person, held, progress)
     else:
         new = _new_elsewhere(read, policy, person, held, scratch, looked, progress)
-    return increment.add(new, held.ledger, held.keyed, policy, **wait, without_waiting=without_waiting)
+    return increment.add(new, held.ledger, held.keyed, policy, **wait, without_waiting=without_waiting, scratch=scratch)
 
 
 def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:
@@ -348,7 +347,7 @@ def _refuse_beyond(memory: str | None, read: Table) -> None:
 
 AGAIN_BYTES = 2_500  # a row of mode "again", as measured with 400,000 rows of six columns
 _EMPTY = "the table has a header and no rows, so there is nothing to publish"
-_PERSON = "shoal person"  # the column of keyed hashes while a part is made
+_NUMBER = "shoal number"  # the column of persons' numbers while a part is made
 
 
 def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
@@ -362,14 +361,15 @@ def _new_here(
 ) -> increment.NewPeople:
     """The people of a table in memory, of which the search sees what it judges alone."""
     texts, persons = _texts(read, person, held.keyed)
+    ordered, number = (None, None) if persons is None else increment.numbered(persons)
     judged = [*policy.grouped, *policy.sensitive]
     kept = [c for c in texts.columns if c not in policy.identifiers]
 
     def publish() -> pl.LazyFrame:
         found = texts.select(kept).with_columns(_search(policy, progress)(texts.select(judged)).get_columns())
-        return shuffled(found if persons is None else found.with_columns(persons.alias(_PERSON)))
+        return shuffled(found if number is None else found.with_columns(number.alias(_NUMBER)))
 
-    return increment.NewPeople(persons, _PERSON, lambda name: texts[name].unique().to_list(), publish)
+    return increment.NewPeople(ordered, _NUMBER, lambda name: texts[name].unique().to_list(), publish)
 
 
 def _new_elsewhere(
@@ -378,10 +378,10 @@ def _new_elsewhere(
 ) -> increment.NewPeople:  # fmt: skip
     """The people of a table that an engine holds: it may be larger than memory, and comes here by slices.
 
-    Every row is published with a number in the place of its person, drawn at random, into the scratch folder: hashes
-    would take most of the memory that the engine has.
+    Every row is published with the number of its person into the scratch folder: hashes would take most of the memory
+    that the engine has.
     """
-    data, persons, ordered, many = read.without([]), None, None, None
+    data, persons, many = read.without([]), None, None
     if person is not None:
         progress("looking people up", None)
         found = DistinctValues.of(read, person)
@@ -390,33 +390,27 @@ def _new_elsewhere(
         texts = texts.set(texts == "", None)
         if many > texts.len():
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))
-        persons = _persons(texts, held.keyed)
-        place = permutation(persons.len(), ShuffleKey.of(None).order)
-        ordered = persons.gather(np.argsort(place))
-        data = found.exchanged(pl.Series(_PERSON, place))
+        persons, number = increment.numbered(_persons(texts, held.keyed))
+        data = found.exchanged(number.alias(_NUMBER))
     if read.origin.records is not None:  # the search gets a frame, which knows nothing of the file it came from
         refuse_other_count(str(read.origin.source), read.rows if many is None else many, read.origin.records)
     left = tuple(c for c in policy.identifiers if c != person)
     carried = tuple(c for c in read.columns if c not in (*policy.grouped, *policy.sensitive, *policy.identifiers)) + (
-        () if persons is None else (_PERSON,)
+        () if persons is None else (_NUMBER,)
     )
 
     def publish() -> pl.LazyFrame:
         path = scratch / "published.parquet"
         asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
         prepare(data, asked, target=path, carried=looked, progress=progress).write(path, record=False)
-        shown = pl.exclude(_PERSON)
+        shown = pl.exclude(_NUMBER)
         made = pl.scan_parquet(path).with_columns(shown.cast(pl.String))
-        made = made.with_columns(pl.when(shown == "").then(None).otherwise(shown).name.keep())
-        if ordered is None:
-            return made
-        hashed = pl.col(_PERSON).map_batches(ordered.gather, return_dtype=pl.String, is_elementwise=True)
-        return made.with_columns(hashed)
+        return made.with_columns(pl.when(shown == "").then(None).otherwise(shown).name.keep())
 
     def values(name: str) -> list[str | None]:
         return read.counts([name])[0].to_series().cast(pl.String).to_list()
 
-    return increment.NewPeople(persons, _PERSON, values, publish)
+    return increment.NewPeople(persons, _NUMBER, values, publish)
 
 
 def _search(policy: Policy, progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:

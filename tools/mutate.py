@@ -97,7 +97,10 @@ ROOMS = {
     ),
     "series": Room(
         ("shoal/publishing/series", "shoal/publishing/series_folder.py", "shoal/series.py"),
-        tuple(f"tests/series/test_{n}.py" for n in ("published", "increment", "again", "views", "chain")),
+        tuple(
+            f"tests/series/test_{n}.py"
+            for n in ("published", "increment", "ranges_lost", "again", "views", "chain", "forged")
+        ),
     ),
     "cli": Room(("shoal/cli",), ("tests/cli", "tests/regions/test_commands.py", "tests/gathering/test_commands.py")),
     "report": Room(("shoal/report",), ("tests/report", "tests/attack/test_page.py", "tests/regions/test_maps.py")),

@@ -259,7 +259,11 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
 
 
 def _releases_of(certificate: Path) -> list[Path]:
-    """The tables beside a certificate that have its name."""
+    """The tables beside a certificate that have its name; of a series.json that has parts, the folder of the series."""
+    from shoal.publishing.series_folder import SERIES, part_numbers
+
+    if certificate.name == SERIES:
+        return [certificate.parent] if part_numbers(certificate.parent) else []
     near = sorted(certificate.parent.glob(f"{certified_name(certificate)}.*"))
     return [p for p in near if not (is_json(p) or is_page(p)) and p.is_file()]
 

@@ -148,7 +148,7 @@ class FrameTable:
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out.  O(n log n) per column."""
-        return singled_in_memory(self.polars(columns))
+        return singled_in_memory(self.polars(columns).iter_columns())
 
     def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """The whole table, which fits into memory already."""

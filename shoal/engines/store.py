@@ -515,3 +515,13 @@ def fair_survey() -> pl.DataFrame:
     if path is None or not path.exists():
         raise MissingDependencyError.needed("statsmodels", "the survey of the demo", "demo")
     return read_table(path)
+
+
+def sliced(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a frame in memory, or of files, slice by slice, at least one.
+
+    Polars' own streams read many groups of rows ahead, and so take memory in proportion to the file.
+    """
+    many = int(frame.select(pl.len()).collect().item())
+    for at in range(0, max(many, 1), BATCH):
+        yield frame.slice(at, BATCH).collect()

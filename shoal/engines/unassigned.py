@@ -145,14 +145,14 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     return ""
 
 
-def singled_in_memory(frame: pl.DataFrame) -> SingledOut:
-    """How the columns of a frame single rows out, by 64-bit hashes of values and of rows."""
-    rows = frame.height
+def singled_in_memory(columns: Iterable[pl.Series]) -> SingledOut:
+    """How the columns of a table, at least one, single rows out, by 64-bit hashes of values and of rows."""
     alone: dict[str, int] = {}
     distinct: dict[str, int] = {}
     texts: dict[str, Sequence[str]] = {}
-    joined = np.zeros(rows, np.uint64)
-    for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
+    joined = np.zeros(1, np.uint64)
+    for column in columns:
+        name = column.name
         if column.dtype == pl.Object:
             raise InputError(f"column {name!r} holds objects of no kind a table has; name it in ⟨identifiers=[...]⟩")
         if isinstance(column.dtype, pl.BaseExtension):
@@ -164,7 +164,7 @@ def singled_in_memory(frame: pl.DataFrame) -> SingledOut:
         joined = joined * np.uint64(0x9E3779B97F4A7C15) + hashed
         alone[name], distinct[name] = _counted(hashed)
         texts[name] = sample(column)
-    together = max(alone.values())
+    rows, together = joined.size, max(alone.values())
     if len(alone) > 1 and together < rows:
         together = _counted(joined)[0]
     return SingledOut(rows, alone, together, distinct, texts)

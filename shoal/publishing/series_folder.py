@@ -156,8 +156,8 @@ class Ledger:
         waiting: Mapping[str, int] | None = None,
         units: Sequence[tuple[str, str, int]] = (),
     ) -> Ledger:
-        """The ledger one part later; new: the lines of the people whom the part holds."""
-        lines = (*self.lines, new.sort("person"))
+        """The ledger one part later; new: the lines of the people whom the part holds, in the order of their hashes."""
+        lines = (*self.lines, new)
         return replace(self, number=self.number + 1, lines=lines, waiting=dict(waiting or {}), units=units)
 
     def fill(self, folder: Path, keyed: Keyed, series: str, certificate: str) -> None:

@@ -1,6 +1,8 @@
 """``shoal tiles``: what it prints, what it writes, how it refuses."""
 
+import hashlib
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -298,3 +300,31 @@ def test_a_file_of_exact_places_is_warned_of(everything, points, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0
     assert "exact places" not in done.said
+
+
+def test_the_certificate_tells_nothing_of_the_exact_places(everything, points):
+    folder, _ = everything
+    public = json.loads((folder / "certificate.json").read_text())
+    private = json.loads((folder / "certificate.record.json").read_text())
+    crosswalk = folder / "crosswalk.csv"
+    own = hashlib.sha256(crosswalk.read_bytes()).hexdigest()
+    assert public["release"] == {"file": "crosswalk.csv", "separator": ","}
+    assert own not in (folder / "certificate.json").read_text()
+    assert set(public["facts"]) == {"groups", "smallest_group", "largest_group"}  # and no number of places
+    assert private["release"]["sha256"] == own
+    assert {about["part"] for about in public["also"] if about["sha256"]} == {"table", "tiles"}
+    said = {f.check: f for f in shoal.verify(crosswalk, folder / "certificate.json").findings}
+    assert "states no SHA-256" in said["file"].found
+    for name in ("crosswalk.csv", "table.csv", "tiles.csv"):
+        record = folder / "certificate.record.json"
+        assert shoal.verify(folder / name, folder / "certificate.json", points, record=record).holds
+
+
+def test_another_crosswalk_is_refused_by_the_record(everything, tmp_path):
+    folder, _ = everything
+    for name in ("crosswalk.csv", "certificate.json", "certificate.record.json"):
+        shutil.copy(folder / name, tmp_path / name)
+    lines = (tmp_path / "crosswalk.csv").read_text().splitlines()
+    (tmp_path / "crosswalk.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")  # in another order
+    public = tmp_path / "crosswalk.csv", tmp_path / "certificate.json"
+    assert not shoal.verify(*public, record=tmp_path / "certificate.record.json").holds

@@ -177,3 +177,18 @@ def test_no_value_of_the_table_stands_in_a_refusal(months: tuple[Path, Path], tm
         shoal.anonymize(months[1].rename(tmp_path / "three.csv"), **how)
     for row in month(6).rows():
         assert f" {row[1]}, {row[2]}" not in str(refused.value)
+
+
+def test_a_policy_that_is_a_series_asks_before_another_release(tmp_path: Path) -> None:
+    policy = shoal.Policy(**{n: v for n, v in SETTINGS.items() if n != "seed"}, publish="ranges")
+    series = shoal.Series.start(tmp_path / "s", policy, mode="again")
+    month(6).write_csv(tmp_path / "m.csv")
+    said = ["anonymize", tmp_path / "m.csv", "--policy", tmp_path / "s" / "series.json", "--identifiers", "id", "-o"]
+    assert run(*said, tmp_path / "none.csv").returncode == 0  # no part yet
+    series.add(month(0), person="id")
+    done = run(*said, tmp_path / "n.csv")
+    assert done.returncode == 1, done.said
+    assert "set against the earlier releases" in done.stderr
+    done = run(*said, tmp_path / "n.csv", "--force-composition")
+    assert done.returncode == 0, done.said
+    assert "--after s counts" in done.said

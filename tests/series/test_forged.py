@@ -187,3 +187,7 @@ def test_the_judge_counts_how_long_people_wait(mode, tmp_path):
     assert _waited({who: 1}, {who: 2}, None, pl.DataFrame({"person": [shown]}), about | {"mode": "increment"}) is None
     late_too = _waited({who: 2}, {who: 3}, None, pl.DataFrame({"person": [shown]}), about)
     assert late_too == "somebody waits for more than 2 parts"
+    published, here = pl.DataFrame({"person": [who]}), pl.DataFrame({"person": [shown]})
+    again = _waited({}, {who: 1}, published, here, about | {"mode": "again"})
+    increment = _waited({}, {who: 1}, published, here, about | {"mode": "increment"})
+    assert (again, increment) == (None, "somebody waits who is published")  # "again": who left, and comes anew

@@ -1,5 +1,7 @@
 """Mode increment: everybody once, each part and all together meet the models, rows wait and are never lost."""
 
+import json
+import sys
 from collections import Counter, defaultdict
 
 import polars as pl
@@ -8,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.engines import store
+from shoal.judge.tables import large
 from shoal.publishing.series_folder import Keyed
 from tests.commands import run
 from tests.series.common import Row, frame, people, policy
@@ -213,3 +217,62 @@ def test_a_carried_column_stays(tmp_path):
     free.add(people(1).with_columns(note=pl.lit("x")), person="id")
     with pytest.raises(shoal.InputError, match="'note' is in the part before"):
         free.add(people(2), person="id")
+
+
+@pytest.mark.parametrize("engine", [None, "duckdb"])
+def test_sample_uniques_are_those_of_the_rows_published(tmp_path, monkeypatch, engine):
+    if engine:
+        pytest.importorskip("duckdb")
+    texts = ["a", "a", "", None, "-0.0", "0.0", "b", "c"]
+    table = pl.concat([people(1), people(2)]).with_columns(
+        pl.Series("note", [*texts, *"ddeeffgg"]), pl.Series("shop", list("xxyyzzxx") + list("xyxyxyxy"))
+    )
+    table[0, "zip"] = "9"  # a row that loses much
+    table.write_parquet(tmp_path / "t.parquet")
+    series = shoal.Series.start(tmp_path / "s", policy(insensitive=["note", "shop"]), wait=1, wait_above=0.4)
+    part = series.add(tmp_path / "t.parquet", person="id", engine=engine)
+    rows = published(series, 1).select("note", "shop").rows()
+    assert part.waiting
+    assert len(rows) < table.height  # those who wait leave no trace
+    one = {name: Counter(row[i] for row in rows) for i, name in enumerate(("note", "shop"))}
+    alone = {name: sum(n == 1 for n in of.values()) for name, of in one.items()}
+    certificate = tmp_path / "s" / "0001" / "release.certificate.json"
+    said = json.loads(certificate.read_text())["carried"]
+    assert said["alone"] == alone
+    assert said["together"] == sum(n == 1 for n in Counter(rows).values())
+
+    def wrong(*args, **more):
+        found = large.sample_uniques(*args, **more)
+        return found._replace(together=found.together + 1)
+
+    for module in [m for m in sys.modules.values() if getattr(m, "sample_uniques", None) is large.sample_uniques]:
+        if module is not large:
+            monkeypatch.setattr(module, "sample_uniques", wrong)
+    with pytest.raises(shoal.VerificationError, match="singled out"):  # so the judge has a count of its own
+        shoal.Series.start(tmp_path / "t", policy(insensitive=["note", "shop"])).add(table, person="id")
+
+
+def test_texts_of_any_script_verify(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy())
+    assert series.status()["people"] == 0
+    told = {"a": "Grippe, größer", "b": "インフルエンザ"}
+    table = people(1).with_columns(ill=pl.col("ill").replace(told), zip="ü" + pl.col("zip"))
+    series.add(table, person="id")
+    assert series.verify().holds
+    assert series.status()["people"] == table.height
+
+
+def test_a_series_in_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(shoal.InputError, match=r"no folder .*gone"):
+        shoal.Series.start(tmp_path / "gone" / "s", policy())
+
+
+def test_slices_are_all_rows_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "BATCH", 3)
+    for rows in (0, 1, 3, 7):
+        table = pl.DataFrame({"x": range(rows)}, schema={"x": pl.Int64})
+        table.write_parquet(tmp_path / "t.parquet")
+        for kept in (table.lazy(), pl.scan_parquet(tmp_path / "t.parquet")):
+            found = [*store.sliced(kept)]
+            assert pl.concat(found).equals(table)
+            assert [part.height for part in found[:-1]] == [3] * (len(found) - 1)

@@ -34,6 +34,7 @@ def test_a_range_loses_what_the_release_says(column: str) -> None:
         ("date", "2024-02-11", "2024-01-11", "[2024-01-11, 2024-02-11]"),
         ("name", "ab", "ij", "{ab, ij}"),
         ("name", "{ab, ij}", "cd", "{ab, cd, ij}"),
+        ("name", "{ab, cd, ef, gh}", "ij", "*"),
     ],
 )
 def test_a_text_widens_to_the_finest_that_takes_both_in(column: str, text: str, value: str, wide: str) -> None:
@@ -46,3 +47,22 @@ def test_a_band_widens_to_a_range_of_bands() -> None:
     columns = columns_of(shoal.Policy(quasi_identifiers=["age"], k=3, publish="ranges", seed=1), {"age": bands})
     (wide,) = widened(columns, ["10-19"], ["20-29"])
     assert all(columns[0].fits(wide, band) == (band in bands[1:3]) for band in bands)
+
+
+def test_a_class_of_a_hierarchy_loses_what_the_release_says() -> None:
+    policy = shoal.Policy(
+        quasi_identifiers=["number"], k=3, publish="hierarchy", hierarchies={"number": "intervals:10,40"}, seed=1
+    )
+    release = shoal.anonymize(pl.DataFrame({"number": COLUMNS["number"]}), policy)
+    (column,) = columns_of(policy, {"number": COLUMNS["number"]})
+    texts = release.table.to_series().to_list()
+    assert any(text not in ("*", *COLUMNS["number"]) for text in texts)  # classes between a value and a star
+    for text in set(texts) - {"*"}:
+        below = {v for v in COLUMNS["number"] if column.fits(text, v)}
+        assert column.loss(text) == pytest.approx((len(below) - 1) / (len(set(COLUMNS["number"])) - 1))
+
+
+def test_what_is_missing_or_the_only_value_loses_nothing() -> None:
+    policy = shoal.Policy(quasi_identifiers=["number"], k=1, publish="ranges", seed=1)
+    (column,) = columns_of(policy, {"number": ["31", None]})
+    assert (column.loss(None), column.loss("31"), column.loss("*")) == (0.0, 0.0, 1.0)

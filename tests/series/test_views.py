@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.judge.series import _leaves, _within, judge_views
+from shoal.model.certificate import read_json
+from shoal.model.notation import Members
 from tests.commands import run
 from tests.series.common import frame, people, policy, seen
 
@@ -57,9 +60,6 @@ def test_a_receiver_checks_the_views_without_the_ledger(place, tmp_path):
 
 def test_the_judge_sees_a_view_of_another_partition(place, tmp_path):
     """A view made of the same people grouped otherwise: every file is sound by itself, together they tell more."""
-    from shoal.judge.series import judge_views
-    from shoal.model.certificate import read_json
-
     shoal.Series(place).view(["age", "ill"])
     path = place / "0002" / "release.csv"
     table = pl.read_csv(path, infer_schema=False)
@@ -161,3 +161,38 @@ def test_whoever_holds_all_views_is_left_with_the_groups_of_the_first_part(tmp_p
         sizes = Counter(table.select(quasi).rows())
         narrow = {f: min(image[f], key=lambda c: c.count("*")) for f in groups}
         assert sizes == Counter({c: sum(groups[f].total() for f in groups if narrow[f] == c) for c in sizes})
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "inside"),
+    [
+        (Members(low=1, high=3), Members(everything=True), True),
+        (Members(everything=True), Members(low=1, high=3), False),
+        (Members(low=1, high=3), Members(low=1, high=3), True),
+        (Members(low=1, high=3), Members(low=2, high=3), False),
+        (Members(low=1, high=2), Members(low=1, high=3, open=True), True),
+        (Members(low=1, high=3), Members(low=1, high=3, open=True), False),
+        (Members(low=1, high=3, open=True), Members(low=1, high=3, open=True), True),
+        (Members(low=1, high=4, open=True), Members(low=1, high=3), False),
+        (Members(low=1, high=4), Members(low=1, high=3), False),
+    ],
+)
+def test_the_judge_knows_which_range_lies_inside_another(small, large, inside):
+    assert _within(small, large) is inside
+
+
+def test_the_judge_knows_the_values_of_a_hierarchy_file():
+    assert _leaves(None) == []
+    (held,) = _leaves([["30", "3*", "*"], ["41", "4*", "*"]])
+    assert held.named == {"30", "41"}
+
+
+def test_the_judge_sees_a_view_that_does_not_name_the_others(place):
+    shoal.Series(place).view(["age", "ill"])
+    about = read_json(place / "series.json", "series")
+    papers = [read_json(place / f"000{i}" / "release.certificate.json") for i in (1, 2)]
+    (sound,) = judge_views(place, about, papers, {})
+    assert sound.holds
+    papers[1]["series"]["others"] = []
+    (found,) = judge_views(place, about, papers, {})
+    assert (found.holds, found.found) == (False, "part 2 does not name the views before it")

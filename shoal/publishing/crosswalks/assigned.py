@@ -33,7 +33,7 @@ from shoal.judge.file import canonical, read_release
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.model.notation import reader_of
-from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, usual_separator
+from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, record_path, usual_separator
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order, replaced
 from shoal.publishing.opening import opened
@@ -191,7 +191,9 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
         raise InputError(
             f"{proof.name!r} is no certificate of tiles, regions, labels or intervals, so there is nothing to assign"
         )
-    for found in recheck(path, record)[0]:
+    beside, said = record_path(proof), record.get("release") or {}
+    kept = read_json(beside) if "sha256" not in said and beside.is_file() else None  # of places the record says more
+    for found in recheck(path, record, kept=kept)[0]:
         if not found.holds:
             raise VerificationError(f"the answer is not as certified ({found.check}: {found.found})")
     if is_map(path):

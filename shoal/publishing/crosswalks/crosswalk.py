@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -208,7 +208,10 @@ class Crosswalk(Shown):
             return self.record(main, usual_separator(first), [a for a in abouts if "part" in a])
 
         def public() -> dict[str, Any]:
-            return shown_facts.content(private(), self.certificate, PRIVATE, path is not None, bound)
+            own = private()
+            shown = self._shown_of(own["release"], more)
+            whole = path is not None and shown is own["release"]
+            return shown_facts.content({**own, "release": shown}, self.certificate, PRIVATE, whole, bound)
 
         if path is None:
             refuse_unless(self.findings_in(None, self.content, "parquet"))
@@ -218,8 +221,18 @@ class Crosswalk(Shown):
         main, rest = next((a for a in abouts if "part" not in a), {}), [a for a in abouts if "part" in a]
         self.written.clear()
         self.written.update({"certificate": papers.certificate.name, "signed": papers.sign is not None})
-        self.written.update({**main, "also": rest})
+        self.written.update({**(self._shown_of(main, more) or {}), "also": rest})
         return papers.certificate
+
+    def _shown_of(self, about: Mapping[str, Any] | None, more: Collection[str]) -> Mapping[str, Any] | None:
+        """What a public file may say of the crosswalk's file; more: the companions written with it.
+
+        A crosswalk of tiles has the exact places.  Whoever gets the tiles alone could try places for the last one that
+        they do not know, until the hash, or the number of bytes or rows, is right.
+        """
+        if about is None or self.kind != "tiles" or not more:
+            return about
+        return {name: held for name, held in about.items() if name in ("file", "separator")}
 
     def _stated(self, part: str | None) -> dict[str, Any]:
         """What the certificate says of a companion besides its file."""

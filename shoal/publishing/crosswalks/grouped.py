@@ -363,7 +363,7 @@ def refuse_unassigned(
     _refuse_parts(frame, known, identifiers, insensitive)
     others = [c for c in frame.columns if c not in known and c not in identifiers]
     if others:
-        refuse_pointing(singled_in_memory(frame.select(others)), insensitive, "")
+        refuse_pointing(singled_in_memory(frame.select(others).iter_columns()), insensitive, "")
 
 
 def _refuse_parts(

@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.order import ShuffleKey, permutation
-from shoal.engines.unassigned import Unassigned
+from shoal.engines.store import sliced
+from shoal.engines.unassigned import Unassigned, singled_in_memory
 from shoal.errors import InputError, VerificationError
-from shoal.judge.tables.large import ReleaseContents, hash_of, sample_uniques
+from shoal.judge.tables.large import ReleaseContents, hash_of
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
 from shoal.model.audit import Audit
@@ -92,8 +93,8 @@ def make_part(
     if failed:
         raise VerificationError(f"the part does not meet {failed[0]}, and nothing is published")
     release = scratch / RELEASE
-    frame.sink_csv(release)
-    paper: Any = _CertificateContent(policy, audit, _shown_in(release, carried or Unassigned()))
+    _write(frame, release)
+    paper: Any = _CertificateContent(policy, audit, _shown_in(frame, carried or Unassigned()))
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
     written = {"sha256": hash_of(release), "bytes": release.stat().st_size}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
@@ -106,9 +107,20 @@ def make_part(
     )  # fmt: skip
 
 
-def _shown_in(release: Path, carried: Unassigned) -> Unassigned:
-    """The carried columns with the sample uniques of the part itself, so that rows that wait leave no trace."""
-    found = sample_uniques(release, carried.columns)
+def _write(frame: pl.LazyFrame, path: Path) -> None:
+    with open(path, "wb") as file:
+        for at, rows in enumerate(sliced(frame)):
+            rows.write_csv(file, include_header=not at)
+
+
+def _shown_in(frame: pl.LazyFrame, carried: Unassigned) -> Unassigned:
+    """The carried columns with the sample uniques of the part itself, so that rows that wait leave no trace.
+
+    Column by column, as the table may be larger than memory; the judge counts them in the file by code of its own.
+    """
+    if not carried.columns:
+        return carried
+    found = singled_in_memory(frame.select(n).collect(engine="streaming").to_series() for n in carried.columns)
     return replace(carried, alone=found.alone, together=found.together)
 
 

@@ -347,7 +347,7 @@ def _written(
             rows += [(*texts, people.words[value]) for value in hand.signature]
             made_up += hand.gaps
             lines += [(people.persons[i], ledger.number + 1, of, v, possible) for v, i in hand.rows.items()]
-    now = pl.DataFrame(lines, schema=SCHEMA, orient="row").lazy()
+    now = pl.DataFrame(lines, schema=SCHEMA, orient="row").sort("person").lazy()
     names = [*policy.grouped, *policy.sensitive]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     after = ledger.after(now, units=[(t, s, n) for (t, s), n in sorted(units.items())], waiting=waiting)

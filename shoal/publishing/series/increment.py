@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from shoal.engines.store import sliced
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.notation import (
@@ -267,7 +269,7 @@ def losses_of(columns: Sequence[ReleasedColumn], rows: Sequence[tuple[Text, ...]
 
 
 Search = Callable[[pl.DataFrame], pl.DataFrame]
-_STAYS = "shoal stays"
+_STAYS, _CELL = "shoal stays", "shoal cell"
 
 
 class Added(NamedTuple):
@@ -287,15 +289,26 @@ class Added(NamedTuple):
 class NewPeople(NamedTuple):
     """The table of a part, wherever it is held.
 
-    persons  keyed hash of each row's person;  person: the column that has them in what ``publish`` gives
+    persons  keyed hash of every person, by number, sorted;  number: the column of numbers in what ``publish`` gives
     values   the distinct values of a quasi-identifier
     publish  the table so that it meets the models, columns of text, rows in a secret order
     """
 
     persons: pl.Series | None
-    person: str
+    number: str
     values: Callable[[str], list[Text]]
     publish: Callable[[], pl.LazyFrame]
+
+
+def numbered(hashed: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Keyed hashes of persons, sorted, and the place of each there, the person's number.
+
+    Whoever lacks the key sees numbers drawn at random.
+    """
+    order = hashed.arg_sort()
+    number = np.empty(order.len(), np.uint32)
+    number[order.to_numpy()] = np.arange(order.len(), dtype=np.uint32)
+    return hashed.gather(order), pl.Series(number)
 
 
 def add(
@@ -307,42 +320,43 @@ def add(
     wait: int,
     wait_above: float,
     without_waiting: bool,
+    scratch: Path,
 ) -> Added:
     """The next part of new people.
 
     wait, wait_above  a row that would lose more than this share waits, at most so many parts
     without_waiting   whether those who wait may be absent now; they are then never published
+    scratch           a private folder for rows on their way
 
     Raises InputError for somebody who was published before, or who waits and is absent; InfeasibleError where the new
-    people alone cannot meet the models.  The search, and O(n) beside it.
+    people alone cannot meet the models.  The search, and O(n log n) beside it.
     """
-    if new.persons is not None:
-        _refuse(new.persons, ledger, without_waiting)
+    persons = new.persons
+    if persons is not None:
+        _refuse(persons, ledger, without_waiting)
     published = new.publish()
-    if new.persons is None:
+    if persons is None:
         many = int(published.select(pl.len()).collect().item())
         rows = pl.Series([f"{ledger.number + 1} {i}" for i in range(many)], dtype=pl.String)
-        hashed = keyed.column("row", rows).alias(new.person)
-        published = pl.concat([published, hashed.to_frame().lazy()], how="horizontal")
+        persons, number = numbered(keyed.column("row", rows))
+        published = pl.concat([published, number.alias(new.number).to_frame().lazy()], how="horizontal")
     names, waiting = list(policy.grouped), dict[str, int]()
     if wait and new.persons is not None:
         waited = ledger.waiting
-        here = pl.DataFrame({new.person: list(waited)}, schema={new.person: pl.String}).join(
-            new.persons.alias(new.person).to_frame(), on=new.person, how="semi"
-        )
-        blocked = [p for p in here[new.person] if waited[p] >= wait]
+        here = persons.is_in(pl.Series([*waited], dtype=pl.String).implode()).arg_true()
+        blocked = [n for n, p in zip(here, persons.gather(here), strict=True) if waited[p] >= wait]
         columns = columns_of(policy, {n: new.values(n) for n in names})
-        published = _marked(published, names, new.person, blocked, columns, wait_above)
-        stay = published.filter(_STAYS).select(new.person).collect()[new.person]
-        if stay.len() == new.persons.len():
+        waits = _waiting(published, names, new.number, blocked, columns, wait_above)
+        stay = _of(published.select(new.number, *names), waits, "semi").select(new.number).collect()[new.number]
+        if stay.len() == persons.len():
             raise InfeasibleError(
                 f"all {stay.len():,} rows would lose more than {wait_above:g} and may still wait, so this part would "
                 "be empty; add more people, or start the series with a larger ⟨wait_above=⟩"
             )
-        waiting = {p: waited.get(p, 0) + 1 for p in stay}
-        published = published.filter(~pl.col(_STAYS)).drop(_STAYS)
-    lines = _entered(published, new.person, ledger, keyed, names, list(policy.sensitive))
-    return Added(published.drop(new.person), ledger.after(lines, waiting=waiting), waiting=len(waiting))
+        waiting = {p: waited.get(p, 0) + 1 for p in persons.gather(stay)}
+        published = _others(published, waits, scratch) if waiting else published
+    lines = _entered(published, persons, new.number, ledger, keyed, names, list(policy.sensitive))
+    return Added(published.drop(new.number), ledger.after(lines, waiting=waiting), waiting=len(waiting))
 
 
 def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
@@ -374,43 +388,71 @@ def refuse_twice(persons: pl.Series) -> None:
         )
 
 
-def _marked(
+def _waiting(
     published: pl.LazyFrame,
     names: list[str],
-    person: str,
-    blocked: Sequence[str],
+    number: str,
+    blocked: Sequence[int],
     columns: Sequence[ReleasedColumn],
     wait_above: float,
 ) -> pl.LazyFrame:
-    """The published rows with a column more, whether they wait.
+    """The published tuples whose rows wait.
 
     Whole classes wait whose rows lose too much and may all wait still, so that the others meet the models as they did.
     """
-    barred = published.select(pl.col(person).is_in(pl.Series(blocked, dtype=pl.String).implode()).alias(_STAYS), *names)
+    barred = published.select(pl.col(number).is_in(pl.Series(blocked, dtype=pl.UInt32).implode()).alias(_STAYS), *names)
     classes = barred.group_by(names).agg(pl.col(_STAYS).any()).collect()
     loses = pl.Series(losses_of(columns, classes.select(names).rows()) > wait_above + 1e-12, dtype=pl.Boolean)
-    waits = classes.with_columns((~pl.col(_STAYS) & loses).alias(_STAYS)).lazy()
-    return published.join(waits, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return classes.filter(~pl.col(_STAYS) & loses).select(names).lazy()
+
+
+def _of(rows: pl.LazyFrame, tuples: pl.LazyFrame, how: Literal["semi", "anti"]) -> pl.LazyFrame:
+    """The rows with some published tuples, or all others, in their order."""
+    names = tuples.collect_schema().names()
+    return rows.join(tuples, on=names, how=how, nulls_equal=True, maintain_order="left")
+
+
+def _others(published: pl.LazyFrame, waits: pl.LazyFrame, scratch: Path) -> pl.LazyFrame:
+    """The rows that do not wait, put aside in files, as a frame that can be looked at slice by slice."""
+    paths = list[Path]()
+    for rows in sliced(published):
+        paths.append(scratch / f"kept-{len(paths)}.parquet")
+        _of(rows.lazy(), waits, "anti").collect().write_parquet(paths[-1], compression="zstd", compression_level=1)
+    return pl.scan_parquet(paths)
 
 
 def _entered(
-    out: pl.LazyFrame, person: str, ledger: Ledger, keyed: Keyed, quasi: list[str], sensitive: list[str]
+    out: pl.LazyFrame,
+    persons: pl.Series,
+    number: str,
+    ledger: Ledger,
+    keyed: Keyed,
+    quasi: list[str],
+    sensitive: list[str],
 ) -> pl.LazyFrame:
-    """The lines of a part's people: what they share is found once for each distinct published row, and joined once."""
+    """The lines of a part's people, in the order of their hashes.
+
+    What people share is found once for each distinct published row, and joined when the lines are written: as texts it
+    would take several times the memory of the hashes.
+    """
     names = [*quasi, *sensitive]
-    cells = out.select(names).unique().collect(engine="streaming")
-    line = cells.with_columns(
-        pl.lit(ledger.number + 1, pl.Int64).alias("shoal part"),
-        _hashed(cells, quasi, "tuple", keyed),
-        _hashed(cells, sensitive, "value", keyed),
-    ).with_columns(pl.col("shoal value").unique().sort().str.join(" ").over("shoal tuple").alias("shoal possible"))
-    both = out.join(line.lazy(), on=names, how="left", nulls_equal=True)
-    own = (pl.col(f"shoal {name}").alias(name) for name in SCHEMA if name != "person")
-    return both.select(pl.col(person).alias("person"), *own)
+    cells = out.select(names).unique().collect(engine="streaming").with_row_index(_CELL)
+    line = cells.select(
+        _CELL,
+        pl.lit(ledger.number + 1, pl.Int64).alias("part"),
+        _hashed(cells, quasi, "tuple", keyed).alias("tuple"),
+        _hashed(cells, sensitive, "value", keyed).alias("value"),
+    ).with_columns(pl.col("value").unique().sort().str.join(" ").over("tuple").alias("possible"))
+    where = np.full(persons.len(), line.height, np.uint32)  # of a person who waits, no cell
+    for rows in sliced(out.select(number, *names)):
+        held = rows.join(cells, on=names, how="left", nulls_equal=True)
+        where[held[number].to_numpy()] = held[_CELL].to_numpy()
+    every = pl.LazyFrame([persons.alias("person"), pl.Series(_CELL, where)])
+    return every.join(line.lazy(), on=_CELL, how="inner", maintain_order="left").select(*SCHEMA)
 
 
 def _hashed(cells: pl.DataFrame, names: list[str], what: str, keyed: Keyed) -> pl.Series:
     """The keyed hash of each row's values in some columns."""
     rows = cells.select(names).rows() if names else [()] * cells.height
     known = {row: keyed.one(what, row) for row in dict.fromkeys(rows)}
-    return pl.Series(f"shoal {what}", [known[row] for row in rows], pl.String)
+    return pl.Series([known[row] for row in rows], dtype=pl.String)

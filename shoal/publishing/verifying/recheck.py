@@ -82,6 +82,8 @@ def recheck(
         held: Any = outlined(path) if drawn and kind == "regions" else path
     else:
         held = read_release(path, _one_character(about.get("separator")))
+    if kept is not None and "sha256" not in about:
+        about = _parts(kept, path.name, own, Certificate)[0]  # the record says more of a crosswalk of tiles
     found = [_file(path, own, about, held, record), _sealed(record, "certificate")]
     known: Certificate | None = None
     asked: Mapping[str, Any] = record
@@ -116,7 +118,10 @@ def _belongs(
     record: Mapping[str, Any], kept: Mapping[str, Any], stated: PublicCertificate, known: Certificate
 ) -> Finding:
     """Whether a record is that of this certificate: of the same files and request, and of the ratio stated."""
-    odd = differs(record, kept, ("kind", "release", "also", "separator"))
+    odd = differs(record, kept, ("kind", "also", "separator"))
+    public, private = record.get("release") or {}, kept.get("release") or {}
+    if any(private.get(name) != held for name, held in public.items()) or bool(public) is not bool(private):
+        odd.append("release")
     step = rung(known.ratio)
     odd += [] if stated.ratio_at_most in (None, step) else ["ratio"]
     odd += [] if (stated.unit, stated.cost) in ((known.unit, None), (known.unit, known.cost)) else ["cost"]
@@ -134,6 +139,9 @@ def ratio_stated(stated: PublicCertificate) -> Finding:
 
 def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Mapping[str, Any]) -> Finding:
     """The file is the one certified, byte for byte, and as long as is said of it."""
+    if "sha256" not in about and record["kind"] == "tiles" and about is record.get("release") and record.get("also"):
+        text = "the certificate states no SHA-256 of a crosswalk that was written with its tiles; the record does"
+        return Finding("file", True, text, STATED)
     if own != about.get("sha256"):
         return Finding("file", False, stale(path, record))
     size = about.get("bytes") == path.stat().st_size
