@@ -23,6 +23,7 @@ from shoal.model.privacy import (
     EntropyLDiversity,
     KAnonymity,
     LDiversity,
+    RecursiveLDiversity,
     Requirement,
     TCloseness,
     requirement,
@@ -379,6 +380,39 @@ def test_shares_that_just_fit_are_dealt_in_turn(monkeypatch):
     pieces = rows.cut(np.zeros(400, np.int64))
     assert int(pieces.max()) + 1 == 80
     assert rows.eligible(pieces, 80).all()
+
+
+@pytest.mark.parametrize("others", [(193,), (65, 64, 64)])
+@pytest.mark.parametrize(
+    ("model", "made"), [(AlphaKAnonymity(0.8077, 5), 38), (RecursiveLDiversity(4.2, 2), 17)]
+)  # 21 of 26 rows; 46 of 57
+def test_a_share_that_only_some_sizes_meet_is_met_by_pieces_of_those(others, model, made):
+    """807 of 1,000 rows have one value.  No groups of equal size but a few keep to such a share."""
+    task = values_apart([807, *others], [KAnonymity(5), model])
+    rows = Rows.of(task)
+    pieces = rows.cut(np.zeros(1000, np.int64))
+    assert int(pieces.max()) + 1 >= made
+    assert rows.eligible(pieces, int(pieces.max()) + 1).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    many=strategies.integers(20, 200),
+    others=strategies.lists(strategies.integers(1, 30), min_size=1, max_size=3),
+    spare=strategies.sampled_from((0.0, 0.001, 0.01)),
+    k=strategies.integers(2, 6),
+)
+def test_a_group_is_cut_into_pieces_of_the_least_size_that_meets_its_share(many, others, spare, k):
+    rest = sum(others)
+    share = round(many / (many + rest) + spare + 5e-5, 4)
+    assume(many > max(others) and share < 1)
+    rows = Rows.of(values_apart([many, *others], [AlphaKAnonymity(share, k)]))
+    pieces = rows.cut(np.zeros(many + rest, np.int64))
+    made = int(pieces.max()) + 1
+    assert rows.eligible(pieces, made).all()
+    sizes = [(a, rest * a // many) for a in range(1, many + 1)]
+    least = next((a for a, b in sizes if a + b >= k and a <= share * (a + b)), many)
+    assert made >= min(many // least, (many + rest) // rows.k / 2)
 
 
 def test_values_that_just_fit_are_not_left_in_one_group():

@@ -140,6 +140,7 @@ SMALL_TREE = 600  # nodes
 LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
 PLACING = 0.5  # share of an effort in seconds until which every group is, since the task began
 NEXT = 0.9  # of a number of pieces that are not eligible, how many are tried next where further models are asked
+LARGEST_PIECE = 200  # rows of the commonest value in a piece, up to which sizes are tried one by one
 MANY = 2  # times as many pieces could be there as lying near each other gives: rows are dealt in turn as well
 TURN, TURNS = 256, 32  # rows at least that are placed between two looks at the clock, and such turns at most
 
@@ -339,7 +340,46 @@ class Rows:
             more = turned > pieces[again]
             piece[np.flatnonzero(here)[more[other]]] = turns[more[other]]
             pieces[again] = np.maximum(pieces[again], turned)
+        for g in np.flatnonzero(MANY * pieces < most) if self.sensitive.shape[1] == 1 else ():
+            here = np.flatnonzero(label == g)
+            sized, made = self._by_commonest(cell[here], int(pieces[g]))
+            if made > pieces[g]:
+                piece[here], pieces[g] = sized, made
         return piece, pieces
+
+    def _by_commonest(self, cell: np.ndarray, known: int) -> tuple[np.ndarray, int]:
+        """(piece of each row, pieces) of one group whose pieces have so many rows of the commonest value each.
+
+        As few as go, and as many others as the group's share leaves for them, rounded down: a share just met is met
+        exactly by some sizes and by none near to them.  The last piece has what is left, which is rather more others.
+        Others in the order of their cells lie near the rest of their piece; dealt in turn by their values, they are as
+        various as can be.  One piece where not more than are known are found.
+        """
+        value = self.sensitive[cell, 0]
+        common = value == np.bincount(value).argmax()
+        others = np.flatnonzero(~common)
+        many, rest, ones = int(common.sum()), others.size, np.ones(cell.size, np.int64)
+        near = others[np.argsort(cell[others], kind="stable")]
+        for a in range(1, min(many // (known + 1), LARGEST_PIECE) + 1):
+            full, b = many // a, rest * a // many
+            one = np.append(
+                np.flatnonzero(common)[:a], others[np.arange(b) * rest // max(b, 1)]
+            )  # as various as can be
+            alike = np.zeros(one.size, np.int64)
+            if one.size < self.k or not good_groups(self.histogram, self.need, cell[one], alike, ones[one], 1)[0]:
+                continue
+            upto = np.arange(rest + 1) * (b * full) // max(rest, 1)
+            taken, rank = np.diff(upto) > 0, upto[:-1]  # those left over lie between the others
+            for order, own in ((near, rank // max(b, 1)), (others, rank % full)):
+                piece = np.full(cell.size, full, np.int64)
+                piece[common] = np.minimum(np.arange(many) // a, full)
+                piece[order[taken]] = own[taken]
+                for most in (full, full - 1):  # what is left is a piece of its own, or part of the last one
+                    made = int(np.minimum(piece, most).max()) + 1
+                    pieces = np.minimum(piece, most)
+                    if made > known and good_groups(self.histogram, self.need, cell, pieces, ones, made).all():
+                        return pieces, made
+        return np.zeros(cell.size, np.int64), 1
 
     def _eligible_pieces(
         self,
