@@ -341,10 +341,10 @@ class Rows:
             piece[np.flatnonzero(here)[more[other]]] = turns[more[other]]
             pieces[again] = np.maximum(pieces[again], turned)
         for g in np.flatnonzero(MANY * pieces < most) if self.sensitive.shape[1] == 1 else ():
-            here = np.flatnonzero(label == g)
-            sized, made = self._by_commonest(cell[here], int(pieces[g]))
+            inside = np.flatnonzero(label == g)
+            sized, made = self._by_commonest(cell[inside], int(pieces[g]))
             if made > pieces[g]:
-                piece[here], pieces[g] = sized, made
+                piece[inside], pieces[g] = sized, made
         return piece, pieces
 
     def _by_commonest(self, cell: np.ndarray, known: int) -> tuple[np.ndarray, int]:
