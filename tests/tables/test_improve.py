@@ -351,7 +351,7 @@ def test_a_group_is_cut_into_as_many_unions_of_places_as_it_has(l, k, others, mo
 @pytest.mark.parametrize(
     ("need", "many", "spare"),
     [
-        ([KAnonymity(4), EntropyLDiversity(1.95)], [300, 41, 41], [8, 8, 8]),
+        ([KAnonymity(4), EntropyLDiversity(1.9519)], [300, 41, 41], [8, 8, 8]),
         (Requirement(4, (1,), (3,)), [300, 1, 1], [12, 12, 12]),
     ],
 )

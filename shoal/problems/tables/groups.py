@@ -362,9 +362,8 @@ class Rows:
         near = others[np.argsort(cell[others], kind="stable")]
         for a in range(1, min(many // (known + 1), LARGEST_PIECE) + 1):
             full, b = many // a, rest * a // many
-            one = np.append(
-                np.flatnonzero(common)[:a], others[np.arange(b) * rest // max(b, 1)]
-            )  # as various as can be
+            spread = others[np.arange(b) * rest // max(b, 1)]  # as various as can be
+            one = np.append(np.flatnonzero(common)[:a], spread)
             alike = np.zeros(one.size, np.int64)
             if one.size < self.k or not good_groups(self.histogram, self.need, cell[one], alike, ones[one], 1)[0]:
                 continue
