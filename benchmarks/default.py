@@ -36,25 +36,38 @@ TIGHT: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
     "alpha = 0.82, k = 5, most 0.8": ((0.8, 0.1, 0.05, 0.05), {"alpha_k": (0.82, 5)}),
 }
 TIGHT_SIZE = 20_000
+# Shares that groups of a few sizes alone meet: 21 rows of 26, 46 of 57.
+EDGE: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
+    "alpha = 0.8077, k = 5, 0.807": ((0.807, 0.193, 0.0, 0.0), {"alpha_k": (0.8077, 5)}),
+    "k = 5, recursive c = 4.2, l = 2, 0.807": ((0.807, 0.065, 0.064, 0.064), {"k": 5, "recursive_cl": (4.2, 2)}),
+}
+EDGE_SIZE = 1_000
 
 
-def people(n: int, shares: tuple[float, ...] = (0.3, 0.28, 0.22, 0.2), seed: int = 3) -> pl.DataFrame:
-    """Generated records: ages around 45, six zip codes, eight levels of education, four diseases of these shares."""
+def people(
+    n: int, shares: tuple[float, ...] = (0.3, 0.28, 0.22, 0.2), seed: int = 3, exact: bool = False
+) -> pl.DataFrame:
+    """Generated records: ages around 45, six zip codes, eight levels of education, four diseases of these shares.
+
+    exact  whether the diseases have just these shares, or are drawn by them
+    """
     rng = np.random.default_rng(seed)
+    diseases = ["none", "flu", "gout", "asthma"]
     zips = ["01234", "01235", "02000", "02001", "03100", "04567"]
     return pl.DataFrame({
         "age": np.clip(rng.normal(45, 16, n).astype(int), 18, 90),
         "sex": rng.choice(["m", "f"], n),
         "zip": rng.choice(zips, n, p=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05]),
         "education": rng.integers(1, 9, n),
-        "disease": rng.choice(["none", "flu", "gout", "asthma"], n, p=list(shares)),
+        "disease": rng.permutation(np.repeat(diseases, np.rint(np.multiply(shares, n)).astype(int)))
+        if exact else rng.choice(diseases, n, p=list(shares)),
     })  # fmt: skip
 
 
 def measured(n: int, publish: str, case: str) -> dict[str, Any]:
     """One release, with what it took."""
-    shares, asked = TIGHT[case] if case in TIGHT else ((), MODELS[case])
-    table = people(n, shares) if shares else people(n)
+    shares, asked = (TIGHT | EDGE)[case] if case in TIGHT | EDGE else ((), MODELS[case])
+    table = people(n, shares, exact=case in EDGE) if shares else people(n)
     held = {"insensitive": ["disease"]} if [*asked] == ["k"] else {"sensitive": ["disease"]}
     began, cpu = time.perf_counter(), time.process_time()
     found = shoal.anonymize(
@@ -73,7 +86,8 @@ if __name__ == "__main__":
     rows = []
     large = product(wanted, (LARGE,), list(MODELS)[:2])
     tight = product(wanted, (TIGHT_SIZE,), TIGHT)
-    for publish, n, case in (*product(wanted, SIZES, MODELS), *large, *tight):
+    edge = product(wanted, (EDGE_SIZE,), EDGE)
+    for publish, n, case in (*product(wanted, SIZES, MODELS), *large, *tight, *edge):
         rows.append(measured(n, publish, case))
         print(rows[-1], flush=True)
     if len(wanted) == len(PUBLISH):

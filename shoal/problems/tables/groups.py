@@ -329,7 +329,8 @@ class Rows:
 
         Each value's rows are spread in their order, so that a piece's rows lie near each other.  Where this makes less
         than 1 / MANY of the pieces that sizes allow, the group's rows are dealt in turn as well, which keeps shares
-        more evenly, and more pieces win.
+        more evenly, and more pieces win.  Where they are still so few, pieces of one size that meets the share are
+        looked for.
         """
         piece, pieces = self._eligible_pieces(label, cell, most, self._along, NEXT)
         again = np.flatnonzero(MANY * pieces < most)
