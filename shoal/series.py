@@ -24,7 +24,16 @@ from shoal.model.policy import Policy
 from shoal.model.task import nothing
 from shoal.pipeline import prepare
 from shoal.publishing import series_folder
-from shoal.publishing.series import NewPart, again, increment, judged_bytes, make_part, shuffled, views
+from shoal.publishing.series import (
+    NewPart,
+    again,
+    increment,
+    judged_bytes,
+    make_part,
+    refuse_together,
+    shuffled,
+    views,
+)
 from shoal.publishing.verifying.verify import SeriesVerdict, verify_series
 from shoal.watching import watched
 
@@ -155,6 +164,8 @@ class Series(Shown):
                 added.frame, policy, said, scratch, carried=carried, sign=sign, made_up=added.made_up,
                 waiting=added.waiting, held_back=added.held,
             )  # fmt: skip
+            if self.mode == "increment":
+                refuse_together([held.release(i + 1) for i in range(held.parts)], part, policy)
             progress("writing and reading back", None)
             held.add(part.release, part.certificate, added.ledger, judged_bytes(policy), closed=closed_to([table]))
         return part

@@ -167,7 +167,8 @@ def judge_series(
     if not all(f.holds for f in found):
         return found  # what follows speaks of the parts of one series
     if about.get("mode") == "increment" and number:
-        found.append(_together(place, about, models, number))
+        files = [place / f"{i:04d}" / "release.csv" for i in range(1, number + 1)]
+        found.append(judge_together(files, about["policy"], models, hierarchies or {}))
     if about.get("mode") == "views":
         found += judge_views(place, about, certificates, hierarchies or {})
     if not (place / "private" / "key").is_file():
@@ -218,20 +219,25 @@ def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, A
     return Finding("request", not odd, text)
 
 
-def _together(place: Path, about: Mapping[str, Any], models: Sequence[Any], number: int) -> Finding:
-    """All parts laid together, as whoever does not know when somebody came in sees them."""
-    asked = about["policy"]
+def judge_together(
+    parts: Sequence[Path], asked: Mapping[str, Any], models: Sequence[Any], hierarchies: Mapping[str, Any]
+) -> Finding:
+    """All parts laid together, as whoever does not know when somebody came in sees them.
+
+    asked  the policy as a certificate has it;  hierarchies: of its columns.  O(rows of all parts).
+    """
     quasi, sensitive = asked["quasi_identifiers"], asked["sensitive"]
     frames = []
-    for i in range(1, number + 1):
-        held = count_release(place / f"{i:04d}" / "release.csv", [*quasi, *sensitive])
+    for part in parts:
+        held = count_release(part, [*quasi, *sensitive])
         cells = held.cells.with_columns(pl.all().cast(pl.String))
         frames.append(cells.with_columns(pl.Series("shoal rows", held.counts)))
     every = pl.concat(frames).group_by([*quasi, *sensitive]).agg(pl.col("shoal rows").sum())
     how: dict[str, Any] = {"counts": every["shoal rows"].to_numpy(), "notations": named_notations(asked)}
+    how["trees"] = {name: Hierarchy.of(hierarchies[name]) for name in sensitive if name in hierarchies}
     audit = judge(every.select([*quasi, *sensitive]), quasi, sensitive, models, **how)
     failed = [c for c in audit.checks if not c.passes]
-    text = f"{audit.rows} rows of {number} parts in {audit.classes} classes, the smallest of {audit.smallest_class}"
+    text = f"{audit.rows} rows of {len(parts)} parts in {audit.classes} classes, the smallest of {audit.smallest_class}"
     return Finding("all parts together", not failed, f"{failed[0].model} is not met" if failed else text)
 
 

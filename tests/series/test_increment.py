@@ -14,7 +14,7 @@ from shoal.engines import store
 from shoal.judge.tables import large
 from shoal.publishing.series_folder import Keyed
 from tests.commands import run
-from tests.series.common import Row, frame, people, policy
+from tests.series.common import Row, frame, people, policy, seen
 
 Q = ["age", "zip"]
 
@@ -276,3 +276,37 @@ def test_slices_are_all_rows_in_their_order(tmp_path, monkeypatch):
             found = [*store.sliced(kept)]
             assert pl.concat(found).equals(table)
             assert [part.height for part in found[:-1]] == [3] * (len(found) - 1)
+
+
+@pytest.mark.parametrize("named", ["policy", "part"])
+def test_all_parts_together_are_judged_by_every_model(named, tmp_path, monkeypatch):
+    """Also by those that need a hierarchy, and by those that would count persons."""
+    import shoal.judge.series
+
+    asked = {"l": None, "t_hierarchical": 0.6, "hierarchies": {"ill": {"lungs": ["a"], "stomach": ["b"]}}}
+    held = policy(**asked, **({"person": "id"} if named == "policy" else {}))
+    series = shoal.Series.start(tmp_path / "s", held, mode="increment")
+    for month in (1, 2):
+        series.add(people(month, 16), person="id")
+    found = []
+    judged = shoal.judge.series.judge
+
+    def noted(*given, **more):
+        found.append(judged(*given, **more))
+        return found[-1]
+
+    monkeypatch.setattr(shoal.judge.series, "judge", noted)
+    assert series.verify().holds
+    assert [[check.model for check in audit.checks] for audit in found] == [["k-anonymity", "t-closeness"]]
+
+
+def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(tmp_path):
+    """Each part has one class; the second has other shares, so each is far from both together."""
+    series = shoal.Series.start(tmp_path / "s", policy(l=None, t=0.1, person="id"), mode="increment")
+    series.add(frame([(f"p{i}", "30", "1", "aaab"[i % 4]) for i in range(8)]))
+    before = seen(tmp_path / "s")
+    with pytest.raises(shoal.InfeasibleError, match=r"all parts together: t-closeness is not met.*new series"):
+        series.add(frame([(f"q{i}", "50", "2", "abbb"[i % 4]) for i in range(8)]))
+    assert seen(tmp_path / "s") == before
+    series.add(frame([(f"r{i}", "50", "2", "aaab"[i % 4]) for i in range(8)]))
+    assert series.verify().holds

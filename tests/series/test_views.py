@@ -196,3 +196,11 @@ def test_the_judge_sees_a_view_that_does_not_name_the_others(place):
     papers[1]["series"]["others"] = []
     (found,) = judge_views(place, about, papers, {})
     assert (found.holds, found.found) == (False, "part 2 does not name the views before it")
+
+
+def test_a_view_keeps_the_hierarchy_that_its_model_needs(tmp_path):
+    asked = policy(l=None, t_hierarchical=0.6, hierarchies={"ill": {"lungs": ["a"], "stomach": ["b"]}})
+    series = shoal.Series.start(tmp_path / "s", asked, mode="views")
+    series.add(people(1, 16), person="id")
+    assert series.view(["zip", "ill"]).rows == 16
+    assert series.verify().holds

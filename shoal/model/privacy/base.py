@@ -69,6 +69,7 @@ class Model(ABC):
               them together)
     monotone  why a union of groups that meet it meets it; begins with "not monotone" where it does not
     simple    whether size, share and distinct of ``implied`` say all of it
+    compares  whether it compares a group with the whole table: then parts of a table that meet it may not together
     """
 
     name: ClassVar[str]
@@ -78,6 +79,7 @@ class Model(ABC):
     weaker: ClassVar[Any] = min
     speaks: ClassVar[str] = "column"
     simple: ClassVar[bool] = False
+    compares: ClassVar[bool] = False
     column: str | None = None
 
     @property

@@ -32,6 +32,7 @@ class TreeCloseness(Model):
     node: tuple[tuple[int, ...], ...]
     column: str | None = None
     name: ClassVar[str] = "t-closeness"
+    compares: ClassVar[bool] = True
     short: ClassVar[str] = "t"
     monotone: ClassVar[str] = (
         "monotone: a mean of sums of |P - Q| over classes, each convex in P, and the P of a union is an average "
@@ -107,6 +108,7 @@ class TCloseness(Model):
     distance: str = "equal"
     column: str | None = None
     name: ClassVar[str] = "t-closeness"
+    compares: ClassVar[bool] = True
     short: ClassVar[str] = "t"
     monotone: ClassVar[str] = "monotone: the distance is convex (Li, Li, Venkatasubramanian 2007, Facts 1 and 2)"
     source: ClassVar[str] = "Li, Li, Venkatasubramanian 2007"
@@ -182,6 +184,7 @@ class BetaLikeness(Model):
     enhanced: bool = True
     column: str | None = None
     name: ClassVar[str] = "beta-likeness"
+    compares: ClassVar[bool] = True
     short: ClassVar[str] = "beta"
     monotone: ClassVar[str] = "monotone: each value's share has a ceiling, and the shares of a union are averages"
     source: ClassVar[str] = "Cao, Karras 2012, Definitions 2 and 3"
@@ -237,6 +240,7 @@ class DeltaDisclosure(Model):
     absent: str = "infinite"
     column: str | None = None
     name: ClassVar[str] = "delta-disclosure"
+    compares: ClassVar[bool] = True
     short: ClassVar[str] = "delta"
     source: ClassVar[str] = "Brickell, Shmatikov 2008, Definition 2"
     weaker = max

@@ -5,7 +5,7 @@ Each mode of a series has a module: ``increment``, ``again``, ``views``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,8 @@ import polars as pl
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.engines.store import sliced
 from shoal.engines.unassigned import Unassigned, singled_in_memory
-from shoal.errors import InputError, VerificationError
+from shoal.errors import InfeasibleError, InputError, VerificationError
+from shoal.judge.series import judge_together
 from shoal.judge.tables.large import ReleaseContents, hash_of
 from shoal.judge.tables.privacy import judge
 from shoal.judge.tables.shown import shown_loss
@@ -105,6 +106,22 @@ def make_part(
         smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),
         made_up=made_up, waiting=waiting, held_back=held_back,
     )  # fmt: skip
+
+
+def refuse_together(earlier: Sequence[Path], part: NewPart, policy: Policy) -> None:
+    """InfeasibleError where the parts meet a model one by one and not all together.
+
+    Only models that compare a group with the whole table can do so: groups that meet any other meet it together.
+    """
+    models = [m for m in policy.of_rows if m.compares]
+    if not models or not earlier:
+        return
+    found = judge_together([*earlier, part.release], policy.describe(), models, policy.hierarchies)
+    if not found.holds:
+        raise InfeasibleError(
+            f"all parts together: {found.found}, though each part meets it, so nothing is published; start a series "
+            "whose parts meet a stricter one, or begin a new series with this part"
+        )
 
 
 def _write(frame: pl.LazyFrame, path: Path) -> None:

@@ -79,7 +79,8 @@ class ReaderView:
             raise PolicyError(
                 "without a sensitive column no model of the policy speaks of this view; keep one, or ask for k as well"
             )
-        kept = {n: t for n, t in policy.hierarchies.items() if n in quasi and self.publish == "hierarchy"}
+        held = (*quasi, *sensitive) if self.publish == "hierarchy" else sensitive  # of these a model may need one
+        kept = {n: t for n, t in policy.hierarchies.items() if n in held}
         return replace(
             policy, quasi_identifiers=quasi, sensitive=sensitive, insensitive=(), privacy=models, publish=self.publish,
             hierarchies=kept, weights={n: w for n, w in policy.weights.items() if n in quasi}, max_level={},
