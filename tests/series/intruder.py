@@ -7,9 +7,11 @@ equally likely, and nobody may have a value with a higher share of them than 1/l
 
 import itertools
 import random
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -230,8 +232,9 @@ def new_people(
     table: pl.DataFrame, persons: pl.Series, search: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> increment.NewPeople:
     """People of a table in memory, published by any search."""
-    hashed = table.with_columns(persons.alias("id"))
-    return increment.NewPeople(persons, "id", lambda n: table[n].to_list(), lambda: search(hashed).lazy())
+    ordered, number = increment.numbered(persons)
+    hashed = table.with_columns(number.alias("id"))
+    return increment.NewPeople(ordered, "id", lambda n: table[n].to_list(), lambda: search(hashed).lazy())
 
 
 def tried_increment(seed: int) -> str:
@@ -247,13 +250,16 @@ def tried_increment(seed: int) -> str:
         persons = keyed.column("person", table["id"])
         new = new_people(table, persons, any_classes(rng, k, l))
         try:
-            added = increment.add(new, ledger, keyed, asked, wait=wait, wait_above=0.4, without_waiting=False)
+            with tempfile.TemporaryDirectory() as scratch:
+                added = increment.add(
+                    new, ledger, keyed, asked, wait=wait, wait_above=0.4, without_waiting=False, scratch=Path(scratch)
+                )
+                shown = added.frame.collect()
         except shoal.InfeasibleError:
             waiting = rows[-6:] if not ledger.waiting else rows
             continue
         ledger = added.ledger
         waiting = [row for row, p in zip(rows, persons, strict=True) if p in ledger.waiting]
-        shown = added.frame.collect()
         if shown.height:
             parts.append(shown)
     if not parts:
