@@ -26,7 +26,6 @@ from shoal.cli.options import (
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import floored, number, times
 from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
-from shoal.model.notation import of_days
 from shoal.paths import DRAWING, PAGE, TABLE
 
 if TYPE_CHECKING:
@@ -144,6 +143,7 @@ def intervals(
     """Cut ordered values into intervals of at least k records each, at the least possible cost."""
     import shoal
     from shoal.engines.features import noted_as
+    from shoal.model.notation import of_days
     from shoal.publishing.crosswalks.grouped import in_order, notation_of
 
     clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))

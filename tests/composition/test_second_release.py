@@ -191,4 +191,4 @@ def test_a_policy_that_is_a_series_asks_before_another_release(tmp_path: Path) -
     assert "set against the earlier releases" in done.stderr
     done = run(*said, tmp_path / "n.csv", "--force-composition")
     assert done.returncode == 0, done.said
-    assert "--after s counts" in done.said
+    assert "add --after s." in done.said
