@@ -310,8 +310,8 @@ def refuse_infeasible(
     found = shortfalls(histogram, requirement)
     if found:
         reasons = dict.fromkeys(_reason(one, histogram, requirement, show) for one in found)
-        column, its = ("the column", "its") if len(reasons) == 1 else ("these columns", "their")
-        way = f". Ask for less, remove {column} from the sensitive columns, or merge {its} values"
+        column = "the column" if len(reasons) == 1 else "these columns"
+        way = f". Ask for less, or remove {column} from the sensitive columns"
         raise InfeasibleError(". Also, ".join(reasons) + (way if found[0].kind == "persons" else ""))
 
 
