@@ -201,7 +201,7 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
         made = arrow_column(values, index, like.pyarrow_dtype)
         return pd.Series(made, dtype=pd.ArrowDtype(made.type))
     elif getattr(like, "kind", None) == "O" and isinstance(like, np.dtype):
-        # pandas has objects for booleans with a missing value; where none is missing any more, that tells of one
+        # pandas keeps booleans as objects if one is missing; if none is missing now, that type tells of a filled one
         whole = values.dtype == pl.Boolean and not values.null_count()
         short = pd.Series(values.to_list(), dtype=bool if whole else object)
     else:

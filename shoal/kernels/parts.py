@@ -54,8 +54,8 @@ class AsPart(Compiler):
 class QuickFlags(Flags):  # type: ignore[misc]
     """Numba's flags, compared quickly: it asks a hundred thousand times for a large kernel, and nearly always yes.
 
-    Numba keeps its own functions, such as ``np.empty``, by the flags of the kernel that calls them.  Whether that
-    kernel can be called from outside is nothing to them, so kernels of both kinds share them.
+    Numba compiles its own functions, such as ``np.empty``, anew for kernels with other flags.  They are the same
+    whether or not Python can call the kernel, so kernels of both kinds share them here.
     """
 
     def __eq__(self, other: object) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings, strategies
 from scipy.optimize import linprog
 
 import shoal
-from shoal.kernels.tables.eligible import rising
+from shoal.kernels.tables.eligible import stable_argsort
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import (
@@ -422,4 +422,4 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
 @given(strategies.lists(strategies.integers(-3, 3) | strategies.floats(allow_nan=False), max_size=40))
 def test_keys_are_put_in_rising_order_and_equal_ones_stay_in_place(keys):
     values = np.array(keys, np.float64)
-    assert rising.py_func(values).tolist() == np.argsort(values, kind="stable").tolist()
+    assert stable_argsort.py_func(values).tolist() == np.argsort(values, kind="stable").tolist()

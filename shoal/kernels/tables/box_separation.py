@@ -36,7 +36,7 @@ from shoal.kernels.tables.connected_sets import (
     take_area,
     taken_areas,
 )
-from shoal.kernels.tables.eligible import rising
+from shoal.kernels.tables.eligible import stable_argsort
 from shoal.kernels.tables.near_cells import (
     AT_ONCE,
     _value,
@@ -234,7 +234,7 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
     place = np.empty(ball.size)
     for y in range(ball.size):
         place[y] = rank[ball[y]]
-    for y in rising(place):
+    for y in stable_argsort(place):
         c = ball[y]
         if shares or (distinct > 1 and value[c] != value[a]):
             other_values.cell[helpers], other_values.loss[helpers] = c, lost[y]
@@ -336,7 +336,7 @@ def _allows(search, depth, first, need, group, heap, enough):
             most = max(most, search.joined[depth, x])
         if total - group * most > enough:
             return total - group * most
-    order = rising(search.joined[depth, first : first + n])
+    order = stable_argsort(search.joined[depth, first : first + n])
     held, total, best = 0, search.sum[depth], -np.inf
     for z in range(n):
         x = first + order[z]

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.connected_sets import more_of_areas
-from shoal.kernels.tables.eligible import in_order, rising
+from shoal.kernels.tables.eligible import reorder, stable_argsort
 from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, ORDERED, _value, pair_loss
 
 TINY = 1e-13
@@ -72,7 +72,7 @@ def room_for_values(cells, search):
 def nearest_first(other_values):
     """The other cells by rising loss."""
     many = other_values.many[0]
-    in_order(other_values.cell, other_values.loss, rising(other_values.loss[:many]))
+    reorder(other_values.cell, other_values.loss, stable_argsort(other_values.loss[:many]))
 
 
 @njit(**INNER)

@@ -262,10 +262,10 @@ def _by_person(values, j, p, who, many, size, held, seen):
 
 
 @njit(**INNER)
-def rising(keys):
-    """The places int64[n] of float64[n] in rising order, equal ones as they lie.  O(n log n).
+def stable_argsort(keys):
+    """Indices int64[n] that sort keys float64[n], equal keys in the order of their indices: a merge sort, O(n log n).
 
-    Numba's own sorts take a second to compile, for each type of the keys again.
+    Each of numba's own sorts takes a second to compile, again for each type of the keys.
     """
     n, width = keys.size, 1
     order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -288,8 +288,8 @@ def rising(keys):
 
 
 @njit(**INNER)
-def in_order(cells, losses, order):
-    """The first of some cells and of their losses are put in an order."""
+def reorder(cells, losses, order):
+    """Reorder the first n cells and their losses in place, by indices int64[n]."""
     n = order.size
     moved, lost = np.empty(n, np.int64), np.empty(n)
     for i in range(n):
@@ -352,7 +352,7 @@ def in_order_of_persons(rules, values, m):
                 for c in range(m):
                     person[c] = values[c, rules.person[i]]
                 break
-    return rising(person)
+    return stable_argsort(person)
 
 
 @njit(**LEAN_INNER)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import in_order, joined, rising
+from shoal.kernels.tables.eligible import joined, reorder, stable_argsort
 
 AT_ONCE = 2048  # cells whose losses stay in the nearest memory
 AT_FIRST = 64  # of the dearest cells, which mostly suffice
@@ -125,8 +125,8 @@ def _rising(near, far_of, held):
     number = np.empty(held)
     for y in range(held):
         number[y] = near[y]
-    in_order(near, far_of, rising(number))
-    in_order(near, far_of, rising(far_of[:held]))
+    reorder(near, far_of, stable_argsort(number))
+    reorder(near, far_of, stable_argsort(far_of[:held]))
 
 
 @njit(**INNER)
@@ -274,7 +274,7 @@ def next_centers(cells, center, first, last, following):
     for b in range(first, last):
         write_down(cells, place, center, b, row)
         losses_with(cells, place, row, center, b, center, 0, distance)
-        order = rising(distance)
+        order = stable_argsort(distance)
         for y in range(order.size):
             following[b, y] = order[y]
 

@@ -69,7 +69,7 @@ class Model(ABC):
               them together)
     monotone  why a union of groups that meet it meets it; begins with "not monotone" where it does not
     simple    whether size, share and distinct of ``implied`` say all of it
-    compares  whether it compares a group with the whole table: then parts of a table that meet it may not together
+    compares  whether it compares a group with the whole table: tables that each meet it may miss it together
     """
 
     name: ClassVar[str]

@@ -351,10 +351,11 @@ class Rows:
     def _by_commonest(self, cell: np.ndarray, known: int) -> tuple[np.ndarray, int]:
         """(piece of each row, pieces) of one group whose pieces have so many rows of the commonest value each.
 
-        As few as go, and as many others as the group's share leaves for them, rounded down: a share just met is met
-        exactly by some sizes and by none near to them.  The last piece has what is left, which is rather more others.
-        Others in the order of their cells lie near the rest of their piece; dealt in turn by their values, they are as
-        various as can be.  One piece where not more than are known are found.
+        A piece has a rows of the commonest value, and as many others as the group has for each a of them, rounded
+        down.  If the group just meets a share, some sizes meet it, and sizes next to them do not; so each a is tried,
+        the smallest first.  The last piece has the rows that are left.  The others are first taken in the order of
+        their cells, which keeps pieces small, and then in turn by their values, which mixes values best.
+        Returns one piece if no more than the ``known`` pieces are found.
         """
         value = self.sensitive[cell, 0]
         common = value == np.bincount(value).argmax()

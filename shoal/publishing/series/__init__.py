@@ -119,8 +119,8 @@ def refuse_together(earlier: Sequence[Path], part: NewPart, policy: Policy) -> N
     found = judge_together([*earlier, part.release], policy.describe(), models, policy.hierarchies)
     if not found.holds:
         raise InfeasibleError(
-            f"all parts together: {found.found}, though each part meets it, so nothing is published; start a series "
-            "whose parts meet a stricter one, or begin a new series with this part"
+            f"all parts together: {found.found}, though each part meets it, so nothing is published; ask for a "
+            "stricter level when you start a series, or start a new series with this part"
         )
 
 
