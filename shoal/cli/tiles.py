@@ -58,7 +58,7 @@ class TileSearch(NamedTuple):
 
 
 EXACT = (
-    "{} has the exact places: if they are those of people, keep it and publish what --table, --tiles, or --map writes"
+    "{} has the exact places: if they are those of people, keep {} and publish what --table, --tiles, or --map writes"
 )
 
 
@@ -174,7 +174,9 @@ def tiles(
         *_hint(places, coordinates),
         f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
     ]
-    warnings = [*made.warnings, *([] if files.output is None else [EXACT.format(files.output.name)])]
+    alone = files.table is None and files.tiles_to is None  # then the certificate has a hash of the exact places
+    these = "it and its certificate" if alone else "it"
+    warnings = [*made.warnings, *([] if files.output is None else [EXACT.format(files.output.name, these)])]
     warned = [f"warning: {text}" for text in warnings]
     payload |= {"warnings": warnings} if warned else {}
     answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)

@@ -328,3 +328,12 @@ def test_another_crosswalk_is_refused_by_the_record(everything, tmp_path):
     (tmp_path / "crosswalk.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")  # in another order
     public = tmp_path / "crosswalk.csv", tmp_path / "certificate.json"
     assert not shoal.verify(*public, record=tmp_path / "certificate.record.json").holds
+
+
+def test_whoever_writes_exact_places_and_a_map_is_told_to_keep_the_certificate_too(points, tmp_path):
+    """It states the SHA-256 of the exact places."""
+    done = run(
+        points, "--x", "lng", "--y", "lat", "--k", 20, "-o", tmp_path / "t.csv", "--map", tmp_path / "t.html",
+        "--identifiers", "name", "--effort", "fast",
+    )  # fmt: skip
+    assert "keep it and its certificate and publish" in done.said
