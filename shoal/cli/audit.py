@@ -6,10 +6,9 @@ commented policy for a table.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -20,6 +19,9 @@ from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
 from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
+
+if TYPE_CHECKING:
+    from shoal.engines.propose import Proposal
 
 
 class AuditOptions(NamedTuple):
@@ -306,7 +308,7 @@ def init(
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    lines += _warned([(column.name, warning) for column in found for warning in column.warnings])
+    lines += _warned(found)
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
@@ -329,19 +331,19 @@ def init(
     answer(facts, lines, as_json)
 
 
-def _warned(warnings: list[tuple[str, str]]) -> list[str]:
-    """A line for each warning, (column, sentence), that names all its columns; counts of rows may differ in them."""
-    alike: dict[str, list[tuple[str, str, str]]] = {}
-    for name, sentence in warnings:
-        counted = re.match(r"([\d,]+ rows?) contains? ", sentence)
-        rest = sentence[counted.end() :] if counted else sentence
-        alike.setdefault(rest, []).append((name, counted[1] if counted else "", sentence))
+def _warned(found: list[Proposal]) -> list[str]:
+    """A line for each warning that names all its columns; counts of rows may differ in them."""
+    alike: dict[str, list[tuple[str, int, str]]] = {}
+    for column in found:
+        for (rows, what), sentence in zip(column.notes, column.warnings, strict=True):
+            alike.setdefault(what, []).append((column.name, rows, sentence))
     lines = []
-    for rest, found in alike.items():
-        if found[0][1] and len(found) > 1:
-            lines.append(f"{', '.join(f'{name} ({rows})' for name, rows, _ in found)}: these rows contain {rest}")
+    for what, of in alike.items():
+        if of[0][1] and len(of) > 1:
+            named = ", ".join(f"{name} ({several(rows, 'row')})" for name, rows, _ in of)
+            lines.append(f"{named}: these rows contain {what}")
         else:
-            lines.append(f"{', '.join(name for name, _, _ in found)}: {found[0][2]}")
+            lines.append(f"{', '.join(name for name, _, _ in of)}: {of[0][2]}")
     return [f"warning: {line}" for line in lines]
 
 

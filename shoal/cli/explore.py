@@ -21,6 +21,7 @@ from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
 POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
+EFFORT = "fast (default without a policy), balanced, thorough, or seconds a point."
 
 
 class RequestGrid(NamedTuple):
@@ -53,7 +54,7 @@ class ReadOptions(NamedTuple):
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
-    said: dict[str, Any] = asks(POINT, models=True, effort="fast (default), balanced, thorough, or seconds a point."),
+    said: dict[str, Any] = asks(POINT, models=True, effort=EFFORT),
     grid: RequestGrid = RequestGrid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
     source: ReadOptions = ReadOptions(),
