@@ -43,7 +43,7 @@ def quiet(page: Any, address: str) -> None:
 
 
 def test_from_choosing_a_file_to_a_verified_release(site: Site, page: Any, tmp_path: Path):
-    (table, rows), out = sample(tmp_path, 3), tmp_path / "out"
+    (table, rows), out = sample(tmp_path, 10), tmp_path / "out"
     chooser = page.find_element("css selector", "input[type=file]")
     for name, held in (("torn.xlsx", b"no zip"), ("empty.csv", b"")):  # a wrong file leaves room for the next
         (tmp_path / name).write_bytes(held)
